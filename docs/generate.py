@@ -47,6 +47,12 @@ def metrics_page() -> str:
     )
     for family in families(graded=True):
         out += _metric(family)
+    out.append(
+        "## Hubness\n\nThese metrics read how many queries have an item among their first k (its k-occurrence), and no "
+        "relevance. They have no per-query values, and so no intervals.\n\n"
+    )
+    for family in families():
+        out += _metric(family) if family.of_lists else []
     out.append("## Views\n\nThe judgements and candidates of a metric, named before it: `eccv:mAP@R`.\n\n")
     out += [f"- `{name}`: {meaning}\n" for name, meaning in ((j.name, j.meaning) for j in JUDGEMENTS.values())]
     out.append("- any kind of gains: see [relevance](relevance.md)\n")
@@ -66,7 +72,7 @@ def _metric(family: Any) -> list[str]:
 
     out = []
     name = family.template.replace("{k}", "k")
-    bound = "no bound" if family.unit == "distance" else "size of the gallery"
+    bound = "no bound" if family.unit in ("distance", "number") else "size of the gallery"
     high = bound if family.high is None else f"{family.high:g}"
     out.append(f"## {name}\n\n`{family.formula}`\n\n")
     facts = [

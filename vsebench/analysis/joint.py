@@ -44,7 +44,7 @@ def joint(
         [1.0, 0.3]
     """
     systems = load_systems(reports, more)
-    keys, notes, warnings = alike(systems, metrics, force)
+    keys, notes, warnings = alike(systems, metrics, force, of_queries=False)
     if metrics is None:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
     columns: list[Column] = sorted(keys, key=lambda key: DIRECTIONS.index(key[1]))

@@ -87,11 +87,12 @@ def report_page(
     systems = load_systems(reports, more)
     names = charts.short_names([s.name for s in systems], NAME)
     systems = [replace(system, name=name) for system, name in zip(systems, names, strict=True)]
-    keys, _, warnings = alike(systems, metrics, force)
+    every, _, warnings = alike(systems, metrics, force, of_queries=False)
+    keys = [key for key in every if not key[0].family.of_lists]
     split, unknown = _with_captions(systems[0].items, captions)
     done()
     same: dict[str, Any] = {"ci": ci, "resamples": resamples, "seed": seed, "force": force, "threads": threads}
-    summary, rows = _summary(systems, keys, metrics, same)
+    summary, rows = _summary(systems, every, metrics, same)
     done()
     found, absent = page_queries.explore(systems, keys, split)
     if images is not None:

@@ -34,8 +34,8 @@ from . import consistency
 OneReport = str | os.PathLike[str] | Report
 Reports = OneReport | Sequence[OneReport] | Mapping[str, OneReport]
 
-# Fields of a signature that may differ: how systems score, and the version, which gives a warning.
-MAY_DIFFER = ("vsebench", "score")
+# Fields of a signature that may differ: how systems score, and two which give a warning.
+MAY_DIFFER = ("vsebench", "score", "fuse", "normalise", "rerank")
 
 
 class NotAlike(UsageError):
@@ -186,15 +186,25 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
 
 
 def alike(
-    systems: Sequence[System], metrics: Names | None, force: bool
+    systems: Sequence[System], metrics: Names | None, force: bool, of_queries: bool = True
 ) -> tuple[list[Key], tuple[str, ...], tuple[str, ...]]:
     """What systems share that were measured alike: metrics and directions, notes and warnings.
 
+    Args:
+        systems, metrics: as for ``shared_keys``.
+        force: as for ``check_comparable``.
+        of_queries: without metrics of hubness, of which single queries have no value.
+
     Raises:
-        UsageError: as ``check_comparable`` and ``shared_keys``.
+        UsageError: no metric of queries is left; as ``check_comparable`` and ``shared_keys``.
     """
     differing = check_comparable(systems, force)
     keys, left_out = shared_keys(systems, metrics)
+    if of_queries and (lost := [key for key in keys if key[0].family.of_lists]):
+        keys = [key for key in keys if key not in lost]
+        if not keys:
+            raise UsageError("metrics of hubness have no values of single queries", fix="name other metrics")
+        left_out.append(f"left out, without values of single queries: {', '.join(map(label, lost))}")
     notes = tuple(f"{s.name}: {note}" for s in systems for note in s.report.notes)
     warnings = tuple(f"{s.name}: {warning}" for s in systems for warning in s.report.warnings)
     return keys, notes, (*warnings, *differing, *left_out)
@@ -222,6 +232,9 @@ def check_comparable(systems: Sequence[System], force: bool = False) -> list[str
                 fix = f"evaluate both in the same way; {spell('force', True)} compares what they share"
                 raise NotAlike(f"these systems were not measured alike: {what}", where=other.where, fix=fix)
             warnings.append(f"not measured alike: {what}")
+        if rules.get("normalise") != others.get("normalise"):
+            how = [fields.get("normalise", "none") for fields in (others, rules)]
+            warnings.append(f"scores are corrected in different ways: {other.name} {how[0]}, {first.name} {how[1]}")
         for name, fields in ((first.name, rules), (other.name, others)):
             if fields.get("short") == "miss":
                 warnings.append(f"{name} counts relevant items that are not in its retrieved lists as not found")

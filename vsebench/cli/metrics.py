@@ -26,14 +26,15 @@ def run(
 ) -> None:
     """List the metrics, or explain some, or a suite of them."""
     from ..metrics import families
-    from ..metrics.declare import separate
+    from ..metrics.declare import HUBNESS, separate
     from ..metrics.suites import ALL, INTRA, SUITES
     from ..relevance import JUDGEMENTS
     from ..relevance.kinds import GAINS
 
     judgements = {j.name: j.meaning for j in JUDGEMENTS.values()}
     kinds = {k.name: f"{k.title}, written {k.form}; needs {k.needs}" for k in GAINS.values()}
-    views = judgements | kinds
+    lists = [_facts(f) for f in families() if f.of_lists]
+    views = {**judgements, **kinds, HUBNESS: "none: what is retrieved, whatever its relevance is"}
     if names:
         found = [_about(word, views) for name in names for word in separate(name) or [name]]
         if terminal.json:
@@ -50,6 +51,7 @@ def run(
             {
                 "metrics": binary,
                 "graded_metrics": graded,
+                "hubness_metrics": lists,
                 "views": judgements,
                 "graded_views": kinds,
                 "families": {k: list(v) for k, v in suites.items() if k != INTRA},
@@ -59,6 +61,7 @@ def run(
     for title, listed in (
         ("metrics of binary judgements", binary),
         ("graded metrics, as in cider:NCS@10; options in brackets, as in CS\\[tau=a]@100", graded),
+        ("metrics of hubness, without relevance", lists),
     ):
         rows = [(f["name"], ", ".join(f["aliases"]), f["range"], f["better"], f["formula"]) for f in listed]
         terminal.table(rows, ("name", "also", "range", "better", "formula"), title=title)
@@ -165,7 +168,13 @@ def _explain_suite(facts: dict[str, Any], terminal: Terminal) -> None:
 def _facts(family: Any) -> dict[str, Any]:
     from ..metrics.declare import DEPTHS
 
-    high = "no bound" if family.unit == "distance" else "gallery" if family.high is None else f"{family.high:g}"
+    high = (
+        "no bound"
+        if family.unit in ("distance", "number")
+        else "gallery"
+        if family.high is None
+        else f"{family.high:g}"
+    )
     return {
         "name": family.template.replace("{k}", "k"),
         "aliases": [a.replace("{k}", "k") for a in family.aliases],

@@ -30,7 +30,23 @@ LABELLED = "labels"  # in front of a file of class labels
 GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
 FORMS = "give a path, a mapping of queries to items, pairs of ids, a matrix, or {'labels': (..., ...)}"
 # The keys of a signature are no names of judgements.
-SIGNED = ("vsebench", "split", "score", "fuse", "normalise", "rerank", "order", "ties", "empty", "short", "gains", "captions", "paper")
+SIGNED = tuple(
+    [
+        "vsebench",
+        "split",
+        "score",
+        "fuse",
+        "normalise",
+        "rerank",
+        "order",
+        "ties",
+        "empty",
+        "short",
+        "gains",
+        "captions",
+        "paper",
+    ]
+)
 TAKEN = (*JUDGEMENTS, *GAINS, LABELS, *SUITES, *ALL, *SIGNED)
 
 

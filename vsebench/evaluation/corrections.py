@@ -115,7 +115,7 @@ def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
 def _bank(
     path: Path, data: Input, directions: Sequence[Direction], similarity: str
 ) -> tuple[dict[Direction, Scorer], str, int]:
-    """The scores of the queries of a bank with the gallery of every direction, its identity, and how many are of the test.
+    """Scores of the queries of a bank with the gallery of every direction, its identity, and how many are of the test.
 
     A bank of vectors has images and texts, the queries of the two directions. A bank of scores is of one direction.
     """

@@ -118,8 +118,8 @@ def _vectors(given: Given, options: Options) -> Input:
     found = align_embeddings(raw, given.split, options.captions_per_image, captions_file(options))
     scorer, decision = choose(found.images, found.captions, options.similarity)
     return Input(
-        found.split, dict.fromkeys(DIRECTIONS, scorer), found.where, None, (found.images, found.captions), found.rows, (*found.notes, decision),
-        found.warnings, raw.sources,
+        found.split, dict.fromkeys(DIRECTIONS, scorer), found.where, None, (found.images, found.captions), found.rows,
+        (*found.notes, decision), found.warnings, raw.sources,
     )  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def run_path(text: PathLike) -> tuple[Direction | None, Path]:
 
 
 def of_run_folder(given: Given, options: Options) -> tuple[Given, Options]:
-    """What is given, scores by direction as a mapping; in place of the folder of a training run its file, its similarity
+    """What is given, with scores by direction as a mapping; of the folder of a training run its file, its similarity
     and its split.
 
     A similarity and a split that the user names are kept.
@@ -302,8 +302,9 @@ def check(given: Given, options: Options) -> None:
             what = "here" if needed is None else "for an array in memory"
             raise UsageError(f"{spell(name)} has no meaning {what}", fix="leave it out")
     if options.engine != "local":
-        apart = {spell("fuse"): given.fuse, f"{spell('scores')} by direction": isinstance(given.scores, Mapping) or None}
-        if strange := [name for name, found in apart.items() if found is not None]:
+        each = isinstance(given.scores, Mapping)
+        apart = {spell("fuse"): given.fuse is not None, f"{spell('scores')} by direction": each}
+        if strange := [name for name, found in apart.items() if found]:
             what = f"{strange[0]} has no meaning with {spell('engine', options.engine)}"
             raise UsageError(what, fix="leave out one of them")
     if options.run_order != "score" and given.run is None:

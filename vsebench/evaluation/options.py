@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ..data.captions import Captions
     from ..metrics.suites import Names
     from ..report.model import Resampling
-    from .corrections import Correction
     from ..types import Direction, GainsLike, JudgementsLike, PathLike, ReportProgress
+    from .corrections import Correction
 
 MOST = 100  # items a query that a report keeps
 DEPTH = 100  # items a query in the file of ``save_run``
@@ -46,7 +46,10 @@ class Given(Fields):
         reads=list[str], value="FILE",
     )  # fmt: skip
     fuse: Any = option(
-        None, "Another system, whose scores are added; of --run its ranks. Repeatable.", reads=list[str], value="FILE",
+        None,
+        "Another system, whose scores are added; of --run its ranks. Repeatable.",
+        reads=list[str],
+        value="FILE",
     )
     rerank: Any = option(
         None, "Scores of a second stage for the top of every ranking: i2t=FILE, t2i=FILE. Repeatable.",

@@ -13,7 +13,7 @@ from ..data.splits import catalogue
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..graded.rankings import plan as rankings_of
 from ..metrics import Metric
-from ..metrics.declare import DEFAULT_GAINS, without_mean
+from ..metrics.declare import DEFAULT_GAINS, HUBNESS, without_mean
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
 from ..options import spell
 from ..rank.observe import Request
@@ -86,12 +86,21 @@ class Plan:
     @property
     def binary(self) -> tuple[Metric, ...]:
         """Those of binary judgements."""
-        return tuple(m for m in self.single if not m.graded)
+        return tuple(m for m in self.single if _of_ranks(m))
 
     @property
     def graded(self) -> tuple[Metric, ...]:
         """Those that read gains."""
         return tuple(m for m in self.single if m.graded)
+
+    @property
+    def of_lists(self) -> tuple[Metric, ...]:
+        """Those of hubness."""
+        return tuple(m for m in self.single if m.family.of_lists)
+
+
+def _of_ranks(metric: Metric) -> bool:
+    return not metric.graded and not metric.family.of_lists
 
 
 def _directions(data: Input, options: Options) -> tuple[Direction, ...]:
@@ -143,7 +152,7 @@ def make_plan(data: Input, options: Options) -> Plan:
         notes += [f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}"] * bool(lost or within)
     requests = [
         Request(view, judgements[view].load(split, d), _candidates(view, split, d))
-        for view in dict.fromkeys(m.view for m in metrics if not m.graded)
+        for view in dict.fromkeys(m.view for m in metrics if _of_ranks(m))
         for d in directions
     ]
     _refuse_misses(metrics, requests, options.no_positive)
@@ -155,10 +164,11 @@ def make_plan(data: Input, options: Options) -> Plan:
         notes.append(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
     if graded and data.lists is not None:
         notes += gains_of.unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
+    depth = max(options.kept or 0, options.lists, *(m.k or 0 for m in metrics if m.family.of_lists))
     return Plan(
         split, tuple(metrics), named, directions, judgements, tuple(requests), gains, intra,
-        max(options.kept or 0, options.lists) or None, options.lists, options.ties, options.no_positive,
-        options.short_lists, options.resampling, (*data.notes, *notes), data.stages,
+        depth or None, options.lists, options.ties, options.no_positive, options.short_lists, options.resampling,
+        (*data.notes, *notes), data.stages,
     )  # fmt: skip
 
 
@@ -168,7 +178,7 @@ def check_names(options: Options, split: Split | str | None) -> None:
     rest = None if options.metrics is None else [w for w in words(options.metrics) if w.lower() != INTRA]
     if rest or (rest is not None and not words(options.metrics)):
         own = [*chosen_judgements.choose(options.judgements), *every_kept_name()]
-        known = [*JUDGEMENTS, *own, *GAINS]
+        known = [*JUDGEMENTS, *own, *GAINS, HUBNESS]
         for metric in expand(rest, ["gt", *own], tuple(chosen)):
             if metric.view not in known:
                 error = unknown("view", metric.view, known)
@@ -243,7 +253,9 @@ def choose_metrics(
 def _refuse_view(metric: Metric, split: Split, judgements: Mapping[str, Judgements]) -> None:
     """Refuse judgements that the split does not have, and graded metrics of judgements inside folds."""
     view = metric.view
-    if is_gains(view):
+    if metric.family.of_lists and split.in_folds:
+        raise UsageError(f"{metric} is of complete galleries, and {split.name} ranks folds", fix="leave it out")
+    if is_gains(view) or metric.family.of_lists:
         return
     if metric.graded and in_folds(view):
         name = metric.name.replace("@", "[on=folds]@")

@@ -38,6 +38,7 @@ from . import (
     engines,
     fused,
     graded,
+    hubness,
     inputs,
     intra,
     misread,
@@ -161,7 +162,8 @@ def evaluate(
         lists: items a query that the report keeps, at most 100, with scores and gains: what the page of a report shows
             of single queries. 0 for none.
         ci: level of the bootstrap intervals in percent; 0 for none.
-        weights: of ``fuse``: a number above 0 for each system, the first one first, as in ``0.7,0.3``; all 1 by default.
+        weights: of ``fuse``: a number above 0 for each system, the first one first, as in ``0.7,0.3``; by default
+            all are 1.
         normalise: a correction of hubness: ``csls:k=10``, ``dsl:beta=100`` or ``qb:beta=20``, from the test queries
             (transductive), or from those of a file, ``qb:BANK.npz:beta=20``. See ``docs/rerank.md``.
         combine: of ``rerank``: ``replace`` the first scores of the top, or ``add:WEIGHT`` times the second to them.
@@ -264,7 +266,9 @@ def run_evaluation(
                     progress=options.progress,
                 )  # fmt: skip
         plan, observed, new = second_stage.apply(plan, observed, data, options.weight)
-        results = binary.results(plan, observed)
+        results, notes = hubness.results(plan, data, observed)
+        plan = replace(plan, notes=(*plan.notes, *notes))
+        results |= binary.results(plan, observed)
         if plan.graded:
             found, more = graded.results(plan, data, options, engine, new)
             results, warned = results | found, [*warned, *more]

@@ -189,7 +189,9 @@ def apply(
         new[direction] = reordered(top.items, scores, len(data.split.ids(WORDS[direction][1])))
         digest.update(np.ascontiguousarray(new[direction].items[:, : given.depth]).tobytes())
         depths.append(f"{direction}@{given.depth}")
-        out[direction] = Observation(direction, {view: ranks_of(r, new[direction]) for view, r in before.ranks.items()})
+        ranks = {view: ranks_of(r, new[direction]) for view, r in before.ranks.items()}
+        items = np.hstack([new[direction].items, before.top.items[:, depth:]])
+        out[direction] = Observation(direction, ranks, TopK(items, np.full(items.shape, np.nan)))
         notes += _gained(plan, direction, before, out[direction])
     if not new:
         return plan, observed, {}

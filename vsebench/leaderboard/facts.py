@@ -91,7 +91,7 @@ def _measured(name: str) -> Facts:
     if str(metric) != name:
         raise UsageError(f"the metric '{name}' has another canonical name", fix=f"write '{metric}'")
     known = metric.family
-    scale: Scale = {"fraction": "percent", "rank": "rank", "distance": "number"}[metric.unit]  # type: ignore[assignment]
+    scale: Scale = {"fraction": "percent", "rank": "rank", "distance": "number", "number": "number"}[metric.unit]  # type: ignore[assignment]
     family = metric.view
     if not is_gains(metric.view):
         family = "precision" if known.group == "recall" and metric.view not in RECALL else known.group

@@ -9,6 +9,7 @@ of what was retrieved) for graded metrics. Out: one value a query.
 - ``recall``, ``place``, ``precision``, ``sums``: metrics of binary judgements
 - ``coherent``, ``cumulative``, ``semantic``, ``discounted``: graded metrics; ``tau``, ``gain_order`` and their kernels
   compute Kendall's tau
+- ``hubness``: metrics of how often items are listed, without relevance
 - ``graded_ranking``, ``values``: what graded metrics read, and their values for a block of queries; ``sums_at`` adds up
   the top of lists, also without the items of an image (``sums_kernels``)
 
@@ -17,7 +18,7 @@ Importing the package declares every metric.
 
 # isort: off
 from . import recall, place, precision, sums  # the order of declaration is the order of every list
-from . import coherent, cumulative, semantic, discounted
+from . import coherent, cumulative, semantic, discounted, hubness
 
 # isort: on
 from .declare import Family, Metric, families, metric, metric_sum, parse
@@ -29,6 +30,7 @@ __all__ = [
     "cumulative",
     "discounted",
     "families",
+    "hubness",
     "metric",
     "metric_sum",
     "parse",

@@ -1,8 +1,9 @@
 """Declaring a metric: the facts are data on a function, and the metric's name parses back.
 
-A metric reads one of two observations. Where its function takes ``ranks``, it reads where the relevant items landed
-(``types.Ranks``). Where it takes fields of ``GradedRanking``, it reads how relevant the retrieved items are. Both kinds
-are declared by ``metric``, sums of metrics by ``metric_sum``, and all of them are in one table.
+A metric reads one of three observations. Where its function takes ``ranks``, it reads where the relevant items landed
+(``types.Ranks``). Where it takes fields of ``GradedRanking``, it reads how relevant the retrieved items are. Where it
+takes ``occurrences``, it reads how many queries have every item among their first k, and no relevance. All are declared
+by ``metric``, sums of metrics by ``metric_sum``, and all of them are in one table.
 
 A name is ``[view:]Name[options][@k]``: ``R@1``, ``eccv:mAP@R``, ``cider:CS[tau=a]@100``. The view is a kind of gains
 (``cider`` where a graded metric is named without one), or else the name of a set of judgements (``gt`` where none is
@@ -26,14 +27,14 @@ from ..errors import UsageError
 from ..options import spell
 from ..registry import Registry, closest, unknown
 from ..relevance.kinds import is_gains
-from ..types import Float, Ranks
+from ..types import Float, Int, Ranks
 from .graded_ranking import GradedRanking
 
 Depth = Literal["k", "R", "best", "all"]
 Aggregate = Literal["mean", "floor-median", "sum"]
-Unit = Literal["fraction", "rank", "distance"]
-Group = Literal["recall", "rank", "precision"]
-Compute = Callable[..., Float]
+Unit = Literal["fraction", "rank", "distance", "number"]
+Group = Literal["recall", "rank", "precision", "hubness"]
+Compute = Callable[..., Float | float]
 
 DEPTHS: dict[str, str] = {
     "k": "the top k of every ranking",
@@ -42,6 +43,7 @@ DEPTHS: dict[str, str] = {
     "all": "every ranking to its end",
 }
 DEFAULT_GAINS = "cider"
+HUBNESS = "hubness"  # the view of metrics that read no relevance
 OBSERVED = tuple(f.name for f in fields(GradedRanking))
 
 
@@ -89,7 +91,7 @@ class Family:
         depth: how deep in a ranking the metric reads.
         low, high: range of a value; ``high`` None means the size of the gallery (ranks) or no bound (distances).
         higher_is_better: direction of the metric.
-        unit: ``fraction``, ``rank`` or ``distance``.
+        unit: ``fraction``, ``rank``, ``distance`` or ``number``.
         group: metrics of one group share a table in a leaderboard; those of gains share one whatever their group is.
         ks: default ks.
         aliases: other templates.
@@ -153,6 +155,11 @@ class Family:
         """Names of the parameters of ``compute``."""
         return frozenset() if self.compute is None else frozenset(inspect.signature(self.compute).parameters)
 
+    @property
+    def of_lists(self) -> bool:
+        """Whether the metric reads how often items are listed, and no relevance."""
+        return "occurrences" in self.parameters
+
     @cached_property
     def needs(self) -> frozenset[str]:
         """The fields of ``GradedRanking`` that the metric reads; none for metrics of binary judgements."""
@@ -169,7 +176,7 @@ _FAMILIES: Registry[Family] = Registry("metric")
 
 def families(graded: bool | None = None) -> list[Family]:
     """The declared metrics in the order of their declaration: all, the graded, or those of binary judgements."""
-    return [f for f in _FAMILIES if graded is None or f.graded == graded]
+    return [f for f in _FAMILIES if graded is None or (f.graded == graded and not f.of_lists)]
 
 
 def family_of(template: str, graded: bool) -> Family | None:
@@ -213,6 +220,7 @@ def metric(
     """Declare a metric. The parameters of the function are what the metric reads.
 
     A function of ``ranks``, its own options (and ``k`` if the template has one) returns values (judged,). A function of
+    ``occurrences``, (gallery,) int64, returns the value. A function of
     fields of ``GradedRanking``, ``ks`` and its own options returns values (query, ks) for all ks at once, NaN where the
     metric is not defined. Graded metrics also take the options ``gt``, ``captions`` and ``on``, which select the
     queries and candidates.
@@ -240,8 +248,8 @@ def metric(
     def declare(compute: Compute) -> Compute:
         parameters = tuple(inspect.signature(compute).parameters)
         own = dict(options or {})
-        if "ranks" in parameters:
-            _refuse_unknown(template, parameters, ("ranks", "k", *own))
+        if "ranks" in parameters or "occurrences" in parameters:
+            _refuse_unknown(template, parameters, ("ranks", "k", *own) if "ranks" in parameters else ("occurrences",))
             _declare(Family(template, compute, False, formula, cite, options=own, **facts))
             return compute
         _refuse_unknown(template, parameters, ("ranks", *OBSERVED, "ks", *own))
@@ -308,6 +316,9 @@ class Metric:
         if family is None:
             raise unknown("metric", self.template, known_names())
         name = self.template.format(k=self.k)
+        if (self.view == HUBNESS) != family.of_lists:
+            what = f"{family.stem} reads {'no' if family.of_lists else 'the'} relevance of items"
+            raise UsageError(what, fix=f"write {name}")
         if has_gains and not family.graded and family.compute is not None:
             what = f"'{self.view}' are gains, and {family.stem} needs binary judgements"
             raise UsageError(what, fix=f"write {name} or eccv:{name}")
@@ -339,7 +350,8 @@ class Metric:
         return stem + (f"[{written}]" if written else "") + at + tail.format(k=self.k)
 
     def __str__(self) -> str:
-        return self.name if self.view == "gt" and not self.graded else f"{self.view}:{self.name}"
+        alone = self.family.of_lists or (self.view == "gt" and not self.graded)
+        return self.name if alone else f"{self.view}:{self.name}"
 
     @property
     def graded(self) -> bool:
@@ -348,7 +360,7 @@ class Metric:
 
     @property
     def unit(self) -> Unit:
-        """``fraction``, ``rank`` or ``distance``."""
+        """``fraction``, ``rank``, ``distance`` or ``number``."""
         return self.family.unit
 
     @property
@@ -366,7 +378,7 @@ class Metric:
         Raises:
             UsageError: a sum or a graded metric, which have none of ranks, or a metric without such a mean.
         """
-        if self.family.compute is None or self.graded:
+        if self.family.compute is None or self.graded or self.family.of_lists:
             raise UsageError(f"{self} has no values by query from ranks of relevant items")
         arguments: dict[str, Any] = {key: self.option(key) for key in self.family.options}
         arguments |= {"k": self.k} if self.family.takes_k else {}
@@ -377,6 +389,11 @@ class Metric:
             each = self.family.expected(ties, **arguments)
             values[ties.query] = np.bincount(ties.query, weights=each, minlength=len(values))[ties.query]
         return values
+
+    def of_gallery(self, occurrences: Int) -> float:
+        """The value of a metric of hubness, from how many queries have every item among their first k, (gallery,)."""
+        assert self.family.of_lists and self.family.compute is not None
+        return float(self.family.compute(occurrences))
 
     @property
     def has_expectation(self) -> bool:
@@ -419,7 +436,8 @@ def parse(text: str) -> Metric:
     for template in (stem if tail is None else f"{stem}@{tail}", stem + "@{k}"):
         binary, graded = family_of(template, False), family_of(template, True)
         of_gains = graded and (not binary or (options and not binary.options))
-        view = given or (DEFAULT_GAINS if of_gains else "gt")
+        of_lists = binary is not None and binary.of_lists
+        view = given or (DEFAULT_GAINS if of_gains else HUBNESS if of_lists else "gt")
         family = _family(template, view)
         if family is None or ("{k}" in template) != template.endswith("@{k}"):
             continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..errors import UsageError
 from ..options import spell
 from ..registry import closest
-from .declare import DEFAULT_GAINS, Metric, known_names, parse, separate
+from .declare import DEFAULT_GAINS, HUBNESS, Metric, known_names, parse, separate
 
 Names = str | Metric | Sequence[str | Metric]  # of metrics and suites; a string holds several, separated by commas
 
@@ -84,6 +84,11 @@ SUITES: dict[str, Suite] = {
         Suite(
             "ndcg", ("nDCG@1", "nDCG@5", "nDCG@10"),
             "normalised discounted cumulative gain of the first k items", ("nDCG@10",), graded=True,
+        ),
+        Suite(
+            HUBNESS, ("Skewness@10", "Anti-hubs@10", "Hubs@10"),
+            "how unevenly the first ten places of all queries are spread over the gallery",
+            ("Skewness@10",), default=False,
         ),
         Suite(
             INTRA, ("cxc:R@1", "cxc:R@5", "cxc:R@10", "cxc:MedR", "cxc:MeanR"),

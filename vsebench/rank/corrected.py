@@ -101,4 +101,3 @@ def log_sums(bank: Scorer, direction: Direction, beta: float) -> Float:
         total = total * np.exp(largest - above) + np.exp(block - above).sum(axis=0)
         largest = above
     return largest + np.log(total)
-

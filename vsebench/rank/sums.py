@@ -58,7 +58,7 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
 
 
 def blocks(scorer: Scorer, direction: Direction) -> Iterator[tuple[int, Float]]:
-    """The index of the first of some queries, and their scores, (query, gallery) float64; all queries one after the other.
+    """The scores of all queries in blocks: the index of the first, and (query, gallery) float64.
 
     Inner products are rounded to float32: the last digits of a float64 product depend on the machine.
     """

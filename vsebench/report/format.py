@@ -14,7 +14,7 @@ RANKED = 3  # values from which the second best is marked
 
 def printed(value: float, unit: Unit) -> str:
     """A number as printed: fractions times 100 with two decimals, ranks with one or none, distances as they are."""
-    if unit == "distance":
+    if unit in ("distance", "number"):
         return f"{value:.4g}"
     if unit == "rank":
         return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from ..errors import UsageError
 from ..types import Direction, Float, Ids
 
-Unit = Literal["fraction", "rank", "distance"]
+Unit = Literal["fraction", "rank", "distance", "number"]
 
 
 class MetricName(Protocol):

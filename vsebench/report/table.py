@@ -38,12 +38,20 @@ def grids(split: str, results: Sequence[Result], how: Resampling | None, signatu
         title = JUDGEMENTS[view].heading if view in JUDGEMENTS else view
         if view == "gt" and directions == CROSS_MODAL:
             title = f"{split} · {title}"
+        title = " · ".join((title, *corrected(signature))) if not tables else title
         tables.append(_by_metric(title, directions, group))
     by_labels = all(view == LABELS for view, _ in groups)
     words = "nDCG is printed times 100, label distances as they are (↓ lower is better)." if by_labels else UNITS
     if how is not None and any(r.interval for r in results):
         words += f" {interval_words(how, 'queries' if by_labels else 'images')}."
     return [*tables, text_only(words, literal=signature)]
+
+
+def corrected(line: str) -> list[str]:
+    """No or one text about the scores of a report, from its signature: ``csls, transductive``."""
+    rule = dict(part.partition(":")[::2] for part in line.split("|")).get("normalise", "")
+    words = rule.split(",")
+    return [", ".join([words[0], *(w for w in words if w == "transductive")])] if rule else []
 
 
 def _by_metric(title: str, directions: tuple[Direction, ...], results: Sequence[Result]) -> Grid:
