@@ -1,0 +1,54 @@
+"""Hubness of the rankings: how often every item is among the first k of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..errors import BadInput, count_of
+from ..metrics.hubness import MOST
+from ..report.model import Result
+from ..report.values import SIDE
+from ..types import Direction, Int, Observation
+from .inputs import Input
+from .intervals import Key
+from .plan import Plan
+
+OTHER: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t"}
+
+
+def results(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> tuple[dict[Key, Result], list[str]]:
+    """One result a metric of hubness and direction, without per-query values, and notes that name the hubs.
+
+    Raises:
+        BadInput: a retrieved list is shorter than a metric needs.
+    """
+    found: dict[Key, Result] = {}
+    notes = []
+    for direction in plan.directions if plan.of_lists else ():
+        queries, gallery = (plan.split.ids(SIDE[d]) for d in (direction, OTHER[direction]))
+        for m in plan.of_lists:
+            assert m.k is not None
+            count = _occurrences(direction, min(m.k, len(gallery)), len(queries), len(gallery), data, observed)
+            found[m, direction] = Result(m, direction, m.of_gallery(count), len(queries))
+        most = np.argsort(-count, kind="stable")[:MOST]
+        listed = ", ".join(f"{gallery[i]} ({count[i]:,})" for i in most.tolist())
+        side = SIDE[OTHER[direction]]
+        notes.append(f"{side}s among the first {m.k} of the most queries, of {len(queries):,}: {listed}")
+    return found, notes
+
+
+def _occurrences(
+    direction: Direction, k: int, queries: int, gallery: int, data: Input, observed: Mapping[Direction, Observation]
+) -> Int:
+    """(gallery,) int64, how many queries have every item among their first k."""
+    if data.lists is None:
+        top = observed[direction].top
+        assert top is not None  # plan.depth is at least k
+        return np.bincount(top.items[:, :k].ravel(), minlength=gallery)
+    lists = data.lists.lists[direction]
+    if short := queries - sum(len(items) >= k for items in lists.values()):
+        what = f"{count_of(short, 'query', 'queries')} ({direction}) have no list of {k} items, which hubness needs"
+        raise BadInput(what, where=data.where, fix="give every query a list, or leave out hubness")
+    return np.bincount(np.concatenate([items[:k] for items in lists.values()]), minlength=gallery)
