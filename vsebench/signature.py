@@ -14,6 +14,7 @@ import numpy as np
 from .errors import UsageError
 from .types import Split
 
+STAGES = ("fuse", "normalise", "rerank")  # fields: what was done with the scores, before and after ranking
 _FORBIDDEN = "|:"
 
 

@@ -103,7 +103,7 @@ def test_capitals_do_not_matter(text: str, name: str) -> None:
 
 
 def test_without_a_close_match_all_names_are_listed() -> None:
-    assert refused("bleu") == ("unknown metric 'bleu'\n  fix: 'vsebench metrics' lists them, from R@1 to MLD@10")
+    assert refused("bleu") == ("unknown metric 'bleu'\n  fix: 'vsebench metrics' lists them, from R@1 to Hubs@10")
 
 
 @pytest.mark.parametrize("text", ["R", "Recall", "RV", "eccv:R"])

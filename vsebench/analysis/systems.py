@@ -35,7 +35,7 @@ OneReport = str | os.PathLike[str] | Report
 Reports = OneReport | Sequence[OneReport] | Mapping[str, OneReport]
 
 # Fields of a signature that may differ: how systems score, and two which give a warning.
-MAY_DIFFER = ("vsebench", "score", "fuse", "normalise", "rerank")
+MAY_DIFFER = ("vsebench", "score", *signature.STAGES)
 
 
 class NotAlike(UsageError):

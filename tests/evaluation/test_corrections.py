@@ -1,0 +1,275 @@
+"""Corrected scores and hubness: values are those of matrices that numpy makes from the published formulas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vsebench as vb
+from tests.commands import invoke
+from vsebench.errors import BadInput, UsageError, VsebenchError
+from vsebench.evaluation.corrections import parse
+from vsebench.metrics import hubness
+from vsebench.rank import corrected
+from vsebench.rank.observe import observe
+from vsebench.rank.scorers import Dot, Matrix
+from vsebench.types import Direction
+
+Array = npt.NDArray[Any]
+METRICS = "R@1,R@5,MRR,mAP,matrix:NCS@3,matrix:CS@20"
+BOTH: tuple[Direction, ...] = ("i2t", "t2i")
+
+# The first four items of queries of the test below, by the arithmetic of the code that Bogolin et al. published
+# (dynamic_inverted_softmax.py of ioanacroi/qb-norm), with beta 20 and the first 1 or 2 items of the bank.
+PUBLISHED = {
+    1: [
+        [9, 0, 5, 8], [9, 1, 5, 10], [8, 0, 2, 11], [0, 8, 11, 4], [1, 2, 3, 5], [8, 5, 0, 4], [2, 1, 8, 3],
+        [1, 3, 2, 5], [2, 8, 1, 5], [2, 8, 11, 3], [9, 11, 10, 1], [9, 5, 1, 10], [4, 5, 0, 7], [1, 3, 2, 11],
+        [1, 2, 5, 3], [1, 2, 3, 11], [5, 8, 4, 0], [11, 2, 1, 3], [0, 4, 8, 6], [5, 10, 6, 7], [5, 9, 1, 4],
+        [1, 2, 3, 11], [0, 4, 6, 8], [11, 0, 6, 7], [2, 8, 1, 11], [6, 10, 7, 0], [5, 4, 7, 6], [8, 2, 1, 5],
+        [8, 0, 2, 5], [5, 10, 6, 1],
+    ],
+    2: [
+        [9, 0, 5, 8], [9, 1, 5, 10], [8, 0, 2, 11], [0, 8, 11, 4], [1, 2, 3, 5], [8, 5, 0, 4], [2, 1, 8, 3],
+        [1, 3, 5, 2], [2, 8, 1, 5], [2, 8, 11, 3], [9, 11, 10, 1], [9, 5, 1, 10], [4, 5, 0, 7], [1, 3, 2, 5],
+        [1, 2, 5, 3], [1, 2, 3, 11], [5, 8, 4, 0], [11, 2, 1, 3], [0, 4, 8, 6], [5, 10, 6, 7], [5, 9, 1, 4],
+        [1, 2, 3, 11], [0, 4, 6, 8], [11, 0, 6, 7], [2, 8, 1, 11], [6, 10, 7, 9], [5, 4, 7, 6], [8, 2, 1, 5],
+        [8, 0, 2, 5], [5, 10, 6, 1],
+    ],
+}  # fmt: skip
+
+
+def unit(x: Array) -> Array:
+    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+
+
+def by_formula(rule: str, scores: Array, bank: Array, **settings: float) -> Array:
+    """(query, gallery) corrected scores, from those of the queries and of the bank, by the formulas of the papers."""
+    if rule == "csls":
+        nearest_queries = np.sort(bank, axis=0)[::-1][: int(settings["k"])].mean(axis=0)
+        nearest_items = np.sort(scores, axis=1)[:, ::-1][:, : int(settings["k"])].mean(axis=1, keepdims=True)
+        return 2 * scores - nearest_items - nearest_queries
+    beta = settings["beta"]
+    inverted = np.exp(beta * scores) / np.exp(beta * bank).sum(axis=0)
+    if rule == "dsl":
+        return scores * inverted
+    first = set(np.argsort(-bank, axis=1)[:, : int(settings["k"])].ravel().tolist())
+    active = np.isin(scores.argmax(axis=1), list(first))
+    return np.where(active[:, None], inverted, scores)
+
+
+@pytest.fixture(scope="module")
+def world() -> dict[str, Array]:
+    """Unit vectors of 60 images with two captions each, and of a bank, around a common direction."""
+    rng = np.random.default_rng(3)
+    content = rng.standard_normal((60, 6)) + 1
+    bank = rng.standard_normal((90, 6)) + 1
+    return {
+        "images": unit(content), "texts": unit(np.repeat(content, 2, axis=0) + rng.standard_normal((120, 6))),
+        "bank_images": unit(bank), "bank_texts": unit(np.repeat(bank, 2, axis=0) + rng.standard_normal((180, 6))),
+        "gains": rng.random((60, 120)).astype(np.float32),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("banked", [False, True], ids=["transductive", "bank"])
+@pytest.mark.parametrize("as_matrix", [False, True], ids=["vectors", "matrix"])
+@pytest.mark.parametrize("text", ["csls:k=4", "qb:beta=20", "qb:beta=9:k=2", "dsl:beta=30"])
+def test_values_are_those_of_the_formula(
+    world: dict[str, Array], text: str, as_matrix: bool, banked: bool, tmp_path: Path
+):
+    how = parse(text)
+    same = {"metrics": METRICS, "gains": world["gains"], "ci": 0, "captions_per_image": 2}
+    for direction in BOTH:
+        own, other = ("images", "texts") if direction == "i2t" else ("texts", "images")
+        scores = world[own].astype(np.float64) @ world[other].T.astype(np.float64)
+        bank = world[f"bank_{own}"].astype(np.float64) @ world[other].T.astype(np.float64) if banked else scores
+        expected = by_formula(how.rule, scores, bank, **how.settings)
+        upright = expected if direction == "i2t" else expected.T
+        wanted = vb.evaluate(scores=upright, direction=direction, **same)
+        given: dict[str, Any] = {"images": world["images"], "texts": world["texts"]}
+        file = tmp_path / "bank.npz"
+        if as_matrix:
+            given = {"scores": scores if direction == "i2t" else scores.T}
+            file = tmp_path / "bank.npy"
+            np.save(file, bank if direction == "i2t" else bank.T)
+        else:
+            np.savez(file, image_embeddings=world["bank_images"], text_embeddings=world["bank_texts"])
+        rule, _, rest = text.partition(":")
+        found = vb.evaluate(**given, normalise=f"{rule}:{file}:{rest}" if banked else text, direction=direction, **same)
+        for a, b in zip(wanted.results, found.results, strict=True):
+            assert str(a.metric) == str(b.metric)
+            assert a.per_query is not None and b.per_query is not None
+            # offsets are rounded to float32: of 10,800 ranks none moves
+            np.testing.assert_allclose(a.per_query, b.per_query, atol=1e-12, err_msg=f"{a.metric} {direction}")
+        assert ("transductive" in found.signature) is not banked
+        assert f"normalise:{how.rule}," in found.signature
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_lists_are_those_of_the_published_code_of_qb_norm(k: int):
+    rng = np.random.default_rng(7)
+    gallery, queries, bank = (unit(rng.standard_normal((n, 4))) for n in (12, 30, 20))
+    scorer = corrected.qb(Dot(queries, gallery), "i2t", Dot(bank, gallery), beta=20, k=k)
+    top = observe(scorer, [], depth={"i2t": 4})["i2t"].top
+    assert top is not None
+    assert top.items.tolist() == PUBLISHED[k]
+
+
+@given(st.integers(1, 4), st.integers(2, 9), st.integers(2, 9), st.floats(0.5, 60), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_sums_of_exponentials_do_not_depend_on_blocks(dim: int, n: int, m: int, beta: float, seed: int):
+    rng = np.random.default_rng(seed)
+    x, y = (rng.integers(-3, 4, (size, dim)) + 0.5 for size in (n, m))
+    scores = x @ y.T
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("vsebench.rank.sums.BLOCK", 7)
+        for scorer in (Dot(x.astype(np.float32), y.astype(np.float32)), Matrix(scores)):
+            for direction, axis in (("i2t", 0), ("t2i", 1)):
+                expected = scipy.special.logsumexp(beta * scores, axis=axis)
+                np.testing.assert_allclose(
+                    corrected.log_sums(scorer, direction, beta), expected, rtol=1e-12, atol=1e-12
+                )
+
+
+def test_equal_items_keep_the_order_of_the_index(world: dict[str, Array]):
+    """Copies of an item have equal corrected scores to the bit, so they are ranked by index."""
+    texts = np.repeat(world["texts"][:30], 2, axis=0)  # 1 equals 0, 3 equals 2, ...
+    images = world["images"][:30]
+    for rule, settings_of in (("csls", {"k": 3}), ("qb", {"beta": 20, "k": 1}), ("dsl", {"beta": 100})):
+        scorer = Dot(images, texts)
+        new = getattr(corrected, rule)(scorer, "i2t", scorer, **settings_of)
+        top = observe(new, [], depth={"i2t": 60})["i2t"].top
+        assert top is not None
+        place = np.argsort(top.items, axis=1)
+        assert (place[:, 1::2] == place[:, ::2] + 1).all(), rule
+
+
+def test_backends_rank_corrected_scores_alike(world: dict[str, Array]):
+    pytest.importorskip("torch", reason="torch is not installed")
+    for text in ("csls:k=4", "qb:beta=20", "dsl"):
+        reports = [
+            vb.evaluate(
+                world["images"], world["texts"], captions_per_image=2, metrics=METRICS, gains=world["gains"], ci=0,
+                normalise=text, backend=backend,
+            )
+            for backend in ("numpy", "torch:cpu")
+        ]  # fmt: skip
+        one, other = ([r.per_query for r in report.results] for report in reports)
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_bank_of_test_queries_is_transductive(world: dict[str, Array], tmp_path: Path):
+    texts = np.concatenate([world["bank_texts"], world["texts"][:3]])
+    np.savez(tmp_path / "bank.npz", image_embeddings=world["bank_images"], text_embeddings=texts)
+    report = vb.evaluate(
+        world["images"], world["texts"], captions_per_image=2, metrics="R@1", ci=0, direction="t2i",
+        normalise=f"qb:{tmp_path}/bank.npz",
+    )  # fmt: skip
+    assert "bank.npz: 3 queries of the bank are test queries" in report.notes
+    assert report.signature.split("normalise:")[1].split("|")[0].endswith(",transductive")
+
+
+def test_tables_and_comparisons_say_that_scores_are_corrected(world: dict[str, Array]):
+    def evaluate(**how: Any) -> vb.Report:
+        return vb.evaluate(world["images"], world["texts"], captions_per_image=2, metrics="R@1,hubness", **how)
+
+    plain, changed = evaluate(), evaluate(normalise="csls:k=4")
+    assert "custom · ground truth · csls, transductive" in str(changed)
+    assert "csls, transductive" in changed.to_latex() and "csls, transductive" in changed.to_html()
+    assert "transductive" not in str(plain)
+    for result in (vb.compare(plain, changed, permutations=100), vb.joint(plain, changed)):
+        assert "scores are corrected in different ways: B csls,k=4,transductive, A none" in result.warnings
+    assert "Skewness@10" not in {str(row.metric) for row in vb.compare(plain, changed, permutations=100).rows}
+    assert "i2t Skewness@10" in vb.joint(plain, changed).to_frame().columns
+
+
+def test_hubness_is_that_of_scipy(world: dict[str, Array]):
+    report = vb.evaluate(world["images"], world["texts"], captions_per_image=2, metrics="hubness,Hubs@3", ci=0)
+    scores = world["images"].astype(np.float64) @ world["texts"].T.astype(np.float64)
+    for direction, rows in (("i2t", scores), ("t2i", scores.T)):
+        for k in (10, 3):
+            count = np.bincount(np.argsort(-rows, axis=1, kind="stable")[:, :k].ravel(), minlength=rows.shape[1])
+            if k == 10:
+                assert report["Skewness@10", direction].value == pytest.approx(scipy.stats.skew(count))
+                assert report["Anti-hubs@10", direction].value == (count == 0).mean()
+            assert report[f"Hubs@{k}", direction].value == sum(sorted(count)[-10:]) / count.sum()
+    first = f"{np.argsort(-count, kind='stable')[0]} ({count.max()})"
+    assert any(
+        note.startswith("images among the first 3 of the most queries, of 120: " + first) for note in report.notes
+    )
+
+
+def test_hubness_without_hubs():
+    assert hubness.skewness(np.full(9, 4)) == 0
+    assert hubness.anti_hubs(np.array([0, 3, 0, 1])) == 0.5
+
+
+def test_hubness_of_lists_and_after_a_second_stage(world: dict[str, Array]):
+    scores = world["images"].astype(np.float64) @ world["texts"].T.astype(np.float64)
+    other = np.random.default_rng(1).random(scores.shape)
+    final = scores.copy()
+    for q, row in enumerate(scores):
+        top = np.argsort(-row, kind="stable")[:20]
+        final[q, top] = 10 + other[q, top]
+    same = {"metrics": "hubness", "ci": 0, "captions_per_image": 2, "direction": "i2t"}
+    again = vb.evaluate(scores=scores, rerank={"i2t": other}, rerank_depth=20, **same)
+    wanted = vb.evaluate(scores=final, **same)
+    assert [r.value for r in again.results] == [r.value for r in wanted.results]
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "another word": ({"normalise": "softmax"}, "normalise is 'softmax'"),
+    "no number": ({"normalise": "qb:beta=x"}, "normalise is 'qb:beta=x'"),
+    "a negative number": ({"normalise": "qb:beta=-1"}, "normalise is 'qb:beta=-1'"),
+    "half a neighbour": ({"normalise": "csls:k=1.5"}, "normalise is 'csls:k=1.5'"),
+    "a setting of another rule": ({"normalise": "csls:beta=3"}, "normalise is 'csls:beta=3'"),
+    "no bank": ({"normalise": "qb::beta=3"}, "normalise is 'qb::beta=3'"),
+    "a bank that is missing": ({"normalise": "qb:nowhere.npz"}, "no such file"),
+    "another process": ({"normalise": "csls", "engine": "dask"}, "normalise has no meaning with engine='dask'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case: str, world: dict[str, Array]):
+    options, message = REFUSED[case]
+    with pytest.raises(VsebenchError, match=message.replace("(", r"\(")):
+        vb.evaluate(world["images"], world["texts"], captions_per_image=2, metrics="R@1", **options)
+
+
+def test_banks_that_do_not_fit(world: dict[str, Array], tmp_path: Path):
+    np.savez(tmp_path / "wide.npz", image_embeddings=np.eye(4, 9), text_embeddings=np.eye(8, 9) + 1)
+    given = {"captions_per_image": 2, "metrics": "R@1"}
+    with pytest.raises(BadInput, match="vectors have 9 dimensions, and those of the test set 6"):
+        vb.evaluate(world["images"], world["texts"], normalise=f"qb:{tmp_path}/wide.npz", **given)
+    scores = world["images"] @ world["texts"].T
+    np.save(tmp_path / "bank.npy", scores[:7])
+    with pytest.raises(UsageError, match="names a bank of scores, which is of one direction"):
+        vb.evaluate(scores=scores, normalise=f"qb:{tmp_path}/bank.npy", **given)
+    with pytest.raises(BadInput, match=r"score matrix has shape \(7, 120\), and the test set \(60, 120\)"):
+        vb.evaluate(scores=scores, normalise=f"qb:{tmp_path}/bank.npy", direction="t2i", **given)
+
+
+def test_the_command(world: dict[str, Array], tmp_path: Path):
+    np.savez(tmp_path / "A.npz", image_embeddings=world["images"], text_embeddings=world["texts"])
+    line = [
+        "eval",
+        f"{tmp_path}/A.npz",
+        "--captions-per-image",
+        "2",
+        "--metrics",
+        "R@1,hubness",
+        "--normalize",
+        "csls:k=4",
+    ]
+    done = invoke(*line)
+    assert done.exit_code == 0, done.output
+    assert "csls, transductive" in done.stdout and "Skewness@10" in done.stdout
+    assert "the ranking of a query depends on the other test queries" in done.stderr

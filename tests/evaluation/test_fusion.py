@@ -1,0 +1,186 @@
+"""Fusion of systems and scores of each direction: values are those of matrices that numpy adds, and of ranx."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import vsebench as vb
+from tests.commands import invoke
+from vsebench.data.align import AlignedLists
+from vsebench.errors import BadInput, UsageError, VsebenchError
+from vsebench.evaluation.fused import _by_reciprocal_ranks
+from vsebench.report.report import Report
+
+Array = npt.NDArray[Any]
+METRICS = "recall,mAP,matrix:NCS@3,matrix:CS@20"
+N, M = 60, 120
+
+
+@pytest.fixture(scope="module")
+def systems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Two systems of vectors of different dimensions, of which the second is not of unit length, and their files."""
+    folder, rng = tmp_path_factory.mktemp("fusion"), np.random.default_rng(11)
+    found: dict[str, Any] = {"folder": folder, "gains": rng.random((N, M)).astype(np.float32)}
+    names = {"image_ids": [f"im{n:02}" for n in range(N)], "text_ids": [f"im{n // 2:02}#{n % 2}" for n in range(M)]}
+    for name, dim, scale in (("A", 6, None), ("B", 9, 3.0)):
+        images = rng.standard_normal((N, dim))
+        texts = np.repeat(images, 2, axis=0) + rng.standard_normal((M, dim))
+        if scale is None:
+            images, texts = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (images, texts))
+        images, texts = images.astype(np.float32), texts.astype(np.float32)
+        order = np.arange(M) if name == "A" else rng.permutation(M)  # the ids of B say which text is where
+        np.savez(
+            folder / f"{name}.npz", image_embeddings=images, text_embeddings=texts[order], image_ids=names["image_ids"],
+            text_ids=[names["text_ids"][i] for i in order],
+        )  # fmt: skip
+        x, y = (
+            a.astype(np.float64) / np.linalg.norm(a.astype(np.float64), axis=1, keepdims=True) for a in (images, texts)
+        )
+        found[name] = x @ y.T
+    return found
+
+
+def values(report: Report) -> list[tuple[str, Any]]:
+    return [(f"{r.metric} {r.direction}", r.per_query) for r in report.results if r.direction is not None]
+
+
+def assert_same(one: Report, other: Report) -> None:
+    assert [name for name, _ in values(one)] == [name for name, _ in values(other)] != []
+    for (name, a), (_, b) in zip(values(one), values(other), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12, err_msg=name)
+
+
+def test_weighted_scores_are_those_of_the_sum(systems: dict[str, Any]):
+    folder, gains = systems["folder"], systems["gains"]
+    same = {"metrics": METRICS, "gains": gains, "ci": 0}
+    total = 0.7 * systems["A"] + 0.3 * systems["B"]
+    wanted = vb.evaluate(scores=total, captions_per_image=2, **same)
+    found = vb.evaluate(folder / "A.npz", fuse=folder / "B.npz", weights="0.7,0.3", **same)
+    assert_same(found, wanted)
+    assert "|fuse:sum,0.7,0.3|" in found.signature
+    assert {f["file"] for f in found.provenance["files"]} >= {"A.npz", "B.npz"}
+    np.save(folder / "B.npy", systems["B"])
+    for second in (folder / "B.npy", systems["B"]):  # vectors with a matrix
+        mixed = vb.evaluate(folder / "A.npz", fuse=[second], weights="0.7,0.3", **same)
+        assert_same(mixed, wanted)
+    three = vb.evaluate(folder / "A.npz", fuse=[folder / "B.npz", folder / "A.npz"], weights="0.5,0.3,0.2", **same)
+    assert_same(three, wanted)
+
+
+def test_equal_weights_and_corrected_sums(systems: dict[str, Any]):
+    folder = systems["folder"]
+    total = systems["A"] + systems["B"]
+    fused = vb.evaluate(folder / "A.npz", fuse=folder / "B.npz", metrics="recall", normalise="csls:k=3", ci=0)
+    wanted = vb.evaluate(scores=total, captions_per_image=2, metrics="recall", normalise="csls:k=3", ci=0)
+    assert_same(fused, wanted)
+    assert "|fuse:sum,1,1|normalise:csls,k=3,transductive|" in fused.signature
+
+
+def test_reciprocal_ranks_are_those_of_ranx():
+    ranx = pytest.importorskip("ranx", reason="ranx is not installed")
+    rng = np.random.default_rng(2)
+    split = vb.Split("custom", np.arange(9), np.arange(18), np.arange(18) // 2)
+    runs = [{q: rng.permutation(18)[: rng.integers(3, 18)] for q in range(9)} for _ in range(3)]
+    fused = _by_reciprocal_ranks([AlignedLists(split, {"i2t": lists}) for lists in runs], [1.0] * 3)
+    as_runs = [
+        ranx.Run({str(q): {str(i): float(-at) for at, i in enumerate(items)} for q, items in lists.items()})
+        for lists in runs
+    ]
+    theirs = ranx.fuse(as_runs, norm=None, method="rrf", params={"k": 60}).to_dict()
+    for q, items in fused.lists["i2t"].items():
+        scores = theirs[str(q)]
+        assert sorted(map(str, items.tolist())) == sorted(scores)
+        found = np.array([scores[str(i)] for i in items.tolist()])
+        assert (np.diff(found) <= 1e-15).all()
+        tied = fused.tied["i2t"].get(q, np.empty(0, np.int64))
+        near = np.flatnonzero(np.abs(np.diff(found)) < 1e-15) + 1
+        assert tied.tolist() == near.tolist()
+        assert (np.diff(items)[tied - 1] > 0).all()  # ties to the lower index
+
+
+def test_runs_are_fused(systems: dict[str, Any], tmp_path: Path):
+    split = vb.Split(
+        "own", np.arange(9), np.arange(18), np.arange(18) // 2,
+    )  # fmt: skip
+    rng = np.random.default_rng(8)
+    for name in "AB":
+        lists = {d: {q: rng.permutation(n).tolist() for q in range(27 - n)} for d, n in (("i2t", 18), ("t2i", 9))}
+        (tmp_path / f"{name}.json").write_text(json.dumps(lists))
+    first, second = (json.loads((tmp_path / f"{name}.json").read_text()) for name in "AB")
+    report = vb.evaluate(
+        run=tmp_path / "A.json", fuse=tmp_path / "B.json", weights="2,1", split=split, metrics="MRR", ci=0
+    )
+    for direction in ("i2t", "t2i"):
+        found = report["MRR", direction]
+        assert found.queries is not None and found.per_query is not None
+        for query, value in zip(found.queries.tolist(), found.per_query.tolist(), strict=True):
+            score: dict[int, float] = {}
+            for weight, lists in ((2, first), (1, second)):
+                for rank, item in enumerate(lists[direction][str(query)], start=1):
+                    score[item] = score.get(item, 0) + weight / (60 + rank)
+            order = sorted(score, key=lambda i: (-round(score[i], 14), i))
+            right = [i for i in order if (i // 2 == query if direction == "i2t" else i == query // 2)]
+            assert value == pytest.approx(1 / (1 + order.index(right[0])))
+    assert "|fuse:rrf60,2,1|" in report.signature
+
+
+def test_scores_of_each_direction(systems: dict[str, Any], tmp_path: Path):
+    scores = {"i2t": systems["A"], "t2i": systems["B"]}
+    same: dict[str, Any] = {"metrics": METRICS, "gains": systems["gains"], "captions_per_image": 2}
+    both = vb.evaluate(scores=scores, **same)
+    for direction, matrix in scores.items():
+        alone = vb.evaluate(scores=matrix, direction=direction, **same)
+        for result in alone.results:
+            other = both[result.metric, result.direction]
+            np.testing.assert_array_equal(result.per_query, other.per_query)
+            assert result.interval == other.interval
+        np.save(tmp_path / f"{direction}.npy", matrix)
+    words = [f"{d}={tmp_path}/{d}.npy" for d in scores]
+    line = ["eval", "--captions-per-image", "2", "--metrics", "R@1,RSum", "--ci", "0", "--json"]
+    done = invoke(*line, "--scores", words[0], "--scores", words[1])
+    assert done.exit_code == 0, done.output
+    found = {(r["metric"], r["direction"]): r["value"] for r in json.loads(done.stdout)["results"]}
+    assert found["R@1", "i2t"] == both["R@1", "i2t"].value and found["R@1", "t2i"] == both["R@1", "t2i"].value
+    one = invoke("eval", "--captions-per-image", "2", "--metrics", "R@1", "--scores", words[1])
+    assert one.exit_code == 0 and "image→text" not in one.stdout and "text→image" in one.stdout
+    rerank = vb.evaluate(
+        scores=scores, rerank={"i2t": systems["B"]}, rerank_depth=M, metrics="R@1", ci=0, captions_per_image=2
+    )
+    assert rerank["R@1", "i2t"].value == vb.evaluate(
+        scores=systems["B"], metrics="R@1", ci=0, captions_per_image=2
+    )["R@1", "i2t"].value  # fmt: skip
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "weights alone": ({"weights": "1"}, "weights has no meaning without fuse"),
+    "too few weights": ({"fuse": "B.npz", "weights": "1"}, "weights is '1' for 2 systems"),
+    "a weight of 0": ({"fuse": "B.npz", "weights": "1,0"}, "weights is '1,0' for 2 systems"),
+    "words": ({"fuse": "B.npz", "weights": "much,little"}, "weights is 'much,little' for 2 systems"),
+    "other processes": ({"fuse": "B.npz", "engine": "dask"}, "fuse has no meaning with engine='dask'"),
+    "no file": ({"fuse": "C.npz"}, "no such file"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case: str, systems: dict[str, Any], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(systems["folder"])
+    options, message = REFUSED[case]
+    with pytest.raises(VsebenchError, match=message):
+        vb.evaluate("A.npz", metrics="R@1", **options)
+
+
+def test_systems_of_other_items(systems: dict[str, Any], tmp_path: Path):
+    np.savez(tmp_path / "C.npz", image_embeddings=np.eye(4), text_embeddings=np.eye(8, 4) + 0.1)
+    with pytest.raises((BadInput, UsageError)):
+        vb.evaluate(systems["folder"] / "A.npz", fuse=tmp_path / "C.npz", metrics="R@1")
+    with pytest.raises(UsageError, match="fuse has no meaning with scores by direction"):
+        each = {"i2t": systems["A"], "t2i": systems["B"]}
+        vb.evaluate(scores=each, fuse=[systems["A"]], captions_per_image=2, metrics="R@1")
+    with pytest.raises(UsageError, match="scores by direction has no meaning with engine='dask'"):
+        vb.evaluate(scores={"i2t": systems["A"]}, engine="dask", captions_per_image=2, metrics="R@1")
