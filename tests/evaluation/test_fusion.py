@@ -64,7 +64,7 @@ def test_weighted_scores_are_those_of_the_sum(systems: dict[str, Any]):
     found = vb.evaluate(folder / "A.npz", fuse=folder / "B.npz", weights="0.7,0.3", **same)
     assert_same(found, wanted)
     assert "|fuse:sum,0.7,0.3|" in found.signature
-    assert {f["file"] for f in found.provenance["files"]} >= {"A.npz", "B.npz"}
+    assert {f["file"] for f in found.provenance["inputs"]} >= {"A.npz", "B.npz"}
     np.save(folder / "B.npy", systems["B"])
     for second in (folder / "B.npy", systems["B"]):  # vectors with a matrix
         mixed = vb.evaluate(folder / "A.npz", fuse=[second], weights="0.7,0.3", **same)

@@ -165,7 +165,7 @@ def evaluate(
         weights: of ``fuse``: a number above 0 for each system, the first one first, as in ``0.7,0.3``; by default
             all are 1.
         normalise: a correction of hubness: ``csls:k=10``, ``dsl:beta=100`` or ``qb:beta=20``, from the test queries
-            (transductive), or from those of a file, ``qb:BANK.npz:beta=20``. See ``docs/rerank.md``.
+            (transductive), or from those of a file, ``qb:BANK.npz:beta=20``. See ``docs/scores.md``.
         combine: of ``rerank``: ``replace`` the first scores of the top, or ``add:WEIGHT`` times the second to them.
         rerank_depth: of ``rerank``: items a query; by default as many as every query has scores for.
         resamples: number of resamples of an interval.
@@ -251,15 +251,15 @@ def run_evaluation(
     warned += misread.check(data, plan.directions, options.trust)
     # Before all the work, which would be lost where the ratings are missing.
     within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
-    plan, data = corrections.apply(plan, data, options)
-    with engines.start(source, data, plan, options) as engine:
+    plan, ranked = corrections.apply(plan, data, options)
+    with engines.start(source, ranked, plan, options) as engine:
         plan = engine.plan
         if data.scorer is None:
             plan, observed, more = binary.from_lists(plan, data)
             warned += more
         else:
             observed, depths = {}, shards.depths(plan)
-            for scorer, directions in data.passes(plan.directions):
+            for scorer, directions in ranked.passes(plan.directions):
                 observed |= engine.observe(
                     scorer, [r for r in plan.requests if r.relevance.direction in directions], ties=plan.ties,
                     depth={d: k for d, k in depths.items() if d in directions}, threads=options.threads,
@@ -270,7 +270,7 @@ def run_evaluation(
         plan = replace(plan, notes=(*plan.notes, *notes))
         results |= binary.results(plan, observed)
         if plan.graded:
-            found, more = graded.results(plan, data, options, engine, new)
+            found, more = graded.results(plan, ranked, options, engine, new)
             results, warned = results | found, [*warned, *more]
         report = assemble.report(plan, data, observed, results | within, warned, ratings, options.threads)
     return replace(report, lists=top_lists.make(plan, data, observed)), observed
