@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import vsebench as vb
 from tests.commands import invoke
 from vsebench.errors import BadInput, UsageError, VsebenchError
-from vsebench.evaluation.corrections import parse
 from vsebench.metrics import hubness
 from vsebench.rank import corrected
 from vsebench.rank.observe import observe
@@ -84,7 +83,7 @@ def world() -> dict[str, Array]:
 def test_values_are_those_of_the_formula(
     world: dict[str, Array], text: str, as_matrix: bool, banked: bool, tmp_path: Path
 ):
-    how = parse(text)
+    how = corrected.parse(text)
     same = {"metrics": METRICS, "gains": world["gains"], "ci": 0, "captions_per_image": 2}
     for direction in BOTH:
         own, other = ("images", "texts") if direction == "i2t" else ("texts", "images")
@@ -266,7 +265,7 @@ def test_the_command(world: dict[str, Array], tmp_path: Path):
         "2",
         "--metrics",
         "R@1,hubness",
-        "--normalize",
+        "--normalise",
         "csls:k=4",
     ]
     done = invoke(*line)

@@ -24,7 +24,6 @@ from ..relevance.judgements.own import Own
 from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS, LABELS
 from ..relevance.matrix import of_array, of_file
-from ..signature import STAGES
 from ..types import DIRECTIONS, Direction, Split
 
 LABELLED = "labels"  # in front of a file of class labels

@@ -1,16 +1,15 @@
-"""Corrected scores: ``normalise`` as read from its words, and the corrected scorer of every direction."""
+"""Corrected scores: the scores of the bank, and the corrected scores of every direction."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..data import audit
 from ..data import read as files
 from ..data.store import fingerprint
-from ..errors import BadInput, UsageError, count_of, printable
+from ..errors import BadInput, UsageError, count_of
 from ..options import spell
 from ..rank import corrected
 from ..rank.scorers import Dot, Matrix, Scorer
@@ -20,60 +19,6 @@ from .options import Options
 from .plan import Plan
 
 TRANSDUCTIVE = "transductive"
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A correction: its function in ``rank.corrected``, and the values of its settings where none is given."""
-
-    correct: Callable[..., Scorer]
-    settings: Mapping[str, float]
-
-
-# k of CSLS and the settings of QB-Norm are those of the released code of their papers.
-RULES = {
-    "csls": Rule(corrected.csls, {"k": 10}),
-    "dsl": Rule(corrected.dsl, {"beta": 100}),
-    "qb": Rule(corrected.qb, {"beta": 20, "k": 1}),
-}
-GRAMMAR = "write csls:k=10, dsl:beta=100 or qb:beta=20, a bank behind the name: qb:BANK.npz:beta=20"
-
-
-@dataclass(frozen=True)
-class Correction:
-    """How scores are corrected.
-
-    Attributes:
-        rule: of ``RULES``.
-        settings: ``k``, ``beta``.
-        bank: the file of other queries; None for the test queries themselves.
-    """
-
-    rule: str
-    settings: Mapping[str, float]
-    bank: Path | None
-
-
-def parse(text: str) -> Correction:
-    """The correction of ``RULE[:BANK][:SETTING=NUMBER...]``; raises UsageError for another form."""
-    rule, *parts = text.split(":")
-    refused = UsageError(f"{spell('normalise')} is '{printable(text[:80])}'", fix=GRAMMAR)
-    if rule not in RULES or "" in parts:
-        raise refused
-    settings = dict(RULES[rule].settings)
-    named = [part for part in parts if part.partition("=")[0] not in ("k", "beta")]
-    for part in parts:
-        key, _, value = part.partition("=")
-        if part in named:
-            continue
-        try:
-            number = float(value)
-        except ValueError:
-            raise refused from None
-        if key not in settings or not 0 < number < math.inf or (key == "k" and number % 1):
-            raise refused
-        settings[key] = int(number) if key == "k" else number
-    return Correction(rule, settings, Path(":".join(named)).expanduser() if named else None)
 
 
 def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
@@ -100,7 +45,7 @@ def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
         if shared:
             whose += f",{TRANSDUCTIVE}"
             notes.append(f"{how.bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries")
-    rule, settings = RULES[how.rule], dict(how.settings)
+    rule, settings = corrected.RULES[how.rule], dict(how.settings)
     scorers = {d: rule.correct(data.scorers[d], d, banks[d], **settings, threads=options.threads) for d in directions}
     if TRANSDUCTIVE in whose:
         notes.append(

@@ -18,9 +18,9 @@ from ..rank.ties import TIES, check_ties
 if TYPE_CHECKING:
     from ..data.captions import Captions
     from ..metrics.suites import Names
+    from ..rank.corrected import Correction
     from ..report.model import Resampling
     from ..types import Direction, GainsLike, JudgementsLike, PathLike, ReportProgress
-    from .corrections import Correction
 
 MOST = 100  # items a query that a report keeps
 DEPTH = 100  # items a query in the file of ``save_run``
@@ -38,7 +38,7 @@ class Given(Fields):
     images: Any = None
     texts: Any = option(None, "Text vectors, when FILE has those of the images only.", INPUT, reads=Path, value="FILE")
     scores: Any = option(
-        None, "A score matrix instead, a row an image; i2t=FILE and t2i=FILE for one of each direction.", INPUT,
+        None, "A score matrix, a row an image; or one as i2t=FILE.", INPUT,
         reads=list[str], value="FILE",
     )  # fmt: skip
     run: Any = option(
@@ -139,7 +139,7 @@ class Options(Fields):
     )  # fmt: skip
     normalise: str | None = option(
         None, "Correct hubness: csls:k=10, dsl:beta=100 or qb:beta=20; with other queries qb:BANK.npz:beta=20.",
-        reads=str, value="RULE", flags=("--normalise", "--normalize"),
+        reads=str, value="RULE",
     )  # fmt: skip
     combine: str = option(
         "replace", "Of --rerank: the second scores alone, or add:WEIGHT times them to the first.", value="RULE",
@@ -240,8 +240,8 @@ class Options(Fields):
 
     @property
     def correction(self) -> Correction | None:
-        """How scores are corrected, None where they are not; raises UsageError as ``corrections.parse``."""
-        from .corrections import parse
+        """How scores are corrected, None where they are not; raises UsageError as ``rank.corrected.parse``."""
+        from ..rank.corrected import parse
 
         return None if self.normalise is None else parse(self.normalise)
 

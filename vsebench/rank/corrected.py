@@ -16,10 +16,17 @@ The first two are offsets of the items, so vectors stay vectors (``sums``); the 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import UsageError, printable
 from ..memory import require
+from ..options import spell
 from ..types import Direction, Float
 from .observe import observe
 from .scorers import Matrix, Scorer
@@ -101,3 +108,57 @@ def log_sums(bank: Scorer, direction: Direction, beta: float) -> Float:
         total = total * np.exp(largest - above) + np.exp(block - above).sum(axis=0)
         largest = above
     return largest + np.log(total)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A correction: its function in ``rank.corrected``, and the values of its settings where none is given."""
+
+    correct: Callable[..., Scorer]
+    settings: Mapping[str, float]
+
+
+# k of CSLS and the settings of QB-Norm are those of the released code of their papers.
+RULES = {
+    "csls": Rule(csls, {"k": 10}),
+    "dsl": Rule(dsl, {"beta": 100}),
+    "qb": Rule(qb, {"beta": 20, "k": 1}),
+}
+GRAMMAR = "write csls:k=10, dsl:beta=100 or qb:beta=20, a bank behind the name: qb:BANK.npz:beta=20"
+
+
+@dataclass(frozen=True)
+class Correction:
+    """How scores are corrected.
+
+    Attributes:
+        rule: of ``RULES``.
+        settings: ``k``, ``beta``.
+        bank: the file of other queries; None for the test queries themselves.
+    """
+
+    rule: str
+    settings: Mapping[str, float]
+    bank: Path | None
+
+
+def parse(text: str) -> Correction:
+    """The correction of ``RULE[:BANK][:SETTING=NUMBER...]``; raises UsageError for another form."""
+    rule, *parts = text.split(":")
+    refused = UsageError(f"{spell('normalise')} is '{printable(text[:80])}'", fix=GRAMMAR)
+    if rule not in RULES or "" in parts:
+        raise refused
+    settings = dict(RULES[rule].settings)
+    named = [part for part in parts if part.partition("=")[0] not in ("k", "beta")]
+    for part in parts:
+        key, _, value = part.partition("=")
+        if part in named:
+            continue
+        try:
+            number = float(value)
+        except ValueError:
+            raise refused from None
+        if key not in settings or not 0 < number < math.inf or (key == "k" and number % 1):
+            raise refused
+        settings[key] = int(number) if key == "k" else number
+    return Correction(rule, settings, Path(":".join(named)).expanduser() if named else None)
