@@ -94,13 +94,13 @@ def choice(
         raise UsageError(what, fix=f"leave out {spell('baseline')}: its text, image and group scores are 0")
     how = Resampling(ci, resamples, seed) if ci else None
     scores: dict[str, Float] = {}
-    signatures, notes, warnings = [], [*items.notes], [*items.warnings]
+    kinds, notes, warnings = [], [*items.notes], [*items.warnings]
     for name, source in _sources(systems, items, bool(image_key or text_key)):
         if name in scores or name == BASELINE:
             raise UsageError(f"two systems are called '{name}'", fix="give names: NAME=FILE")
         given = Given(image_key=image_key, text_key=text_key, split=items.split)
-        scores[name], score, said = _scores(source, items, given, similarity, threads)
-        signatures.append(items.signature(score))
+        scores[name], kind, said = _scores(source, items, given, similarity, threads)
+        kinds.append(kind)
         notes += [f"{name}: {text}" for text in said]
     found = tuple(scores)
     if baseline is not None:
@@ -109,17 +109,10 @@ def choice(
         notes.append(f"{BASELINE}: {'the shorter caption is right' if str(baseline) == LENGTH else file.name}")
     shares = _shares(items, scores, len(found), how, threads)
     warnings += _often(shares, found)
-    return Choices(
-        items.name,
-        found,
-        baseline and BASELINE,
-        shares,
-        tuple(signatures),
-        how,
-        top,
-        tuple(dict.fromkeys(notes)),
-        tuple(warnings),
-    )
+    signature = items.signature(",".join(dict.fromkeys(kinds)))
+    text_only = None if baseline is None else BASELINE
+    said_once = tuple(dict.fromkeys(notes))
+    return Choices(items.name, found, text_only, shares, signature, how, top, said_once, tuple(warnings))
 
 
 def _sources(systems: Any, items: ChoiceSet, keys: bool) -> list[tuple[str, Any]]:

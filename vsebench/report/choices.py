@@ -63,7 +63,7 @@ class Choices(Rendered):
         baseline: the name of the text-only baseline, or None.
         shares: by part, measure, category and system; below the systems the differences of the others to the first, of
             one system to the baseline.
-        signatures: one a system.
+        signature: the items, the scores and the rule for ties, in one line.
         how: the resampling of the intervals, None without them.
         top: how many categories of a table are shown.
         notes: what was decided.
@@ -75,7 +75,7 @@ class Choices(Rendered):
     systems: tuple[str, ...]
     baseline: str | None
     shares: tuple[Share, ...]
-    signatures: tuple[str, ...]
+    signature: str
     how: Resampling | None
     top: int = 30
     notes: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class Choices(Rendered):
         if self.how is not None:
             words += f" {interval_words(self.how)}."
         shown = [self._grid(part, measure, rows) for (part, measure), rows in tables.items()]
-        return [*shown, text_only(words, literal="\n".join(dict.fromkeys(self.signatures)))]
+        return [*shown, text_only(words, literal=self.signature)]
 
     def _grid(self, part: str, measure: str, rows: dict[str, list[Share]]) -> Grid:
         left_out = [name for name in rows if name not in (MEAN, ALL)][self.top :]
@@ -109,12 +109,15 @@ class Choices(Rendered):
             if category not in left_out:
                 label = category + " (not in the mean)" * (not row[0].averaged)
                 head = cells(label, f"{row[0].n:,}", printed(row[0].order_blind, "fraction"))
-                ties = " / ".join(f"{share.ties:,}" for share in row if share.ties is not None)
-                lines.append((*head, *map(self._cell, row), Cell(ties)))
-        notes = (f"{count_of(len(left_out), 'category is', 'categories are')} not shown ({spell('top')}).",)
+                lines.append((*head, *map(self._cell, row)))
+        ties = ", ".join(f"{s.system} {s.ties:,}" for s in rows[ALL] if s.ties is not None)
+        notes = [f"Ties: {ties} of {rows[ALL][0].n:,} items."]
+        if left_out:
+            counted = count_of(len(left_out), "category is", "categories are")
+            notes.append(f"{counted} not shown ({spell('top')}).")
         title = " · ".join(filter(None, (self.name, part, "" if measure == "accuracy" else f"{measure} score")))
-        headings = ("category", "items", "order-blind", *(share.system for share in rows[ALL]), "ties")
-        return Grid(title, headings, 1, tuple(lines), notes if left_out else ())
+        headings = ("category", "items", "order-blind", *(share.system for share in rows[ALL]))
+        return Grid(title, headings, 1, tuple(lines), tuple(notes))
 
     def _cell(self, share: Share) -> Cell:
         text = printed if share.system in (*self.systems, self.baseline) else signed
@@ -132,7 +135,7 @@ class Choices(Rendered):
         return {
             "schema": SCHEMA,
             "set": self.name,
-            **plain(self, "systems", "baseline", "signatures"),
+            **plain(self, "systems", "baseline", "signature"),
             "intervals": self.how and plain(self.how, "level", "resamples", "seed"),
             **plain(self, "notes", "warnings"),
             "shares": self._facts(),

@@ -20,7 +20,7 @@ from .items import ChoiceSet
 
 
 def holds_scores(path: Path, items: ChoiceSet) -> bool:
-    """Whether a file has scores for a set: it is text, or it has an array of a row an item and one matrix in all.
+    """Whether a file has scores for a set: it is text, or its only matrix has as many columns as items have scores.
 
     Raises:
         BadInput: missing or damaged.
@@ -30,8 +30,7 @@ def holds_scores(path: Path, items: ChoiceSet) -> bool:
     if file.kind.arrays is None:
         return file.kind.name in ("json", "text", "gzip")
     shapes = [m.shape for m in file.members if len(m.shape) > 1]
-    n, images, width = items.shape
-    return len(shapes) == 1 and shapes[0][0] == n and math.prod(shapes[0][1:]) == images * width
+    return len(shapes) == 1 and math.prod(shapes[0][1:]) == math.prod(items.shape[1:])
 
 
 def read_scores(path: Path, items: ChoiceSet) -> Float:
