@@ -15,7 +15,7 @@ from ..data.choices.items import ChoiceSet
 from ..data.choices.layouts import load, of_list
 from ..data.choices.scores import check_scores, holds_scores, read_scores
 from ..data.read import group
-from ..errors import UsageError, count_of
+from ..errors import UsageError
 from ..evaluation.inputs import is_path, read
 from ..evaluation.intervals import interval
 from ..evaluation.options import Given, Options
@@ -92,6 +92,9 @@ def choice(
     if baseline is not None and items.shape[1] > 1:
         what = f"'{items.name}' has two images an item: the score of a caption alone is not right for both"
         raise UsageError(what, fix=f"leave out {spell('baseline')}: its text, image and group scores are 0")
+    taken = next((item.category for item in items.items if item.category in (MEAN, ALL)), None)
+    if taken is not None:
+        raise UsageError(f"'{items.name}' has a category '{taken}', which is a row of every table", fix="rename it")
     how = Resampling(ci, resamples, seed) if ci else None
     scores: dict[str, Float] = {}
     kinds, notes, warnings = [], [*items.notes], [*items.warnings]
@@ -217,7 +220,8 @@ def _of_part(
         ties = None if c == MEAN or s not in right else int((right[s][1] & ~right[s][0])[inside].sum())
         counts = int(inside.sum()), images, c in (MEAN, ALL, *averaged)
         facts = (sum(w * float(x[masks[own]].mean()) for own, w in parts[c].items()) for x in (chance, blind))
-        ends_of = interval(pair) if images > 1 else None  # one image: no variation
+        varies = all(len(np.unique(image[masks[own]])) > 1 for own in parts[c])  # one image has no interval
+        ends_of = interval(pair) if varies else None
         found.append(Share(chosen[0].part, measure, c, s, value, ends_of, ties, *counts, *facts))
     return found
 
@@ -228,7 +232,6 @@ def _often(shares: Sequence[Share], systems: Sequence[str]) -> list[str]:
     for name in systems:
         ties, n = max((s.ties or 0, s.n) for s in shares if (s.category, s.system) == (ALL, name))
         if ties >= OFTEN * n:
-            of = f"of {n:,} choices"
-            counted = count_of(ties, f"{of} is a tie", f"{of} are ties")
-            found.append(f"{name}: {counted}, which count as wrong; scores of half precision tie often")
+            words = f"ties, which count as wrong: {ties:,} of {n:,} choices; scores of half precision tie often"
+            found.append(f"{name}: {words}")
     return found
