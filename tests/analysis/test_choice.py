@@ -203,6 +203,16 @@ def test_one_image_has_no_interval() -> None:
 # Inputs
 
 
+def test_one_system_in_memory_and_arguments_of_another_type(pinned: Any) -> None:
+    items = [{"image": "a", "captions": ["a", "b"]}]
+    for scores in ([[1.0, 0.0]], np.array([[1.0, 0.0]]), ([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]])):
+        assert vb.choice(scores, set=items).systems == ("A",)
+    for systems, chosen in (([[1.0, 0.0]], 3), ([], items), ([[1.0, 0.0]], [1]), (None, items)):
+        with pytest.raises(VsebenchError) as caught:
+            vb.choice(systems, set=chosen)
+        pinned(caught.value)
+
+
 def vectors(split: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     return (rng.standard_normal((len(ids), 8)).astype(np.float32) for ids in (split.image_ids, split.caption_ids))
@@ -321,6 +331,16 @@ def test_files_of_scores_that_are_refused(tmp_path: Path, case: str, pinned: Any
     done = invoke("choice", tmp_path / name, "--set", files.sugarcrepe(tmp_path / "s"))
     assert done.exit_code == 3 and done.stdout == ""
     pinned(done.stderr)
+
+
+@pytest.mark.parametrize(
+    "text", ["null", "3", "[1]", "{}", "[]", '{"a": 1}', "[" * 5000, '[{"image": "a", "captions": {}}]', "not JSON"]
+)
+def test_files_that_are_no_set(tmp_path: Path, text: str, pinned: Any) -> None:
+    (tmp_path / "set.json").write_text(text)
+    with pytest.raises(BadInput) as caught:
+        load(tmp_path / "set.json")
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize("case", ["baseline of pairs", "two names", "no layout", "vectors of another set"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import numbers, public
+from ..arguments import numbers, public, shown
 from ..data.choices.items import ChoiceSet
 from ..data.choices.layouts import load, of_list
 from ..data.choices.scores import check_scores, holds_scores, read_scores
@@ -88,7 +88,12 @@ def choice(
         >>> share.value, share.ties, share.order_blind
         (0.5, 1, 0.5)
     """
-    items = load(set) if is_path(set) else of_list(set)
+    if is_path(set):
+        items = load(set)
+    elif isinstance(set, Sequence):
+        items = of_list(set)
+    else:
+        raise UsageError(f"set is {shown(set)}", fix="give the name, folder or file of a set, or a list of items")
     if baseline is not None and items.shape[1] > 1:
         what = f"'{items.name}' has two images an item: the score of a caption alone is not right for both"
         raise UsageError(what, fix=f"leave out {spell('baseline')}: its text, image and group scores are 0")
@@ -120,6 +125,9 @@ def choice(
 
 def _sources(systems: Any, items: ChoiceSet, keys: bool) -> list[tuple[str, Any]]:
     """The name and the source of every system: a path, a pair of paths, or arrays."""
+    several = isinstance(systems, (list, tuple)) and all(map(is_path, systems))
+    if not isinstance(systems, Mapping) and not is_path(systems) and not several:
+        systems = {"A": systems}
     if isinstance(systems, Mapping):
         found = [(str(name), x) for name, x in systems.items()]
     else:

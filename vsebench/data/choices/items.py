@@ -126,5 +126,6 @@ class ChoiceSet:
     def signature(self, how: str) -> str:
         """One line that identifies the items, the scores and the rule for ties."""
         digest = signature.captions_fingerprint([json.dumps(astuple(item)) for item in self.items])
-        fields = {"vsebench": __version__, "set": f"{self.name}{digest}", "score": how, "ties": "wrong"}
+        name = self.name.replace("|", "-")  # of a file
+        fields = {"vsebench": __version__, "set": f"{name}{digest}", "score": how, "ties": "wrong"}
         return signature.write(fields)

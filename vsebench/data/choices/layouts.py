@@ -57,10 +57,9 @@ def _valse(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item | 
 def _aro(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item:
     # The wrong caption is first, as in the scores of the authors. The image is a box of a photo, so it has its own id.
     photo, *captions = _texts(record, spot, "image_path", "false_caption", "true_caption")
-    attributes = record.get("attributes")
-    category = "_".join(map(str, attributes[:2])) if isinstance(attributes, list) else record.get("relation_name")
+    pair = field(record, "attributes", list, spot) if "attributes" in record else _texts(record, spot, "relation_name")
     name = f"{file}-{key}"
-    return Item(name, (name,), tuple(captions), 1, str(category), photo, file)
+    return Item(name, (name,), tuple(captions), 1, "_".join(map(str, pair[:2])), photo, file)
 
 
 def _winoground(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item:
@@ -176,6 +175,8 @@ def _records(path: Path) -> Iterable[Record]:
         document: Any = [record for _, record in jsonl_records(text, str(path))]
     else:
         document = parse_json(text, path)
+    if not isinstance(document, (dict, list)):
+        document = [document]
     for key, record in document.items() if isinstance(document, dict) else enumerate(document):
         if not isinstance(record, dict):
             fix = "give an object of items, a list of items, or one item a line"
