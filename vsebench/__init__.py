@@ -6,6 +6,7 @@
 - ``encode`` encodes a folder of images and their captions with a pretrained model
 - ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports, ``report_page`` shows them on a
   page; ``correlate`` compares relevances with human judgements
+- ``choice`` measures how often the right caption of an image is chosen (SugarCrepe, VALSE, ARO, Winoground)
 - ``load_split`` gives a declared split; ``build_scenes`` generates images and captions whose truth is known, and
   ``open_scenes`` reads them
 - ``metric`` declares a metric, ``parse`` reads a metric's name
@@ -38,6 +39,7 @@ _PUBLIC = {
     "compare": "vsebench.analysis.comparison",
     "agree": "vsebench.analysis.agree",
     "slice": "vsebench.analysis.slices",
+    "choice": "vsebench.analysis.choice",
     "joint": "vsebench.analysis.joint",
     "report_page": "vsebench.analysis.page",
     "correlate": "vsebench.human.study",
@@ -63,6 +65,7 @@ __all__ = ["__version__", *_PUBLIC]
 
 if TYPE_CHECKING:
     from .analysis.agree import agree as agree
+    from .analysis.choice import choice as choice
     from .analysis.comparison import compare as compare
     from .analysis.describe import describe as describe
     from .analysis.joint import joint as joint

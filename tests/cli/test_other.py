@@ -21,7 +21,7 @@ from vsebench.cli.terminal import encodable
 from vsebench.errors import EXIT_CODES, printable
 from vsebench.types import Split
 
-COMMANDS = (["eval"], ["unimodal"], ["inspect"], ["metrics"], ["data"], ["data", "list"], ["data", "build"],
+COMMANDS = (["eval"], ["unimodal"], ["choice"], ["inspect"], ["metrics"], ["data"], ["data", "list"], ["data", "build"],
             ["data", "verify"], ["doctor"], ["demo"])  # fmt: skip
 
 

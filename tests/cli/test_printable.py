@@ -187,14 +187,24 @@ def folder(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> Pat
 FEW = ("--resamples", "20")
 
 
+def choices(folder: Path) -> Path:
+    """A set of choices whose name, ids and category are hostile, and scores for it."""
+    np.save(folder / "c.npy", np.eye(2))
+    items = [{"id": f"{n}{FILE}", "image": FILE, "captions": [FILE, "b"], "category": FILE} for n in range(2)]
+    path = folder / f"c{FILE}.json"
+    path.write_text(json.dumps(items), encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize("style", ["terminal", "html", "latex", "markdown", "json"])
-@pytest.mark.parametrize("command", ["compare", "agree", "slice", "correlate"])
+@pytest.mark.parametrize("command", ["compare", "agree", "slice", "choice", "correlate"])
 def test_no_analysis_lets_anything_through(command: str, style: str, folder: Path) -> None:
     files = [folder / f"{k}{FILE}.json" for k in range(3)]
     args: tuple[object, ...] = {
         "compare": (*files, "--permutations", 20),
         "agree": (*files, "--top", 3),
         "slice": (files[0], "--by", "column", "--file", folder / f"{FILE}.jsonl", "--column", FILE),
+        "choice": (f"{FILE}={folder / 'c.npy'}", "--set", choices(folder)),
         "correlate": ("flickr8k", "--gains", "binary", "--data", human_files.flickr8k(folder / "human")),
     }[command]
     output = run(command, *args, *FEW, "--format", style)

@@ -42,6 +42,9 @@ READ = {
     "slice FILE --by positives": ".json",
     "slice A.json --by column --file FILE": ".csv",
     "slice A.json --by length --captions FILE": ".txt",
+    "choice FILE --set o.json": ".npy",
+    "choice s.csv --set FILE": ".json",
+    "choice s.csv --set o.json --baseline FILE": ".csv",
     "report FILE -o page.html": ".json",
     "report A.json -o page.html --captions FILE": ".txt",
     "inspect FILE": ".npz",
@@ -82,6 +85,8 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.save(tmp_path / "l.npy", rng.standard_normal((12, 2)))
     (tmp_path / "c.txt").write_text("a man\n" * 12)
     (tmp_path / "t.jsonl").write_text("[]\n" * 12)
+    (tmp_path / "o.json").write_text('[{"image": "a", "captions": ["a", "b"]}]')
+    (tmp_path / "s.csv").write_text("id,score_0,score_1\n0,1,2\n")
     human_files.cxc(tmp_path / "human", "sits", [(human_files.caption(1), human_files.image(1), 1.0, "x")])
     (tmp_path / "photos").mkdir()
     vsebench.evaluate(images, texts, captions_per_image=1, metrics="R@1").save(tmp_path / "A.json")

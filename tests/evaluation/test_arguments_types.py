@@ -241,7 +241,7 @@ def test_arrays_do_not_import_torch() -> None:
 
 COMMANDS = {
     "eval": "evaluate", "unimodal": "evaluate_unimodal", "compare": "compare", "agree": "agree", "slice": "slice",
-    "correlate": "correlate",
+    "choice": "choice", "correlate": "correlate",
 }  # fmt: skip
 POSITIONAL = {
     "files": {"evaluate": "images"},

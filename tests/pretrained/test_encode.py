@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import vsebench
-from tests import clip_models
+from tests import choice_files, clip_models
 from tests.commands import invoke
 from vsebench.data import store
 from vsebench.errors import BadInput, MissingPackage, UsageError
@@ -538,3 +538,26 @@ def test_on_a_gpu(open_clip_model, data):
     assert gpu.about["device"] == "cuda"
     assert np.abs(cpu.images.vectors - gpu.images.vectors).max() < 1e-5
     assert np.abs(cpu.captions.vectors - gpu.captions.vectors).max() < 1e-5
+
+
+def test_a_set_of_choices_is_encoded_and_measured(open_clip_model, tmp_path):
+    files = [f"00000000000{n}.jpg" for n in (1, 2, 3)]
+    folder = choice_files.sugarcrepe(tmp_path / "set")
+    photos = clip_models.photos(tmp_path / "val2017", files)
+    done = invoke("encode", open_clip_model, "--images", photos, "--split", folder, "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["images"], found["captions"], found["split"]) == (3, 10, "sugarcrepe")
+    assert found["file"] == "tiny-clip-set.npz"
+    with np.load("tiny-clip-set.npz") as stored:
+        assert (
+            stored["text_ids"][:2].tolist() == ["add_obj:0#0", "add_obj:0#1"] and stored["image_ids"].tolist() == files
+        )
+        dots = (stored["image_embeddings"] @ stored["text_embeddings"].T).astype(float)
+    image = [0, 1, 0, 2, 1]  # of the five items
+    right = [dots[i, 2 * n] > dots[i, 2 * n + 1] for n, i in enumerate(image)]
+    result = vsebench.choice("tiny-clip-set.npz", set=folder, ci=0)
+    assert result["all items"].value == pytest.approx(np.mean(right))
+    assert any("encoded by open_clip:tiny-clip" in note for note in result.notes)
+    with pytest.raises(UsageError, match="unknown split 'sugarcrep'"):
+        vsebench.encode(open_clip_model, photos, split="sugarcrep")

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -31,7 +32,7 @@ from vsebench.report.render import Rendered
 from vsebench.report.report import Report
 from vsebench.report.terminal import show, text
 
-NAMES = ("report", "comparison", "agreement", "slices", "study", "page")
+NAMES = ("report", "comparison", "agreement", "slices", "study", "page", "choices")
 COLUMNS = {
     "report": ["metric", "direction", "value", "low", "high", "n", "undefined", "unit"],
     "comparison": [
@@ -41,8 +42,14 @@ COLUMNS = {
     "agreement": ["first", "second", "tau", "low", "high", "concordant", "discordant", "tied"],
     "slices": ["metric", "direction", "by", "slice", "system", "value", "low", "high", "n", "images"],
     "page": ["metric", "direction", "value", "low", "high", "n", "undefined", "unit"],
+    "choices": [
+        "part", "measure", "category", "system", "value", "low", "high", "ties", "n", "images", "averaged", "chance",
+        "order_blind",
+    ],
     "study": ["task", "subset", "relevance", "coefficient", "value", "low", "high", "pairs", "points"],
 }  # fmt: skip
+
+CHOICES = [{"image": str(n), "captions": ["a", "b"]} for n in range(2)]
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +67,7 @@ def results(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> di
         "slices": slice(three, "positives", resamples=20),
         "study": correlate("flickr8k", gains="binary", human_data=folder, resamples=20),
         "page": report_page(three[0], resamples=20),
+        "choices": vsebench.choice({"A": np.eye(2), "B": np.eye(2)[::-1]}, set=CHOICES, resamples=20),
     }
 
 

@@ -1,5 +1,5 @@
 """Analysis of saved reports: joint tables, tests between systems, agreement of metrics, and slices of queries. Of data
-sets: what they consist of.
+sets: what they consist of, and choices between captions.
 
 Every function takes the reports of ``vsebench.evaluate``, as files or as objects, and returns a result of
 ``vsebench.report`` that can be printed, shown in a notebook or written as a data frame, LaTeX, Markdown, HTML or JSON.
@@ -17,6 +17,7 @@ The values of the queries are in the reports; nothing is ranked again::
 - ``joint``, ``comparison``, ``agree``, ``slices``: the analyses
 - ``attributes``, ``bins``: what queries can be sliced by, and into which bins
 - ``page``, with ``page_queries`` (lists of queries) and ``thumbnails``: the page of reports
+- ``choice``: from embeddings or scores, how often the right caption is chosen, by category of the items
 - ``describe``: what a data set consists of; ``true_pairs``: which captions of scenes are true of which images;
   ``examples``: images with their captions, for its page
 """

@@ -1,8 +1,8 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
-- one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``report``,
-  ``inspect``, ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train`` (``train-reference`` and
-  ``encode``), ``doctor`` (checks in ``health``), ``demo``
+- one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``choice``,
+  ``report``, ``inspect``, ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train``
+  (``train-reference`` and ``encode``), ``doctor`` (checks in ``health``), ``demo``
 - ``blocks``: declared options as options of commands, and the blocks that commands share; ``results``: printing and
   writing results
 - ``command``: what all commands share: errors, checks of the files and of the environment, and a closed stdout
@@ -27,6 +27,7 @@ from .. import __version__
 from ..errors import DISK, INTERRUPTED, VsebenchError
 from . import (
     agree,
+    choice,
     compare,
     correlate,
     data,
@@ -90,6 +91,7 @@ app.command("unimodal")(unimodal.run)
 app.command("compare")(compare.run)
 app.command("agree")(agree.run)
 app.command("slice")(slice.run)
+app.command("choice")(choice.run)
 app.command("report")(report.run)
 app.command("inspect")(inspect.run)
 app.command("metrics")(metrics.run)

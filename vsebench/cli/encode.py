@@ -34,7 +34,10 @@ def run(
         typer.Option(help="Their captions: .csv, .tsv, .jsonl, COCO annotations or a Karpathy file."),
     ] = None,
     split: Annotated[
-        str | None, typer.Option(help="coco-5k, f30k or another declared split: its images, and its captions.")
+        str | None,
+        typer.Option(
+            help="coco-5k, f30k or another declared split: its images, and its captions; or a set of `vsebench choice`."
+        ),
     ] = None,
     data: Annotated[str | None, typer.Option(help="Of a checkpoint: other data than those it was trained on.")] = None,
     part: Annotated[
@@ -87,7 +90,7 @@ def _pretrained(
 ) -> None:
     from ..pretrained.encode import BATCH, encode
 
-    target = output or Path(f"{named.slug}-{options['split'] or 'custom'}.npz")
+    target = output or Path(f"{named.slug}-{Path(options['split'] or 'custom').name}.npz")
     try:
         with terminal.progress("encoding") as update:
             found = encode(model, images, batch=batch or BATCH, output=target, progress=update, **options)

@@ -7,7 +7,8 @@
 - reading: ``read`` (embeddings in one file or two, score matrices), ``runs`` (retrieved lists), ``pair_files``
   (grades or scores of pairs, class labels); one module a file format: ``formats``
 - checks: ``audit``; which row is which item: ``match``; both, and the order of the split: ``align``
-- test sets: ``splits``; the captions of a split: ``captions``; generated data sets on disk: ``scenes``
+- test sets: ``splits``, and sets of choices: ``choices``; the captions of a split: ``captions``; generated data sets
+  on disk: ``scenes``
 - ``image_files``: a folder of images; ``published``: models of this machine or of Hugging Face
 - files: ``regular`` (the check before any is opened), ``textfile`` (text and JSON), ``atomic`` (writing), ``lock`` (one
   process at a time), ``cache`` (the folder), ``store`` (computed results)

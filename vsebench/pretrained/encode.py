@@ -17,6 +17,7 @@ from .. import __version__
 from ..arguments import public
 from ..data.atomic import check_writable, write_atomically
 from ..data.captions import with_captions
+from ..data.choices import layouts
 from ..data.image_files import find_images, read_image
 from ..data.splits import catalogue
 from ..data.splits.sources import with_image_files
@@ -106,7 +107,8 @@ def encode(
             says so.
         captions: JSON lines, a table (.csv, .tsv), COCO annotations or a Karpathy file; with ``split`` also a .txt file
             in its order. None: those of the split.
-        split: a declared split, such as ``coco-5k``; None: the images and captions of the file.
+        split: a declared split, such as ``coco-5k``, or a set as for ``choice``; None: the images and captions of
+            the file.
         part: the captions of the file whose field ``split`` has this value, as for ``vsebench data build``.
         batch: images or captions that are encoded at once.
         device: auto, cpu or cuda.
@@ -166,7 +168,8 @@ def _items(split: str | None, captions: PathLike | None, part: str | None) -> tu
     if split is not None:
         if part is not None:
             raise UsageError(f"{spell('part')} has no meaning with {spell('split')}", fix="leave one of them out")
-        known = catalogue.load_split(split, captions=captions is None)
+        choices = split not in catalogue.names() and layouts.is_known(split)
+        known = layouts.load(split).split if choices else catalogue.load_split(split, captions=captions is None)
         return with_captions(known, None if captions is None else Path(captions)), {}
     path = Path(captions or "").expanduser()
     if path.suffix == ".txt":

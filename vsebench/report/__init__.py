@@ -3,14 +3,14 @@
 Every result is a ``render.Rendered``: it gives grids (tables of text), records (rows of a data frame) and a plain
 document, and gets all formats from these::
 
-    Report, Joint, Comparison, Agreement, Slices, Study, Description, Page
+    Report, Joint, Comparison, Agreement, Slices, Choices, Study, Description, Page
         │ grids()     ──► terminal · notebook · latex · html · markdown
         │ records()   ──► pandas · csv
         └ to_dict()   ──► json ──► document.read
 
 - ``model``: one result of an evaluation, what it needs of its metric, and how intervals are made
-- ``report``, ``joint``, ``comparison``, ``agreement``, ``slices``, ``correlation``: the results, with the layout of
-  their tables (that of a report is in ``table``); ``figure`` draws correlations
+- ``report``, ``joint``, ``comparison``, ``agreement``, ``slices``, ``choices``, ``correlation``: the results, with the
+  layout of their tables (that of a report is in ``table``); ``figure`` draws correlations
 - ``description``, ``description_parts``, ``description_page``: what a data set consists of, and its page
 - ``page`` with ``page.css`` and ``page.js``: the page of reports; ``charts``: charts; ``explorer``: the data of
   its queries

@@ -1,0 +1,456 @@
+"""Choices between captions: shares, ties, means, intervals and differences, against loops that share no code."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vsebench as vb
+from tests import choice_files as files
+from tests.commands import document, invoke, printed
+from vsebench.data.choices.layouts import LAYOUTS, load
+from vsebench.errors import BadInput, UsageError, VsebenchError
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+
+
+def shares(result: Any, measure: str = "accuracy", part: str = "") -> dict[tuple[str, str], Any]:
+    return {(s.category, s.system): s for s in result.shares if (s.measure, s.part) == (measure, part)}
+
+
+def shapes_of(folder: Path) -> dict[str, tuple[int, int]]:
+    return {item.id: (len(item.images), len(item.captions)) for item in load(folder).items}
+
+
+# The layouts
+
+
+def test_the_layouts_are_read_as_published(tmp_path: Path) -> None:
+    found = load(files.sugarcrepe(tmp_path / "s"))
+    first = ("add_obj:0", ("000000000001.jpg",), ("A cat.", "A cat and a dog."), 0, "add_obj", "000000000001.jpg")
+    item = found.items[0]
+    assert (item.id, item.images, item.captions, item.right, item.category, item.group) == first
+    assert [item.id for item in found.items] == ["add_obj:0", "add_obj:1", "swap_obj:0", "swap_obj:7", "swap_obj:8"]
+    assert [item.order_blind for item in found.items] == [True, True, False, True, False]
+    split = found.split
+    assert split.image_ids.tolist() == [f"{n:012d}.jpg" for n in (1, 2, 3)]
+    assert split.caption_ids.tolist()[:3] == ["add_obj:0#0", "add_obj:0#1", "add_obj:1#0"]
+    assert split.image_of.tolist() == [0, 0, 1, 1, 0, 0, 2, 2, 1, 1] and split.captions[1] == "A cat and a dog."
+    one = load(tmp_path / "s" / "swap_obj.json")
+    assert one.name == "sugarcrepe" and len(one.items) == 3
+
+    found = load(files.valse(tmp_path / "v"))
+    assert [item.id for item in found.items] == [
+        "existence:existence_1",
+        "existence:existence_2",
+        "plurals:existence_1",
+    ]
+    assert "1 item is left out: fewer than two of three annotators" in found.notes[0]
+
+    found = load(files.aro(tmp_path / "a"))
+    item = next(item for item in found.items if item.part == "visual_genome_relation")
+    assert item.images == (item.id,) == ("visual_genome_relation-0",) and item.group == "0.jpg"
+    assert item.captions[item.right] == "the dog is on 0" and item.right == 1  # wrong first, as in the authors' scores
+    outside = {("visual_genome_relation", "next to"), ("visual_genome_attribution", "open_old")}
+    assert found.outside == outside
+
+    found = load(files.winoground(tmp_path / "w"))
+    assert found.shape == (5, 2, 2) and [item.category for item in found.items][1:3] == ["Relation", "Object"]
+    assert found.split.image_of.tolist() == list(range(10)) and found.split.image_ids[3] == "ex_1_img_1"
+
+
+def test_a_set_by_name_is_in_the_cache(tmp_path: Path, pinned: Any) -> None:
+    with pytest.raises(VsebenchError) as caught:
+        load("sugarcrepe")
+    pinned(caught.value)
+    files.sugarcrepe(tmp_path / "cache" / "choices" / "sugarcrepe")
+    assert len(load("sugarcrepe").items) == 5
+    with pytest.raises(VsebenchError, match="unknown set 'sugarcrep'"):
+        load("sugarcrep")
+
+
+def test_files_of_another_layout_are_left_out_with_a_note(tmp_path: Path) -> None:
+    files.sugarcrepe(tmp_path / "s")
+    files.write(tmp_path / "s" / "zzz.json", [{"other": 1}])
+    assert load(tmp_path / "s").notes == ("zzz.json is left out: it has another layout",)
+
+
+OWN = [
+    {"id": "one", "image": 7, "captions": ["a", "b", "c"], "right": 2, "category": "many"},
+    {"image": "x.jpg", "captions": ["a", "b"]},
+    {"image": "y.jpg", "captions": ["a b", "b a"], "category": "many", "group": "x.jpg"},
+]
+
+
+@pytest.mark.parametrize("form", ["list", "lines", "object", "memory"])
+def test_a_set_of_ones_own(tmp_path: Path, form: str) -> None:
+    scores = {"one": [[0.1, 0.2, 0.3]], "1": [[0.1, 0.1]], "2": [[0.2, 0.3]]}
+    if form == "lines":
+        path = tmp_path / "own.jsonl"
+        path.write_text("".join(json.dumps(record) + "\n" for record in OWN))
+    else:
+        keyed = {str(record.get("id", n)): record for n, record in enumerate(OWN)}
+        path = files.write(tmp_path / "own.json", keyed if form == "object" else OWN)
+    table = files.write_csv(tmp_path / "scores.csv", scores)
+    result = vb.choice(table, set=OWN if form == "memory" else path, ci=0)
+    found = {c: (s.value, s.ties, s.n, s.images, s.chance, s.order_blind) for (c, _), s in shares(result).items()}
+    assert found["many"] == (0.5, 0, 2, 2, pytest.approx(5 / 12), 0.5)
+    assert found["all"] == (0.0, 1, 1, 1, 0.5, 1.0)
+    assert found["mean of categories"][:2] == (0.25, None)
+    assert found["all items"] == (pytest.approx(1 / 3), 1, 3, 2, pytest.approx(8 / 18), pytest.approx(2 / 3))
+    assert result.name == "own"
+
+
+# Shares
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shares_against_loops(tmp_path: Path, seed: int) -> None:
+    """ARO, whose two parts have their own tables, and whose means leave categories out."""
+    folder = files.aro(tmp_path / "a")
+    scores = files.drawn(shapes_of(folder), seed)
+    result = vb.choice(files.write_csv(tmp_path / "m.csv", scores), set=folder, resamples=50)
+    right = files.accuracy(scores, dict.fromkeys(scores, 1))
+    of: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
+    for part in ("relation", "attribution"):
+        records = json.loads((folder / f"visual_genome_{part}.json").read_text())
+        for n, record in enumerate(records):
+            category = record.get("relation_name") or "_".join(record["attributes"])
+            of[part, category].append(right[f"visual_genome_{part}-{n}"])
+    for (part, category), found in of.items():
+        share = shares(result, part=f"visual_genome_{part}")[category, "m"]
+        assert share.value == pytest.approx(sum(r for r, _ in found) / len(found), abs=1e-12)
+        assert share.ties == sum(tie for _, tie in found) and share.n == len(found)
+        assert share.averaged == (category not in ("next to", "open_old"))
+    relation = [np.mean([r for r, _ in of["relation", name]]) for name in ("on", "below")]
+    mean = shares(result, part="visual_genome_relation")["mean of categories", "m"]
+    assert mean.value == pytest.approx(np.mean(relation), abs=1e-12) and mean.n == 5
+    # One category is left of the attributes: the mean of one would say the same again.
+    assert ("mean of categories", "m") not in shares(result, part="visual_genome_attribution")
+    assert "next to (not in the mean)" in str(result)
+
+
+small = st.integers(0, 2).map(float)
+
+
+@given(st.lists(st.tuples(small, small, small, small), min_size=5, max_size=5))
+def test_text_image_and_group_score(rows: list[tuple[float, ...]]) -> None:
+    items = [{"image": [f"{n}a", f"{n}b"], "captions": ["x y", "y x"]} for n in range(5)]
+    result = vb.choice({"m": [list(row) for row in rows]}, set=items, ci=0)
+    expected = files.pair_scores({str(n): [list(row[:2]), list(row[2:])] for n, row in enumerate(rows)})
+    for measure in ("text", "image", "group"):
+        share = shares(result, measure)["all items", "m"]
+        assert share.value == pytest.approx(np.mean([found[measure] for found in expected.values()]))
+        assert share.chance == (1 / 6 if measure == "group" else 1 / 4) and share.order_blind == 0
+        nudged = [[row[0] + 0.1, row[1], row[2], row[3] + 0.1] for row in rows]  # every tie of a right pair is won
+        won = files.pair_scores({str(n): [row[:2], row[2:]] for n, row in enumerate(nudged)})
+        gained = sum(found[measure] for found in won.values()) - sum(found[measure] for found in expected.values())
+        assert share.ties == gained
+
+
+def test_chance_of_pairs_is_that_of_random_scores() -> None:
+    scores = np.random.default_rng(0).standard_normal((40_000, 2, 2))
+    items = [{"image": [f"{n}a", f"{n}b"], "captions": ["x", "y"]} for n in range(40_000)]
+    result = vb.choice({"m": scores}, set=items, ci=0)
+    assert all(abs(s.value - s.chance) < 0.01 for s in result.shares) and len(result.shares) == 6
+
+
+def test_intervals_and_paired_differences_are_those_of_resampled_images(tmp_path: Path) -> None:
+    """Resamples of the images by numpy; the two systems and their difference have the same."""
+    rng = np.random.default_rng(0)
+    image = rng.integers(0, 60, 300)
+    items = [{"image": f"{i}.jpg", "captions": ["a", "b"], "category": "xy"[n % 2]} for n, i in enumerate(image)]
+    scores = {name: rng.standard_normal((300, 2)) + np.array([shift, 0]) for name, shift in (("A", 0.4), ("B", 0.7))}
+    result = vb.choice(scores, set=items, resamples=4000)
+    right = {name: (x[:, 0] > x[:, 1]).astype(float) for name, x in scores.items()}
+    category = np.arange(300) % 2
+    draws = np.random.default_rng(1).integers(0, 60, (4000, 60))
+    weights = np.stack([np.bincount(draw, minlength=60)[image] for draw in draws])
+
+    def ends(value: Any, inside: np.ndarray) -> list[float]:
+        return np.quantile((weights[:, inside] @ value[inside]) / weights[:, inside].sum(1), [0.025, 0.975]).tolist()
+
+    everything = np.ones(300, bool)
+    for system, value in (("A", right["A"]), ("B", right["B"]), ("B − A", right["B"] - right["A"])):
+        for label, inside in (("x", category == 0), ("all items", everything)):
+            share = result[label, system]
+            assert share.value == pytest.approx(value[inside].mean(), abs=1e-12)
+            assert share.interval == pytest.approx(ends(value, inside), abs=0.012)
+    again = vb.choice(scores, set=items, resamples=4000, threads=1)
+    assert again.shares == result.shares
+    assert result["all items", "B − A"].ties is None and "+" in str(result)
+
+
+def test_one_image_has_no_interval() -> None:
+    items = [{"image": "a", "captions": ["a", "b"]}] * 1 + [{"image": "b", "captions": ["a", "b"], "category": "c"}]
+    found = shares(vb.choice({"m": [[1, 0], [0, 1]]}, set=items))
+    assert found["c", "m"].interval is None and found["all items", "m"].interval == (0.0, 1.0)
+    assert found["mean of categories", "m"].interval is None
+
+
+# Inputs
+
+
+def test_one_system_in_memory_and_arguments_of_another_type(pinned: Any) -> None:
+    items = [{"image": "a", "captions": ["a", "b"]}]
+    for scores in ([[1.0, 0.0]], np.array([[1.0, 0.0]]), ([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]])):
+        assert vb.choice(scores, set=items).systems == ("A",)
+    for systems, chosen in (([[1.0, 0.0]], 3), ([], items), ([[1.0, 0.0]], [1]), (None, items)):
+        with pytest.raises(VsebenchError) as caught:
+            vb.choice(systems, set=chosen)
+        pinned(caught.value)
+
+
+def vectors(split: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return (rng.standard_normal((len(ids), 8)).astype(np.float32) for ids in (split.image_ids, split.caption_ids))
+
+
+def cosines(folder: Path, images: np.ndarray, captions: np.ndarray) -> files.Scores:
+    """Scores of every item by a loop over the records of the files, in the order of the files."""
+    found: files.Scores = {}
+    names: dict[str, int] = {}
+    at = 0
+    for path in sorted(folder.glob("*.json")):
+        for key, record in json.loads(path.read_text()).items():
+            image = images[names.setdefault(record["filename"], len(names))].astype(float)
+            both = captions[at : at + 2].astype(float)
+            lengths = np.linalg.norm(both, axis=1) * np.linalg.norm(image)
+            found[f"{path.stem}:{key}"] = [(both @ image / lengths).tolist()]
+            at += 2
+    return found
+
+
+def test_embeddings_in_any_order_and_spelling_give_the_same_as_scores(tmp_path: Path) -> None:
+    folder = files.sugarcrepe(tmp_path / "s")
+    split = load(folder).split
+    images, captions = vectors(split)
+    table = files.write_csv(tmp_path / "by-hand.csv", cosines(folder, images, captions))
+    p, q = np.random.default_rng(1).permutation(len(images)), np.random.default_rng(2).permutation(len(captions))
+    np.savez(
+        tmp_path / "ids.npz", image_embeddings=images[p], text_embeddings=captions[q],
+        image_ids=[int(x[:12]) for x in split.image_ids[p]], text_ids=split.caption_ids[q],
+    )  # fmt: skip
+    np.savez(tmp_path / "odd.npz", pictures=images, words=captions)
+    np.save(tmp_path / "i.npy", images)
+    np.save(tmp_path / "t.npy", captions)
+    scores = np.array([row for [row] in cosines(folder, images, captions).values()])
+    np.save(tmp_path / "s.npy", scores)
+    (tmp_path / "s.json").write_text(json.dumps({k: v[0] for k, v in cosines(folder, images, captions).items()}))
+    given = [table, "ids.npz", "i.npy", "t.npy", "S=s.npy", "J=s.json"]
+    args = [str(tmp_path / x) if "=" not in str(x) else x.replace("=", f"={tmp_path}/") for x in map(str, given)]
+    found = vb.choice(args, set=folder, ci=0)
+    assert found.systems == ("by-hand", "ids", "i", "S", "J")
+    assert len({tuple(s.value for s in found.shares if s.system == name) for name in found.systems}) == 1
+    assert "|score:scores,cosine|ties:wrong" in found.signature
+    keyed = vb.choice(tmp_path / "odd.npz", set=folder, image_key="pictures", text_key="words", ci=0)
+    assert keyed["all items"].value == found["all items"].value
+    memory = {"a": (images, captions), "e": (vb.Embeddings("image", split.image_ids[p], images[p]), captions)}
+    found = vb.choice(memory, set=folder, ci=0)
+    assert found["all items", "a"].value == found["all items", "e"].value == keyed["all items"].value
+
+
+def test_two_images_by_vectors_and_by_scores(tmp_path: Path) -> None:
+    folder = files.winoground(tmp_path / "w")
+    split = load(folder).split
+    images, captions = vectors(split)
+    by_hand = {
+        str(n): (images[2 * n : 2 * n + 2].astype(float) @ captions[2 * n : 2 * n + 2].T).tolist() for n in range(5)
+    }
+    table = files.write_csv(tmp_path / "s.csv", by_hand)
+    nested = files.write(tmp_path / "n.json", by_hand)
+    result = vb.choice({"v": (images, captions), "t": table, "n": nested}, set=folder, similarity="dot", ci=0)
+    expected = files.pair_scores(by_hand)
+    for measure in ("text", "image", "group"):
+        for system in ("v", "t", "n"):
+            share = shares(result, measure)["all items", system]
+            assert share.value == pytest.approx(np.mean([e[measure] for e in expected.values()]))
+    assert "winoground · group score" in str(result)
+
+
+def test_ties_and_items_that_cannot_be_right_are_warned_of(recwarn: Any) -> None:
+    items = [{"image": "a", "captions": ["x y", "x y"]}, {"image": "b", "captions": ["x", "y"]}]
+    result = vb.choice({"m": [[1, 1], [1, 0]]}, set=items, ci=0)
+    assert result["all items"].ties == 1
+    assert "1 item has the right caption twice, which is always a tie (first: 0)" in result.warnings
+    assert any("m: ties, which count as wrong: 1 of 2 choices" in str(w.message) for w in recwarn)
+
+
+BAD: dict[str, tuple[Any, Any]] = {
+    "no item": ([], None),
+    "one caption": ([{"image": "a", "captions": ["a"]}], None),
+    "right": ([{"image": "a", "captions": ["a", "b"], "right": 2}], None),
+    "three images": ([{"image": ["a", "b", "c"], "captions": ["a", "b"]}], None),
+    "numbers": ([{"image": "a", "captions": ["a", 2]}], None),
+    "no image": ([{"captions": ["a", "b"]}], None),
+    "row of its own": ([{"image": "a", "captions": ["a", "b"], "category": "all items"}], None),
+    "same id": (
+        [{"id": 1, "image": "a", "captions": ["a", "b"]}, {"id": "1", "image": "a", "captions": ["a", "b"]}],
+        None,
+    ),
+    "mixed": ([{"image": "a", "captions": ["a", "b"]}, {"image": ["a", "b"], "captions": ["a", "b"]}], None),
+    "shape": (OWN, [[1, 2, 3]]),
+    "missing score": (OWN, [[1, 2, 3], [1, np.nan, 3], [1, 2, 3]]),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_items_and_arrays_that_are_refused(case: str, pinned: Any) -> None:
+    items, scores = BAD[case]
+    with pytest.raises((BadInput, UsageError)) as caught:
+        vb.choice({"m": [[1.0, 0.0]] if scores is None else scores}, set=items)
+    pinned(caught.value)
+
+
+NAMES = ("add_obj:0", "add_obj:1", "swap_obj:0", "swap_obj:7", "swap_obj:8")
+FILES = {
+    "columns": ("s.csv", "id,value\n1,2\n"),
+    "twice": ("s.csv", "id,score_0,score_1\nadd_obj:0,1,2\nadd_obj:0,1,2\n"),
+    "absent": ("s.csv", "id,score_0,score_1\nadd_obj:0,1,2\n"),
+    "no number": ("s.json", json.dumps({name: [1, "x"] for name in NAMES})),
+    "too few": ("s.json", json.dumps({name: [1] for name in NAMES})),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_files_of_scores_that_are_refused(tmp_path: Path, case: str, pinned: Any) -> None:
+    name, text = FILES[case]
+    (tmp_path / name).write_text(text)
+    done = invoke("choice", tmp_path / name, "--set", files.sugarcrepe(tmp_path / "s"))
+    assert done.exit_code == 3 and done.stdout == ""
+    pinned(done.stderr)
+
+
+@pytest.mark.parametrize(
+    "text", ["null", "3", "[1]", "{}", "[]", '{"a": 1}', "[" * 5000, '[{"image": "a", "captions": {}}]', "not JSON"]
+)
+def test_files_that_are_no_set(tmp_path: Path, text: str, pinned: Any) -> None:
+    (tmp_path / "set.json").write_text(text)
+    with pytest.raises(BadInput) as caught:
+        load(tmp_path / "set.json")
+    pinned(caught.value)
+
+
+@pytest.mark.parametrize("case", ["baseline of pairs", "two names", "no layout", "vectors of another set"])
+def test_calls_that_are_refused(tmp_path: Path, case: str, pinned: Any) -> None:
+    folder, pairs = files.sugarcrepe(tmp_path / "s"), files.winoground(tmp_path / "w")
+    np.save(tmp_path / "s.npy", np.zeros((5, 2)))
+    np.savez(tmp_path / "v.npz", images=np.ones((4, 3)), texts=np.ones((10, 3)))
+    args = {
+        "baseline of pairs": ("s.npy", "--set", pairs, "--baseline", "length"),
+        "two names": ("A=s.npy", "A=v.npz", "--set", folder),
+        "no layout": ("s.npy", "--set", files.write(tmp_path / "o.json", [{"text": "a"}])),
+        "vectors of another set": ("v.npz", "--set", folder),
+    }[case]
+    done = invoke(
+        "choice",
+        *(f"{tmp_path}/{a}" if a in ("s.npy", "v.npz") else str(a).replace("=", f"={tmp_path}/") for a in args),
+    )
+    assert done.exit_code in (2, 3), done.output
+    pinned(done.stderr)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    folder = files.sugarcrepe(tmp_path / "s")
+    np.save(tmp_path / "s.npy", np.arange(10.0).reshape(5, 2)[::-1])
+    args = (tmp_path / "s.npy", "--set", folder, "--baseline", "length", "--resamples", 20, "--top", 1)
+    found = document("choice", *args)
+    result = vb.choice(tmp_path / "s.npy", set=folder, baseline="length", resamples=20, top=1)
+    assert found == result.to_dict() and found["schema"] == "vsebench/choices/1"
+    text = printed("choice", *args)
+    assert "1 category is not shown (--top)" in text and "text only" in text and "Ties: s 0, text only 3 of 5" in text
+    replaced = invoke("choice", args[0], "--set", folder / "add_obj.json", "--output", folder / "add_obj.json")
+    assert replaced.exit_code == 2 and "add_obj.json" in replaced.stderr
+    invoke("choice", *args, "--output", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().startswith("part,measure,category,system,value,low,high,ties,n,images")
+
+
+# Real files
+
+
+def bag(caption: str) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(Counter(re.findall(r"[a-z0-9']+", caption.lower())).items()))
+
+
+def test_sugarcrepe_as_published(real_data: Path, tmp_path: Path) -> None:
+    """Sizes of the paper, the captions that differ in order alone, and what the number of words alone can tell."""
+    folder = real_data / "sugarcrepe"
+    records = {p.stem: json.loads(p.read_text()) for p in sorted(folder.glob("*.json"))}
+    rng = np.random.default_rng(0)
+    scores = {
+        f"{name}:{key}": [np.round(rng.standard_normal(2) + np.array([0.5, 0]), 1).tolist()]
+        for name, of in records.items()
+        for key in of
+    }
+    result = vb.choice(files.write_csv(tmp_path / "m.csv", scores), set=folder, baseline="length", resamples=20)
+    found = shares(result)
+    assert {name: found[name, "m"].n for name in records} == {
+        "add_att": 692, "add_obj": 2062, "replace_att": 788, "replace_obj": 1652, "replace_rel": 1406, "swap_att": 666,
+        "swap_obj": 245,
+    }  # fmt: skip
+    right = files.accuracy(scores, dict.fromkeys(scores, 0))
+    means = []
+    for name, of in records.items():
+        own = [right[f"{name}:{key}"] for key in of]
+        means.append(sum(r for r, _ in own) / len(own))
+        assert found[name, "m"].value == pytest.approx(means[-1], abs=1e-12)
+        assert found[name, "m"].ties == sum(tie for _, tie in own)
+        same = sum(bag(r["caption"]) == bag(r["negative_caption"]) for r in of.values())
+        assert found[name, "m"].order_blind == pytest.approx(1 - same / len(of))
+        words = [[len(re.findall(r"[\w']+", r[c])) for c in ("caption", "negative_caption")] for r in of.values()]
+        assert found[name, "text only"].value == pytest.approx(sum(a < b for a, b in words) / len(of))
+    assert found["mean of categories", "m"].value == pytest.approx(sum(means) / 7, abs=1e-12)
+    assert found["all items", "m"].value == pytest.approx(sum(r for r, _ in right.values()) / 7511, abs=1e-12)
+    # 572 of 7,511, as counted in RAIVNLab/sugar-crepe#10: 164 of swap_obj and 408 of swap_att
+    assert found["all items", "m"].order_blind == pytest.approx(1 - 572 / 7511)
+    assert (found["swap_obj", "m"].images, found["all items", "m"].images) == (224, 1560)
+
+
+def test_an_order_blind_model_reaches_its_ceiling_and_no_more(real_data: Path) -> None:
+    """Vectors of bags of words, and images that are the bag of their right caption: ties wherever the words agree."""
+    path = real_data / "sugarcrepe" / "swap_att.json"
+    known = load(path)
+
+    def vector(caption: str) -> np.ndarray:
+        out = np.zeros(512)
+        for word, count in bag(caption):
+            out += count * np.random.default_rng(zlib.crc32(word.encode())).standard_normal(512)
+        return out
+
+    captions = np.stack([vector(caption) for caption in known.split.captions or ()]).astype(np.float32)
+    first = {image: n for n, image in reversed(list(enumerate(i.images[0] for i in known.items)))}
+    images = np.stack([captions[2 * first[image]] for image in known.split.image_ids.tolist()])
+    alone = Counter(item.images[0] for item in known.items)
+    result = vb.choice({"bag": (images, captions)}, set=path, ci=0)
+    share = result["all items"]
+    assert share.ties >= 408 and share.value <= share.order_blind == pytest.approx(258 / 666)
+    # Images of one item choose right wherever the words differ.
+    single = [n for n, item in enumerate(known.items) if alone[item.images[0]] == 1]
+    differ = sum(known.items[n].order_blind for n in single)
+    assert differ > 100 and share.value * 666 >= differ
+
+
+def test_valse_as_published(real_data: Path) -> None:
+    result = vb.choice({"m": np.tile([1.0, 0.0], (1908, 1))}, set=real_data / "valse", ci=0)
+    found = {category: share.n for (category, _), share in shares(result).items()}
+    sizes = {"counting-hard": 868, "existence": 505, "relations": 535}
+    assert found == {**sizes, "mean of categories": 1908, "all items": 1908} and result["all items"].value == 1
+    assert "240 items are left out" in result.notes[0]
+
+
+def test_every_layout_is_tried_and_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "choice.md").read_text(encoding="utf-8")
+    made = {name for name in LAYOUTS if hasattr(files, name)}
+    assert made | {"own"} == set(LAYOUTS) and all(f"`{name}`" in page for name in made)

@@ -1,0 +1,245 @@
+"""Choices between captions: what is right, by category, and how the shares vary with the images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arguments import numbers, public, shown
+from ..data.choices.items import ChoiceSet
+from ..data.choices.layouts import load, of_list
+from ..data.choices.scores import check_scores, holds_scores, read_scores
+from ..data.read import group
+from ..errors import UsageError
+from ..evaluation.inputs import is_path, read
+from ..evaluation.intervals import interval
+from ..evaluation.options import Given, Options
+from ..numeric.parallel import default_threads
+from ..options import spell
+from ..report.choices import ALL, BASELINE, MEAN, Choices, Share
+from ..report.model import Resampling
+from ..stats import bootstrap
+from ..stats.columns import Column, Population, Sum, evaluate, prepare
+from ..types import Float
+from .systems import named, names_of
+
+LENGTH = "length"  # a baseline of its own: the shorter caption is right
+OFTEN = 0.01  # share of ties from which there is a warning
+CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}  # of random scores of two captions and two images
+
+PathLike = str | os.PathLike[str]
+Right = tuple[Any, Any]  # Bool: (item,) whether the choice is right, and whether it were if a tie was right
+
+
+@public
+def choice(
+    systems: Any,
+    *,
+    set: Any,
+    baseline: PathLike | None = None,
+    similarity: str = "auto",
+    image_key: str | None = None,
+    text_key: str | None = None,
+    top: int = 30,
+    ci: float = 95,
+    resamples: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Choices:
+    """How often systems choose the right caption: of SugarCrepe, VALSE, ARO, Winoground, or a set of one's own.
+
+    A choice is right if the score of the right caption is higher than that of every other caption of the item; a tie is
+    wrong. Of items with two images the text score asks this for both images, the image score for both captions, and the
+    group score for all of it. Intervals resample images, with all items of an image together.
+
+    Args:
+        systems: one or several files (``NAME=FILE`` names a system, and a file of images and that of the texts behind
+            it are one), or a mapping from names to files, arrays of scores (item, caption) or (item, image, caption),
+            or pairs of image and text vectors.
+        set: ``sugarcrepe``, ``valse``, ``aro`` or ``winoground`` in the cache, their folder or file, a JSON file of
+            one's own, or a list of items with ``image``, ``captions`` and maybe ``right``, ``id`` and ``category``.
+        baseline: a file with scores of every caption without its image, or ``length``: the shorter one is right.
+        similarity: of vectors: ``auto``, ``cosine`` or ``dot``.
+        image_key, text_key: names of the arrays in files of embeddings.
+        top: how many categories of a table are printed.
+        ci: level of the intervals in percent; 0 for none.
+        resamples: of an interval.
+        seed: of the random numbers.
+        threads: never changes a result.
+
+    Raises:
+        UsageError: an unknown set, or two systems of one name.
+        MissingPackage: the files of a published set are not here.
+        BadInput: a damaged file, or items without vectors or scores.
+
+    Example:
+        >>> import vsebench as vb
+        >>> items = [
+        ...     {"image": "a.jpg", "captions": ["a dog on a cat", "a cat on a dog"]},
+        ...     {"image": "b.jpg", "captions": ["two dogs", "two cats"]},
+        ... ]
+        >>> result = vb.choice({"mine": [[0.31, 0.24], [0.2, 0.2]]}, set=items, ci=0)
+        >>> share = result["all items"]
+        >>> share.value, share.ties, share.order_blind
+        (0.5, 1, 0.5)
+    """
+    if is_path(set):
+        items = load(set)
+    elif isinstance(set, Sequence):
+        items = of_list(set)
+    else:
+        raise UsageError(f"set is {shown(set)}", fix="give the name, folder or file of a set, or a list of items")
+    if baseline is not None and items.shape[1] > 1:
+        what = f"'{items.name}' has two images an item: the score of a caption alone is not right for both"
+        raise UsageError(what, fix=f"leave out {spell('baseline')}: its text, image and group scores are 0")
+    taken = next((item.category for item in items.items if item.category in (MEAN, ALL)), None)
+    if taken is not None:
+        raise UsageError(f"'{items.name}' has a category '{taken}', which is a row of every table", fix="rename it")
+    how = Resampling(ci, resamples, seed) if ci else None
+    scores: dict[str, Float] = {}
+    kinds, notes, warnings = [], [*items.notes], [*items.warnings]
+    for name, source in _sources(systems, items, bool(image_key or text_key)):
+        if name in scores or name == BASELINE:
+            raise UsageError(f"two systems are called '{name}'", fix="give names: NAME=FILE")
+        given = Given(image_key=image_key, text_key=text_key, split=items.split)
+        scores[name], kind, said = _scores(source, items, given, similarity, threads)
+        kinds.append(kind)
+        notes += [f"{name}: {text}" for text in said]
+    found = tuple(scores)
+    if baseline is not None:
+        file = Path(baseline).expanduser()
+        scores[BASELINE] = items.lengths() if str(baseline) == LENGTH else read_scores(file, items)
+        notes.append(f"{BASELINE}: {'the shorter caption is right' if str(baseline) == LENGTH else file.name}")
+    shares = _shares(items, scores, len(found), how, threads)
+    warnings += _often(shares, found)
+    signature = items.signature(",".join(dict.fromkeys(kinds)))
+    text_only = None if baseline is None else BASELINE
+    said_once = tuple(dict.fromkeys(notes))
+    return Choices(items.name, found, text_only, shares, signature, how, top, said_once, tuple(warnings))
+
+
+def _sources(systems: Any, items: ChoiceSet, keys: bool) -> list[tuple[str, Any]]:
+    """The name and the source of every system: a path, a pair of paths, or arrays."""
+    several = isinstance(systems, (list, tuple)) and all(map(is_path, systems))
+    if not isinstance(systems, Mapping) and not is_path(systems) and not several:
+        systems = {"A": systems}
+    if isinstance(systems, Mapping):
+        found = [(str(name), x) for name, x in systems.items()]
+    else:
+        files = [named(str(x)) for x in ([systems] if is_path(systems) else systems)]
+        alone = [keys or holds_scores(path, items) for _, path in files]
+        pairs = [*((n, p, None) for (n, p), one in zip(files, alone, strict=True) if one)]
+        pairs += group([file for file, one in zip(files, alone, strict=True) if not one])  # type: ignore[arg-type]
+        pairs.sort(key=lambda pair: files.index((pair[0], pair[1])))
+        names = names_of([(name, path) for name, path, _ in pairs])
+        found = [(n, p if q is None else (p, q)) for n, (_, p, q) in zip(names, pairs, strict=True)]
+    if not found:
+        raise UsageError("no system is given", fix="give a file of embeddings or of scores")
+    return found
+
+
+def _scores(
+    source: Any, items: ChoiceSet, given: Given, similarity: str, threads: int | None
+) -> tuple[Float, str, tuple[str, ...]]:
+    """(item, image, caption) float64 scores, what they are, and what was decided."""
+    keys = given.image_key or given.text_key
+    if is_path(source) and not keys and holds_scores(Path(source).expanduser(), items):
+        return read_scores(Path(source).expanduser(), items), "scores", ()
+    if not isinstance(source, tuple) and not is_path(source):
+        return check_scores(numbers(source, "scores"), items), "scores", ()
+    images, texts = source if isinstance(source, tuple) else (source, None)
+    found = read(replace(given, images=images, texts=texts), Options(similarity=similarity))
+    assert found.scorer is not None
+    out = np.full(items.shape, np.nan)
+    place, image, caption = items.pairs
+    out.reshape(-1)[place] = found.scorer.pairs(image, caption, threads or default_threads())
+    return out, found.score, (*found.notes, *found.warnings)
+
+
+def _right(scores: Float, items: ChoiceSet) -> dict[str, Right]:
+    """What is right, by measure."""
+    if items.shape[1] > 1:
+        own, captions, images = scores[:, (0, 1), (0, 1)], scores[:, (0, 1), (1, 0)], scores[:, (1, 0), (0, 1)]
+        most = np.maximum(captions, images)
+        others = {"text": captions, "image": images, "group": most}
+        return {name: ((own > x).all(axis=1), (own >= x).all(axis=1)) for name, x in others.items()}
+    right = np.array([item.right for item in items.items])[:, None]
+    own = np.take_along_axis(scores[:, 0], right, axis=1)
+    wrong = np.where(np.isnan(scores[:, 0]) | (np.arange(items.shape[2]) == right), -np.inf, scores[:, 0])
+    return {"accuracy": ((own > wrong).all(axis=1), (own >= wrong).all(axis=1))}
+
+
+def _shares(
+    items: ChoiceSet, scores: Mapping[str, Float], systems: int, how: Resampling | None, threads: int | None
+) -> tuple[Share, ...]:
+    """All shares, by part and measure."""
+    right = [_right(x, items) for x in scores.values()]
+    parts = np.array([item.part for item in items.items])
+    found: list[Share] = []
+    for part in dict.fromkeys(parts.tolist()):
+        rows = np.flatnonzero(parts == part)
+        for measure in right[0]:
+            own = {n: (r[measure][0][rows], r[measure][1][rows]) for n, r in zip(scores, right, strict=True)}
+            found += _of_part(items, rows.tolist(), measure, own, systems, how, threads)
+    return tuple(found)
+
+
+def _of_part(
+    items: ChoiceSet, rows: Sequence[int], measure: str, right: Mapping[str, Right], systems: int,
+    how: Resampling | None, threads: int | None,
+) -> list[Share]:  # fmt: skip
+    """The shares of every category, their mean, and all items, and the differences, from the same resamples."""
+    chosen = [items.items[i] for i in rows]
+    category = np.array([item.category for item in chosen])
+    image = np.unique([item.group for item in chosen], return_inverse=True)[1]
+    masks = {name: category == name for name in dict.fromkeys(category.tolist())} | {ALL: np.ones(len(chosen), bool)}
+    averaged = [name for name in masks if name != ALL and (chosen[0].part, name) not in items.outside]
+    # Every share is a sum of columns, one a category and system: of one of them, or the mean of several.
+    mean = {MEAN: dict.fromkeys(averaged, 1 / len(averaged))} if len(averaged) > 1 else {}
+    parts = {name: {name: 1.0} for name in masks if name != ALL} | mean | {ALL: {ALL: 1.0}}
+    columns = {
+        (c, s): Column(r[m].astype(np.float64), image[m]) for c, m in masks.items() for s, (r, _) in right.items()
+    }
+    place = {key: i for i, key in enumerate(columns)}
+    names = list(right)
+    against, others = (names[0], names[1:systems]) if systems > 1 else (names[-1], names[:-1])
+    signs = {name: {name: 1.0} for name in names} | {f"{n} − {against}": {n: 1.0, against: -1.0} for n in others}
+    keys = [(c, s) for c in parts for s in signs]
+    sums: list[Sum] = [
+        {place[own, s]: w * sign for own, w in parts[c].items() for s, sign in signs[n].items()} for c, n in keys
+    ]
+    ready = prepare(list(columns.values()), Population(int(image.max()) + 1), sums)
+    values = evaluate(ready, np.ones((1, ready.population.images)), None)[0, ready.size :].tolist()
+    ends = np.full((len(sums), 2), np.nan)
+    if how is not None:
+        samples = bootstrap.resample(ready, how.resamples, how.seed, threads)
+        ends = bootstrap.percentile(samples[:, ready.size :], how.level / 100)
+    chance = np.array([CHANCE.get(measure, 1 / len(item.captions)) for item in chosen])
+    blind = np.array([item.order_blind for item in chosen])
+    found = []
+    for (c, s), value, pair in zip(keys, values, ends, strict=True):
+        inside = np.any([masks[own] for own in parts[c]], axis=0)
+        images = len(np.unique(image[inside]))
+        ties = None if c == MEAN or s not in right else int((right[s][1] & ~right[s][0])[inside].sum())
+        counts = int(inside.sum()), images, c in (MEAN, ALL, *averaged)
+        facts = (sum(w * float(x[masks[own]].mean()) for own, w in parts[c].items()) for x in (chance, blind))
+        varies = all(len(np.unique(image[masks[own]])) > 1 for own in parts[c])  # one image has no interval
+        ends_of = interval(pair) if varies else None
+        found.append(Share(chosen[0].part, measure, c, s, value, ends_of, ties, *counts, *facts))
+    return found
+
+
+def _often(shares: Sequence[Share], systems: Sequence[str]) -> list[str]:
+    """Warnings about systems with many ties."""
+    found = []
+    for name in systems:
+        ties, n = max((s.ties or 0, s.n) for s in shares if (s.category, s.system) == (ALL, name))
+        if ties >= OFTEN * n:
+            words = f"ties, which count as wrong: {ties:,} of {n:,} choices; scores of half precision tie often"
+            found.append(f"{name}: {words}")
+    return found

@@ -1,0 +1,131 @@
+"""An item: captions of one image, of which one is right, or two images with a caption each; and sets of items."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import astuple, dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ... import __version__, signature
+from ...errors import BadInput, count_of
+from ...memory import text_array
+from ...types import Float, Int, Split
+
+_WORDS = re.compile(r"[\w']+")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item.
+
+    Attributes:
+        id: unique in its set. Caption number k of an item has the id ``<id>#<k>``.
+        images: the ids of one image, or of two.
+        captions: two or more of one image; of two images two, of which caption k belongs to image k.
+        right: the number of the right caption, from 0.
+        category: what a table has a row for.
+        group: what is resampled: items of one image are not independent.
+        part: of a set that is published as several, each with its own table.
+    """
+
+    id: str
+    images: tuple[str, ...]
+    captions: tuple[str, ...]
+    right: int
+    category: str
+    group: str
+    part: str = ""
+
+    @property
+    def order_blind(self) -> bool:
+        """Whether a score that ignores the order of words can be right: no other caption has the same words."""
+        words = [sorted(_WORDS.findall(caption.lower())) for caption in self.captions]
+        return words.count(words[self.right]) == 1
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceSet:
+    """Items of one kind, either with one image each or with two.
+
+    Attributes:
+        name: of the published set, or of the file.
+        items: in the order of the files.
+        outside: part and category of those that the published mean of categories leaves out.
+        notes: what was decided, one sentence each.
+
+    Raises:
+        BadInput: no item, two of one id, or items with one image beside items with two.
+    """
+
+    name: str
+    items: tuple[Item, ...]
+    outside: frozenset[tuple[str, str]] = frozenset()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.items:
+            raise BadInput(f"set '{self.name}' has no item", fix="give a file that has items")
+        again, count = Counter(item.id for item in self.items).most_common(1)[0]
+        if count > 1:
+            what = f"{count:,} items of '{self.name}' have the id '{again}'"
+            raise BadInput(what, fix="give every item an id of its own")
+        if len({len(item.images) for item in self.items}) > 1:
+            raise BadInput(f"'{self.name}' has items with one image and items with two", fix="make two sets of them")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Items, images of an item (1 or 2), most captions of an item."""
+        return len(self.items), len(self.items[0].images), max(len(item.captions) for item in self.items)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """On items that no system can get right."""
+        same = [item.id for item in self.items if item.captions.count(item.captions[item.right]) > 1]
+        counted = count_of(len(same), "item has", "items have")
+        return (f"{counted} the right caption twice, which is always a tie (first: {same[0]})",) if same else ()
+
+    @cached_property
+    def split(self) -> Split:
+        """The images, in the order in which items name them, and all captions, in that of the items."""
+        row: dict[str, int] = {}
+        owners = []
+        for item in self.items:
+            own = [row.setdefault(image, len(row)) for image in item.images]
+            owners += own if len(own) > 1 else own * len(item.captions)
+        ids = [f"{item.id}#{k}" for item in self.items for k in range(len(item.captions))]
+        captions = tuple(caption for item in self.items for caption in item.captions)
+        images = text_array(list(row), "image ids")
+        return Split(self.name, images, text_array(ids, "caption ids"), np.array(owners), captions)
+
+    @cached_property
+    def pairs(self) -> tuple[Int, Int, Int]:
+        """(pair,) int64 of every image with every caption of its item: the place in ``shape``, flat, the image row and
+        the caption row of ``split``."""
+        row = {image: i for i, image in enumerate(self.split.image_ids.tolist())}
+        _, images, width = self.shape
+        found, first = [], 0
+        for n, item in enumerate(self.items):
+            numbers = range(len(item.captions))
+            places = ((i, image, k) for i, image in enumerate(item.images) for k in numbers)
+            found += [((n * images + i) * width + k, row[image], first + k) for i, image, k in places]
+            first += len(item.captions)
+        place, of_image, of_caption = np.array(found, np.int64).T
+        return place, of_image, of_caption
+
+    def lengths(self) -> Float:
+        """(item, 1, caption) float64: minus the number of words of a caption, NaN where an item has fewer captions."""
+        out = np.full((len(self.items), 1, self.shape[2]), np.nan)
+        for n, item in enumerate(self.items):
+            out[n, 0, : len(item.captions)] = [-len(_WORDS.findall(caption)) for caption in item.captions]
+        return out
+
+    def signature(self, how: str) -> str:
+        """One line that identifies the items, the scores and the rule for ties."""
+        digest = signature.captions_fingerprint([json.dumps(astuple(item)) for item in self.items])
+        name = self.name.replace("|", "-")  # of a file
+        fields = {"vsebench": __version__, "set": f"{name}{digest}", "score": how, "ties": "wrong"}
+        return signature.write(fields)

@@ -1,0 +1,107 @@
+"""Scores of a system for the captions of every item: CSV, JSON, or an array with a row an item."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import BadInput, count_of
+from ...types import Float
+from ..columns import missing, read_table, text_of
+from ..formats.members import SCORES, opened, read_array
+from ..splits.jsonl import is_jsonl
+from ..textfile import parse_json, read_text, shown
+from .items import ChoiceSet
+
+
+def holds_scores(path: Path, items: ChoiceSet) -> bool:
+    """Whether a file has scores for a set: it is text, or its only matrix has as many columns as items have scores.
+
+    Raises:
+        BadInput: missing or damaged.
+        MissingPackage: the package that reads the format is not installed.
+    """
+    file = opened(path)
+    if file.kind.arrays is None:
+        return file.kind.name in ("json", "text", "gzip")
+    shapes = [m.shape for m in file.members if len(m.shape) > 1]
+    return len(shapes) == 1 and math.prod(shapes[0][1:]) == math.prod(items.shape[1:])
+
+
+def read_scores(path: Path, items: ChoiceSet) -> Float:
+    """The scores in a file.
+
+    CSV, TSV and JSON lines have the column ``id`` and the columns ``score_0``, ``score_1``, ... in the order of the
+    captions; a JSON object has a list of scores for every id. Of two images the scores of the captions for the first
+    come before those for the second. Rows of an array are in the order of the set.
+
+    Returns:
+        (item, image, caption) float64, NaN where an item has no such caption.
+
+    Raises:
+        BadInput: unreadable, items without scores, or another number of scores than captions.
+    """
+    if opened(path).kind.arrays is not None:
+        return check_scores(read_array(path, SCORES, "save a row an item", matrix=False).values, items, path)
+    given = _by_id(path)
+    absent = [item.id for item in items.items if item.id not in given]
+    if absent:
+        of = f"of the {len(items.items):,} items of '{items.name}'"
+        what = f"{count_of(len(absent), f'{of} has', f'{of} have')} no scores (first: {absent[0]}; the file has: "
+        raise BadInput(f"{what}{', '.join(list(given)[:2])})", where=path, fix="give scores for every item, by its id")
+    n, images, width = items.shape
+    out = np.full((n, images, width), np.nan)
+    for row, item in enumerate(items.items):
+        wanted = images * len(item.captions)
+        try:
+            values = np.asarray(given[item.id], np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            values = np.empty(0)
+        if len(values) != wanted:
+            what = f"item '{item.id}' has the scores {shown(given[item.id])}, expected {count_of(wanted, 'number')}"
+            raise BadInput(what, where=path, fix="write a score for every caption of an item")
+        out[row, :, : len(item.captions)] = values.reshape(images, -1)
+    return check_scores(out, items, path)
+
+
+def check_scores(values: npt.NDArray[Any], items: ChoiceSet, where: Path | None = None) -> Float:
+    """An array of scores, (item, caption) or (item, image, caption) or with pairs in one axis, as float64.
+
+    Raises:
+        BadInput: of another shape, or a caption of an item has no finite score.
+    """
+    n, images, width = shape = items.shape
+    if len(values) != n or values.size != n * images * width:
+        what = f"scores of shape {values.shape}, and '{items.name}' has {n:,} items with {width} captions"
+        fix = f"give shape {(n, width) if images == 1 else shape}, in the order of the set, or CSV or JSON by id"
+        raise BadInput(what, where=where, fix=fix)
+    out = np.array(values, np.float64).reshape(shape)
+    exists = np.arange(width) < np.array([len(item.captions) for item in items.items])[:, None, None]
+    bad = np.flatnonzero((exists & ~np.isfinite(out)).any((1, 2)))
+    if len(bad):
+        what = f"item '{items.items[bad[0]].id}' has a score that is no finite number ({len(bad):,} such items)"
+        raise BadInput(what, where=where, fix="give a finite score for every caption of an item")
+    return np.where(exists, out, np.nan)
+
+
+def _by_id(path: Path) -> Mapping[str, Any]:
+    """The scores of a text file by item."""
+    text = read_text(path)
+    if text.lstrip()[:1] == "{" and not is_jsonl(text):
+        return dict(parse_json(text, path))
+    table = read_table(path)
+    columns = [name for name in table if name.lower().startswith("score")]
+    if "id" not in table or not columns:
+        what = f"has the columns {', '.join(map(str, table)) or '(none)'}"
+        raise BadInput(what, where=path, fix="call the column of items id, and those of scores score_0, score_1, ...")
+    found: dict[str, Any] = {}
+    for name, *cells in zip(table["id"], *(table[column] for column in columns), strict=True):
+        if text_of(name) in found:
+            raise BadInput(f"item '{text_of(name)}' is in two rows", where=path, fix="give every item one row")
+        found[text_of(name)] = [cell for cell in cells if not missing(cell)]
+    return found
