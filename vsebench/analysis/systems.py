@@ -186,22 +186,30 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
 
 
 def alike(
-    systems: Sequence[System], metrics: Names | None, force: bool
+    systems: Sequence[System], metrics: Names | None, force: bool, also: Sequence[str] = ()
 ) -> tuple[list[Key], tuple[str, ...], tuple[str, ...]]:
     """What systems share that were measured alike: metrics and directions, notes and warnings.
+
+    Args:
+        systems, metrics, force, also: as for ``check_comparable`` and ``shared_keys``.
 
     Raises:
         UsageError: as ``check_comparable`` and ``shared_keys``.
     """
-    differing = check_comparable(systems, force)
+    differing = check_comparable(systems, force, also)
     keys, left_out = shared_keys(systems, metrics)
     notes = tuple(f"{s.name}: {note}" for s in systems for note in s.report.notes)
     warnings = tuple(f"{s.name}: {warning}" for s in systems for warning in s.report.warnings)
     return keys, notes, (*warnings, *differing, *left_out)
 
 
-def check_comparable(systems: Sequence[System], force: bool = False) -> list[str]:
+def check_comparable(systems: Sequence[System], force: bool = False, also: Sequence[str] = ()) -> list[str]:
     """Warnings about systems that were measured in different ways; ``force`` warns instead of refusing.
+
+    Args:
+        systems: at least one.
+        force: whether they may differ.
+        also: fields of signatures that may differ besides ``MAY_DIFFER``.
 
     Raises:
         UsageError: the signatures differ in a field that changes values (named).
@@ -215,7 +223,7 @@ def check_comparable(systems: Sequence[System], force: bool = False) -> list[str
             warnings.append(f"{other.name} was evaluated by vsebench {others.get('vsebench')}, {first.name} by another")
         for field in rules:
             # a field that only one has is about metrics, or kinds of input, that the other does not have
-            if field in MAY_DIFFER or field not in others or rules[field] == others[field]:
+            if field in (*MAY_DIFFER, *also) or field not in others or rules[field] == others[field]:
                 continue
             what = f"{field} is '{others[field]}' for {other.name} and '{rules[field]}' for {first.name}"
             if not force:

@@ -60,7 +60,7 @@ def find_fields(names: Iterable[str]) -> Fields | None:
 def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str | None = None) -> CaptionRows:
     """One row a caption, in the order of the records; further fields are ignored.
 
-    A caption may also be a list of captions. Without ids of captions the id is ``<image id>#<index>``, where the index
+    A caption may also be a list of captions; an image with an empty list is a candidate that belongs to no query. Without ids of captions the id is ``<image id>#<index>``, where the index
     is that of the record, or counts the captions of the image from 0. Ids are numbers when all of them are.
 
     Args:
@@ -75,6 +75,7 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
     """
     image_ids: list[int | str] = []
     caption_ids: list[int | str] = []
+    others: dict[int | str, None] = {}
     captions: list[str] = []
     seen: dict[int | str, str] = {}
     counted: dict[int | str, int] = {}
@@ -88,6 +89,8 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
                 continue
         image = _id(record, fields.image, spot)
         own = field(record, fields.caption, (str, list), spot)
+        if not own and isinstance(own, list):
+            others[image] = None
         for caption in [own] if isinstance(own, str) else own:
             if not isinstance(caption, str):
                 raise BadInput(f"a caption is {shown(caption)}, expected a text", where=spot, fix="write it in quotes")
@@ -106,7 +109,10 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
         raise BadInput(
             f"holds no {words}", where=where, fix=f"give a file that holds captions, or another {spell('part')}"
         )
-    return CaptionRows(_ids(image_ids, "image ids", where), _ids(caption_ids, "ids", where), tuple(captions), where)
+    without = [name for name in others if name not in set(image_ids)] if others else []
+    images = _ids([*image_ids, *without], "image ids", where)  # together: ids are numbers when all of them are
+    own_image, other = images[: len(image_ids)], images[len(image_ids) :]
+    return CaptionRows(own_image, _ids(caption_ids, "ids", where), tuple(captions), where, other)
 
 
 def parts_of(records: Iterable[Record], fields: Fields) -> list[str]:
