@@ -208,7 +208,8 @@ def build(
     try:
         rows = settle(from_file(layouts.one_file(Path(source), *USUAL[split.built_as])), split)
     except BadInput as error:
-        error.fix = f"{error.fix}; a data set of your own needs another name" if error.fix else error.fix
+        fix = error.fix or f"give one of: {'; '.join(split.sources)}"
+        error.fix = f"{fix}; a data set of your own needs another name"
         raise
     store(path, rows)
     return path

@@ -84,7 +84,9 @@ def table(
     def read(source: Path, _: Sequence[str]) -> Read:
         path = one_file(source, *names)
         text = read_text(path)
-        there = [name for name in captions if name in table_header(text)] if text.lstrip()[:1] not in "{[" else []
+        if text.lstrip()[:1] in "{[":
+            raise BadInput("is JSON and no table", where=path)
+        there = [name for name in captions if name in table_header(text)]
         needed = len(captions) if each else 1
         if len(there) < needed or image not in table_header(text):
             listed = ", ".join(table_header(text)[:8])

@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import BadInput, UsageError, count_of
 from ...options import spell
 from ...registry import unknown
+from ..regular import is_folder
 from . import layouts, own
 from .declared import DeclaredSplit
 from .layouts import Layout
@@ -172,6 +173,7 @@ def rows_of(found: PublishedSet, languages: tuple[str, ...], source: Path) -> It
         BadInput: not the files of this set, or other ids; the message says what the published files look like.
         UsageError: files of which none can be chosen.
     """
+    is_folder(source)  # raises where there is nothing
     try:
         for language, rows in found.layout.read(source, languages):
             _check(found, rows)
