@@ -198,9 +198,16 @@ def alike(
     """
     differing = check_comparable(systems, force, also)
     keys, left_out = shared_keys(systems, metrics)
-    notes = tuple(f"{s.name}: {note}" for s in systems for note in s.report.notes)
-    warnings = tuple(f"{s.name}: {warning}" for s in systems for warning in s.report.warnings)
+    notes = _said({s.name: s.report.notes for s in systems})
+    warnings = _said({s.name: s.report.warnings for s in systems})
     return keys, notes, (*warnings, *differing, *left_out)
+
+
+def _said(lines: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The lines of all systems, by name, with that name; once and without one where all of several have it."""
+    first, *others = lines.values()
+    common = [line for line in first if others and all(line in of for of in others)]
+    return (*common, *(f"{name}: {line}" for name, of in lines.items() for line in of if line not in common))
 
 
 def check_comparable(systems: Sequence[System], force: bool = False, also: Sequence[str] = ()) -> list[str]:

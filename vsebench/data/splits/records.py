@@ -18,7 +18,7 @@ from .rows import CaptionRows
 
 # The usual names of fields, the first that a file has is taken; compared without case.
 CAPTION = ("caption", "captions", "text", "sentence", "sentences", "raw", "comment", "caption_tok")
-IMAGE_ID = ("image_id", "image", "img_id", "imgid", "image_name", "file_name", "filename")
+IMAGE_ID = ("image_id", "image", "img_id", "imgid", "image_name", "file_name", "filename", "video_id", "youtube_id")
 CAPTION_ID = ("caption_id", "sentence_id", "sentid", "text_id", "id")
 INDEX = ("caption_index", "caption_number", "comment_number")
 FILE = ("file_name", "filename", "image_name", "image_path", "path", "file")

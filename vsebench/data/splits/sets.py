@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadInput, UsageError, count_of
-from ...options import spell
 from ...registry import unknown
 from ..regular import is_folder
 from . import layouts, own
@@ -195,7 +194,7 @@ def _check(found: PublishedSet, rows: CaptionRows) -> None:
     if counts != wanted:
         has = f"{wanted[1]:,} of {wanted[0]:,}" if found.captions is not None else f"{wanted[0]:,}"
         what = f"{count_of(counts[1], 'caption')} of {count_of(counts[0], 'image')}; '{found.name}' has {has}"
-        fix = f"give the complete set; a part of it is a data set of your own ({spell('source')}), of another name"
+        fix = "give the complete set; a part of it is a data set of your own, under another name"
         raise BadInput(what, where=rows.origin, fix=fix)
     if found.sha256 and rows_sha256(rows) != found.sha256:
         what = f"these are not the ids of '{found.name}', or in another order (the numbers are right)"
