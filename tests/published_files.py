@@ -1,4 +1,4 @@
-"""Files in the layouts in which test sets are published, made by a program: their numbers are right, their words not."""
+"""Files in the layouts in which test sets are published, made by a program: the numbers are right, words not."""
 
 from __future__ import annotations
 

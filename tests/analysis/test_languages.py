@@ -37,10 +37,14 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
 
 
 def test_the_last_row_is_the_mean_of_the_languages(files: dict[str, Path], tmp_path: Path) -> None:
-    done = invoke("eval", *files.values(), "--split", "xtd10", "--metrics", "R@1,R@5,MedR", "--format", "csv", "--ci", "0")
+    done = invoke(
+        "eval", *files.values(), "--split", "xtd10", "--metrics", "R@1,R@5,MedR", "--format", "csv", "--ci", "0"
+    )
     assert done.exit_code == 0, done.stderr
     header, *rows = csv.reader(io.StringIO(done.stdout))
-    alone = {name: vb.evaluate(path, split=f"xtd10:{name}", metrics="R@1,R@5,MedR", ci=0) for name, path in files.items()}
+    alone = {
+        name: vb.evaluate(path, split=f"xtd10:{name}", metrics="R@1,R@5,MedR", ci=0) for name, path in files.items()
+    }
     columns = [(name, direction) for direction in ("i2t", "t2i") for name in ("R@1", "R@5", "MedR")]
     values = {name: [alone[name][column].value for column in columns] for name in LANGUAGES}
     assert [row[0] for row in rows] == [*LANGUAGES, "macro mean"] and header[1:] == [f"{d} {m}" for m, d in columns]
@@ -49,16 +53,26 @@ def test_the_last_row_is_the_mean_of_the_languages(files: dict[str, Path], tmp_p
 
 
 def test_the_table_names_the_set_and_no_language_is_the_best(files: dict[str, Path], tmp_path: Path) -> None:
-    done = invoke("eval", *files.values(), "--split", "xtd10", "--metrics", "R@1", "-o", tmp_path / "t.json", "--ci", "0")
+    done = invoke(
+        "eval", *files.values(), "--split", "xtd10", "--metrics", "R@1", "-o", tmp_path / "t.json", "--ci", "0"
+    )
     lines = done.stdout.splitlines()
     assert lines[0] == "xtd10 · ground truth" and lines[3].split()[0] == "language"
     assert [line.split()[0] for line in lines[5:9]] == [*LANGUAGES, "macro"]
     assert "bold" not in done.stdout and "Best" not in done.stdout
     document = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
-    assert document["split"] == "xtd10" and [s["report"]["split"] for s in document["systems"]] == [f"xtd10:{x}" for x in LANGUAGES]
+    assert document["split"] == "xtd10" and [s["report"]["split"] for s in document["systems"]] == [
+        f"xtd10:{x}" for x in LANGUAGES
+    ]
     joint = vb.joint(str(tmp_path / "t.json"))
-    assert joint.languages and joint.to_dict()["mean"] == document["mean"] and set(document["mean"]) == {"i2t R@1", "t2i R@1"}
-    assert joint.records()[-1]["system"] == "macro mean" and joint.records()[-1]["i2t R@1"] == document["mean"]["i2t R@1"]
+    assert (
+        joint.languages
+        and joint.to_dict()["mean"] == document["mean"]
+        and set(document["mean"]) == {"i2t R@1", "t2i R@1"}
+    )
+    assert (
+        joint.records()[-1]["system"] == "macro mean" and joint.records()[-1]["i2t R@1"] == document["mean"]["i2t R@1"]
+    )
     assert "macro mean" in joint.to_html() and "textbf" not in joint.to_latex()
     assert "**57" not in joint.to_markdown() and joint.to_markdown().count("COCO training images") == 1
 
@@ -78,7 +92,11 @@ def test_languages_of_two_systems_are_refused(files: dict[str, Path], tmp_path: 
     np.savez(tmp_path / "other.npz", **np.load(files["de"]))
     reports = {
         name: vb.evaluate(path, split=f"xtd10:{language}", metrics="R@1", ci=0)
-        for name, path, language in (("A", files["de"], "de"), ("B", tmp_path / "other.npz", "de"), ("C", files["it"], "it"))
+        for name, path, language in (
+            ("A", files["de"], "de"),
+            ("B", tmp_path / "other.npz", "de"),
+            ("C", files["it"], "it"),
+        )
     }
     with pytest.raises(UsageError) as error:
         vb.joint(reports)

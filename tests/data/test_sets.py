@@ -1,4 +1,4 @@
-"""Published test sets that are built by name, from real files where they are at hand, else from files in their layout."""
+"""Published test sets that are built by name, from real files where they are at hand, else in their layout."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
+
+CLOTHO = "clotho_captions_evaluation.csv"
 
 # Files in the published layout
 
@@ -91,7 +93,10 @@ def test_languages_are_splits_and_their_name_alone_stands_for_all_that_the_folde
     assert not set(german.caption_ids.tolist()) & set(italian.caption_ids.tolist())
     absent = next(line for line in document("data", "list")["splits"] if line["name"] == "xtd10")
     assert absent["available"] == "absent" and "8 languages" in absent["needs"]
-    assert len([line for line in document("data", "verify", "xtd10")["checks"] if line["check"].startswith("xtd10:de")]) == 6
+    assert (
+        len([line for line in document("data", "verify", "xtd10")["checks"] if line["check"].startswith("xtd10:de")])
+        == 6
+    )
     with pytest.raises(UsageError, match="'xtd10' has 11 languages, and each is a split"):
         vsebench.load_split("xtd10")
     with pytest.raises(UsageError, match="split 'xtd10:de' is built already"):
@@ -103,7 +108,9 @@ def test_languages_are_splits_and_their_name_alone_stands_for_all_that_the_folde
 def test_a_set_with_known_training_images_warns_when_it_is_built_and_in_every_report(tmp_path: Path) -> None:
     published_files.xtd10(tmp_path / "files")
     said = invoke("data", "build", "xtd10:it", "--from", tmp_path / "files")
-    assert said.exit_code == 0 and "some 800 of the 1,000 images of XTD10 are COCO training images" in " ".join(said.stderr.split())
+    assert said.exit_code == 0 and "some 800 of the 1,000 images of XTD10 are COCO training images" in " ".join(
+        said.stderr.split()
+    )
     vectors = np.random.default_rng(0).standard_normal((1000, 4)).astype(np.float32)
     with pytest.warns(vsebench.VsebenchWarning, match="COCO training images"):
         report = vsebench.evaluate(vectors, vectors, split="xtd10:it", metrics="R@1", ci=0)
@@ -121,7 +128,7 @@ def test_a_set_with_known_training_images_warns_when_it_is_built_and_in_every_re
         ("xtd10:ko", lambda folder: None),
         ("urban1k", lambda folder: (folder / "Urban1k" / "caption" / "7.txt").unlink()),
         ("msrvtt-1k", lambda folder: published_files.table(folder / "MSRVTT_JSFUSION_test.csv", ["a", "b"], [])),
-        ("clotho", lambda folder: published_files.table(folder / "clotho_captions_evaluation.csv", ["file_name", "caption_1"], [])),
+        ("clotho", lambda folder: published_files.table(folder / CLOTHO, ["file_name", "caption_1"], [])),
         ("audiocaps", lambda folder: published_files.write(folder / "dataset" / "test.csv", ['{"caption": "a"}'])),
         ("msvd", lambda folder: published_files.write(folder / "test_list.txt", ["nobody_1_2"])),
         ("xm3600:sw", lambda folder: published_files.write(folder / "captions.jsonl", ['{"image/key": "1"}'])),
@@ -186,7 +193,9 @@ def test_the_real_files_are_the_declared_sets(real_data: Path) -> None:
     catalogue.build("f30k", real_data / "f30k")
     plain, finer = vsebench.load_split("f30k"), vsebench.load_split("f30k-fg", captions=True)
     assert finer.image_ids[:1000].tolist() == plain.image_ids.tolist()
-    assert finer.caption_ids.tolist() == plain.caption_ids.tolist() and finer.image_of.tolist() == plain.image_of.tolist()
+    assert (
+        finer.caption_ids.tolist() == plain.caption_ids.tolist() and finer.image_of.tolist() == plain.image_of.tolist()
+    )
     raw = json.loads(gzip.decompress((real_data / "fine_grained" / "Flickr30K_FG_ann.json.gz").read_bytes()))
     assert finer.captions is not None and list(finer.captions[:5]) == raw["1007129816"]
 
@@ -235,7 +244,11 @@ def test_a_file_of_a_language_is_recognised_by_its_ids(real_data: Path, tmp_path
 
 
 def test_an_image_with_an_empty_list_of_captions_is_a_candidate(tmp_path: Path) -> None:
-    lines = [{"image": "b.jpg", "captions": ["b", "bb"]}, {"image": "c.jpg", "captions": []}, {"image": "a.jpg", "captions": ["a"]}]
+    lines = [
+        {"image": "b.jpg", "captions": ["b", "bb"]},
+        {"image": "c.jpg", "captions": []},
+        {"image": "a.jpg", "captions": ["a"]},
+    ]
     path = published_files.write(tmp_path / "mine.jsonl", map(json.dumps, lines))
     catalogue.build("mine", path)
     split = vsebench.load_split("mine", captions=True)

@@ -19,11 +19,13 @@ from vsebench.relevance.judgements.table import load
 from vsebench.relevance.kinds import load_gains
 from vsebench.types import AllItems
 
-WORDS = "a man dog runs red ball on grass with two cats near the blue car".split()
+WORDS = ["a", "man", "dog", "runs", "red", "ball", "on", "grass", "with", "two", "cats", "near", "the", "blue", "car"]
 METRICS = "R@1,R@2,MedR,MeanR,mAP@R,R-P"
 
 
-def enlarged(rng: np.random.Generator, images: int, others: int, each: int, dim: int = 3, high: int = 2) -> tuple[Any, ...]:
+def enlarged(
+    rng: np.random.Generator, images: int, others: int, each: int, dim: int = 3, high: int = 2
+) -> tuple[Any, ...]:
     """Small integer vectors, so that ties abound; the images without a caption are anywhere in the gallery."""
     owners = np.sort(rng.permutation(images + others)[:images])
     image_of = np.repeat(owners, each)[rng.permutation(images * each)]
@@ -35,7 +37,13 @@ def enlarged(rng: np.random.Generator, images: int, others: int, each: int, dim:
     return split, *vectors
 
 
-@given(st.integers(0, 2**32), st.integers(2, 6), st.integers(1, 6), st.integers(1, 3), st.sampled_from(["index", "optimistic", "pessimistic"]))
+@given(
+    st.integers(0, 2**32),
+    st.integers(2, 6),
+    st.integers(1, 6),
+    st.integers(1, 3),
+    st.sampled_from(["index", "optimistic", "pessimistic"]),
+)
 def test_ranks_and_metrics_are_those_of_sorted_lists(seed: int, images: int, others: int, each: int, ties: str) -> None:
     split, image, caption = enlarged(np.random.default_rng(seed), images, others, each)
     options = {"similarity": "dot", "ties": ties, "trust": True, "ci": 0}
@@ -55,7 +63,9 @@ def test_images_without_a_caption_are_no_queries_and_no_misses() -> None:
     split, image, caption = enlarged(np.random.default_rng(4), 5, 7, 2)
     options = {"split": split, "metrics": "R@1,mAP@R,MedR", "similarity": "dot", "trust": True, "ci": 0}
     skipped, missed = (vb.evaluate(image, caption, no_positive=word, **options) for word in ("skip", "miss"))
-    assert [(r.value, r.n, r.undefined) for r in skipped.results] == [(r.value, r.n, r.undefined) for r in missed.results]
+    assert [(r.value, r.n, r.undefined) for r in skipped.results] == [
+        (r.value, r.n, r.undefined) for r in missed.results
+    ]
     assert skipped["R@1", "i2t"].n == 5 and skipped["R@1", "i2t"].undefined == 0
 
 
@@ -71,7 +81,9 @@ def test_gains_of_captions_are_those_without_these_images(gains: str, tmp_path: 
     view = gains.partition(":")[0]
     options = {"gains": chosen, "similarity": "dot", "trust": True, "ci": 0}
     own = np.unique(split.image_of)
-    small = vb.Split("custom", split.image_ids[own], split.caption_ids, np.searchsorted(own, split.image_of), split.captions)
+    small = vb.Split(
+        "custom", split.image_ids[own], split.caption_ids, np.searchsorted(own, split.image_of), split.captions
+    )
     names = f"{view}:NCS@3,{view}:nDCG@5,{view}:CS@4"
     report = vb.evaluate(image, caption, split=split, metrics=names, **options)
     without = vb.evaluate(image[own], caption, split=small, metrics=names, **options)
@@ -106,7 +118,9 @@ def test_intervals_are_those_of_resampled_images() -> None:
         assert result.interval is not None and np.allclose(result.interval, ends, atol=0.006)
 
 
-def test_a_larger_gallery_changes_text_to_image_alone(real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_larger_gallery_changes_text_to_image_alone(
+    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Flickr30K-FG with the sentence embeddings of its plain captions: the values of loops over sorted scores."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     catalogue.build("f30k-fg", real_data / "fine_grained")
@@ -118,13 +132,18 @@ def test_a_larger_gallery_changes_text_to_image_alone(real_data: Path, tmp_path:
     np.add.at(image, split.image_of, caption)
     # Similar images without a caption: mixtures of those of the test set.
     image[1000:] = image[rng.integers(0, 1000, 5867)] + image[rng.integers(0, 1000, 5867)]
-    image += 1.2 * rng.standard_normal(image.shape) * np.linalg.norm(image, axis=1, keepdims=True) / np.sqrt(image.shape[1])
+    image += (
+        1.2 * rng.standard_normal(image.shape) * np.linalg.norm(image, axis=1, keepdims=True) / np.sqrt(image.shape[1])
+    )
     image /= np.linalg.norm(image, axis=1, keepdims=True)
     pair = image.astype(np.float32), caption.astype(np.float32)
     np.savez(tmp_path / "e.npz", images=pair[0], texts=pair[1], image_ids=split.image_ids, text_ids=split.caption_ids)
     report = vb.evaluate(tmp_path / "e.npz", metrics="R@1,R@5,R@10,MedR", ci=0)
     assert report.split == "f30k-fg"
-    assert "5,867 of the 6,867 images have no text: candidates in text-to-image, and no queries in image-to-text" in report.notes
+    assert (
+        "5,867 of the 6,867 images have no text: candidates in text-to-image, and no queries in image-to-text"
+        in report.notes
+    )
     scores = pair[0].astype(np.float64) @ pair[1].astype(np.float64).T
     own = scores[split.image_of, np.arange(5000)]
     rank = {
@@ -143,7 +162,9 @@ def test_a_larger_gallery_changes_text_to_image_alone(real_data: Path, tmp_path:
 def test_other_commands_take_reports_of_larger_galleries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     rng = np.random.default_rng(2)
-    lines = ({"image": f"{i}.jpg", "captions": [f"{WORDS[i % 9]} runs", "a red car"][: 2 * (i < 20)]} for i in range(50))
+    lines = (
+        {"image": f"{i}.jpg", "captions": [f"{WORDS[i % 9]} runs", "a red car"][: 2 * (i < 20)]} for i in range(50)
+    )
     (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     catalogue.build("mine", tmp_path / "mine.jsonl")
     split = vb.load_split("mine")
@@ -153,7 +174,11 @@ def test_other_commands_take_reports_of_larger_galleries(tmp_path: Path, monkeyp
         noisy = caption + rng.integers(-20, 21, caption.shape).astype(np.float32)
         vb.evaluate(image, noisy, split=split, metrics="R@1,NCS@5", trust=True, lists=5).save(tmp_path / f"{name}.json")
     a, b = tmp_path / "A.json", tmp_path / "B.json"
-    for command in (("compare", a, b), ("slice", a, "--by", "length", "--metrics", "R@1", "--bins", "2"), ("data", "describe", "mine")):
+    for command in (
+        ("compare", a, b),
+        ("slice", a, "--by", "length", "--metrics", "R@1", "--bins", "2"),
+        ("data", "describe", "mine"),
+    ):
         done = invoke(*command)
         assert done.exit_code == 0, done.stderr
     assert invoke("report", a, b, "-o", tmp_path / "page.html").exit_code == 0

@@ -35,7 +35,7 @@ def joint(
         The table; its ``reports`` are those that were given.
 
     Raises:
-        UsageError: two systems of one name, an unknown metric, or signatures that differ, but for the language of a set.
+        UsageError: two systems of one name, an unknown metric, or signatures that differ in more than the language.
         BadInput: a file is no report, or has no per-query values.
 
     Example:

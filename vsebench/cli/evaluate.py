@@ -48,7 +48,7 @@ def run(
     """Rank, measure and report: one system, or several in a joint table.
 
     FILE holds image and text vectors; a file whose ids are COCO test ids selects its split by itself. Files of the
-    languages of one test set, de.npz ja.npz with --split xflickrco, become a table with a row a language and their mean.
+    languages of one test set, de.npz ja.npz with --split xflickrco, become a table with a row each and their mean.
     """
     import vsebench
 

@@ -131,7 +131,9 @@ class Joint(Drawn):
         found, unit = self._values(column), column[0].unit
         first, second = (None, None) if self.languages else best_two(found, column[0].higher_is_better)
         return [
-            Cell(UNDEFINED) if value is None else Cell(printed(value, unit), best=value == first, second=value == second)
+            Cell(UNDEFINED)
+            if value is None
+            else Cell(printed(value, unit), best=value == first, second=value == second)
             for value in found
         ]
 

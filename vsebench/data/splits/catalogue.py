@@ -234,7 +234,9 @@ def _build_set(
         what = f"split '{built[0]}' is built already, and the source was not read"
         fix = f"add {spell('force', True)} to build it again"
         raise UsageError(what, where=stored_path(built[0]), fix=fix)
-    for split, rows in list(sets.rows_of(found, languages, Path(source).expanduser())):  # all are read before any is stored
+    for split, rows in list(
+        sets.rows_of(found, languages, Path(source).expanduser())
+    ):  # all are read before any is stored
         store(stored_path(split.name), rows, asdict(split))
     path = stored_path(wanted[0])
     return path.parent if len(wanted) > 1 else path
@@ -405,7 +407,9 @@ def _check_captions(rows: CaptionRows, published: bool = False) -> Check:
         return Check("texts", False, f"no captions here, only ids: {INSTALL}")
     empty = [i for i, caption in enumerate(rows.captions) if not caption.strip()]
     detail = f"{count_of(len(rows.captions), 'caption')}, {len(empty)} empty"
-    return Check("texts", published or not empty, detail + (f" (first: id {rows.caption_id[empty[0]]})" if empty else ""))
+    return Check(
+        "texts", published or not empty, detail + (f" (first: id {rows.caption_id[empty[0]]})" if empty else "")
+    )
 
 
 def _check_package_order(rows: CaptionRows, split: DeclaredSplit) -> list[Check]:

@@ -150,9 +150,7 @@ def names_and_lines(names: str, files: Sequence[str]) -> Layout:
                 what = f"{count_of(len(captions), 'line')} for the {len(images):,} names of {path.name}"
                 raise BadInput(what, where=lines)
             pairs = zip(images, captions, strict=True)
-            records: Iterable[Record] = (
-                (f"line {i}", {"image": a, "caption": b}) for i, (a, b) in enumerate(pairs, 1)
-            )
+            records: Iterable[Record] = ((f"line {i}", {"image": a, "caption": b}) for i, (a, b) in enumerate(pairs, 1))
             yield language, record_rows(records, _PLAIN, str(lines))
 
     return Layout("names of images, and captions in the same order, one a line, a file for each language", read)
@@ -247,4 +245,3 @@ def _names(path: Path) -> list[str]:
         fix = "save it as text, one name a line"
         raise BadInput("cannot be read as an array of strings", where=path, fix=fix) from error
     return [str(name) for name in names.ravel().tolist()]
-

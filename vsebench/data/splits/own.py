@@ -83,7 +83,9 @@ def declared(name: str) -> DeclaredSplit:
     except (TypeError, KeyError) as error:
         raise stored.damaged(path) from error
     if found.name != name:
-        raise BadInput(f"holds the data set '{found.name}'", where=path, fix=f"call the file {file_stem(found.name)}.npz")
+        raise BadInput(
+            f"holds the data set '{found.name}'", where=path, fix=f"call the file {file_stem(found.name)}.npz"
+        )
     return found
 
 

@@ -60,8 +60,9 @@ def find_fields(names: Iterable[str]) -> Fields | None:
 def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str | None = None) -> CaptionRows:
     """One row a caption, in the order of the records; further fields are ignored.
 
-    A caption may also be a list of captions; an image with an empty list is a candidate that belongs to no query. Without ids of captions the id is ``<image id>#<index>``, where the index
-    is that of the record, or counts the captions of the image from 0. Ids are numbers when all of them are.
+    A caption may also be a list of captions; an image with an empty list is a candidate that belongs to no query.
+    Without ids of captions the id is ``<image id>#<index>``, where the index is that of the record, or counts the
+    captions of the image from 0. Ids are numbers when all of them are.
 
     Args:
         records: one a caption or one an image.

@@ -101,7 +101,7 @@ def first_captions(rows: CaptionRows, count: int) -> CaptionRows:
 
 
 def rows_sha256(rows: CaptionRows) -> str:
-    """SHA-256 of the lines ``<image id> <caption id>\\n``, then of those ``<image id>\\n`` of the others, in their order."""
+    """SHA-256 of the lines ``<image id> <caption id>\\n``, then ``<image id>\\n`` of the others, in their order."""
     lines = [f"{i} {c}\n" for i, c in zip(rows.image_id.tolist(), rows.caption_id.tolist(), strict=True)]
     lines += [] if rows.others is None else [f"{i}\n" for i in rows.others.tolist()]
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()

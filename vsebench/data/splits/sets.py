@@ -57,11 +57,18 @@ class PublishedSet:
         return [f"{self.name}:{language}" for language in self.languages] or [self.name]
 
 
-_FG = {
-    "items": "images",
-    "licence": "none stated; names of images instead of images for reasons of copyright",
-    "cite": "Chen et al., Rethinking Benchmarks for Cross-modal Image-text Retrieval, SIGIR 2023",
-}
+def _fine_grained(name: str, of: str, images: int, captions: int, others: int, sha256: str) -> PublishedSet:
+    """MSCOCO-FG and Flickr30K-FG, whose galleries are larger than the test set."""
+    stem = f"{of}_FG"
+    return PublishedSet(
+        name, "images", images, captions,
+        f"{stem}_ann.json and {stem}_img_filenames.npy (or .txt) of GitHub cwj1412/MSCOCO-Flikcr30K_FG",
+        layouts.pool(f"{stem}_ann.json", f"{stem}_img_filenames"),
+        f"the {images - others:,} test images with finer captions; from text to image {others:,} similar images are "
+        "candidates too", "Chen et al., Rethinking Benchmarks for Cross-modal Image-text Retrieval, SIGIR 2023",
+        "none stated; names of images instead of images for reasons of copyright", others, sha256=sha256,
+    )  # fmt: skip
+
 
 SETS: dict[str, PublishedSet] = {
     found.name: found
@@ -81,8 +88,9 @@ SETS: dict[str, PublishedSet] = {
             "all captions of a language, about two an image; some tools take the first of every image only",
             "Thapliyal et al., Crossmodal-3600: A Massively Multilingual Multimodal Evaluation Dataset, EMNLP 2022",
             "captions CC BY 4.0; images of Open Images under their own licences",
-            languages=tuple("ar bn cs da de el en es fa fi fil fr he hi hr hu id it ja ko mi nl no pl pt quz ro ru sv "
-            "sw te th tr uk vi zh".split()),
+            languages=("ar", "bn", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fil", "fr", "he", "hi", "hr", "hu",
+            "id", "it", "ja", "ko", "mi", "nl", "no", "pl", "pt", "quz", "ro", "ru", "sv", "sw", "te", "th", "tr", "uk",
+            "vi", "zh"),
         ),
         PublishedSet(
             "xtd10", "images", 1_000, 1_000, "test_image_names.txt and test_1kcaptions_de.txt of GitHub "
@@ -95,19 +103,13 @@ SETS: dict[str, PublishedSet] = {
             warning="some 800 of the 1,000 images of XTD10 are COCO training images: models that were trained on COCO "
             "have seen them",
         ),
-        PublishedSet(
-            name="coco-fg", images=31_244, captions=25_000, others=26_244, files="MSCOCO_FG_ann.json and "
-            "MSCOCO_FG_img_filenames.npy (or .txt) of GitHub cwj1412/MSCOCO-Flikcr30K_FG",
-            layout=layouts.pool("MSCOCO_FG_ann.json", "MSCOCO_FG_img_filenames"),
-            protocol="the COCO 5K test images with finer captions; from text to image 26,244 similar images are "
-            "candidates too", sha256="b5f2aa869272a0347609c46aa7b3d16fea82c91acffc029ece733ef0d40c77d4", **_FG,
+        _fine_grained(
+            "coco-fg", "MSCOCO", 31_244, 25_000, 26_244,
+            "b5f2aa869272a0347609c46aa7b3d16fea82c91acffc029ece733ef0d40c77d4",
         ),
-        PublishedSet(
-            name="f30k-fg", images=6_867, captions=5_000, others=5_867, files="Flickr30K_FG_ann.json and "
-            "Flickr30K_FG_img_filenames.npy (or .txt) of GitHub cwj1412/MSCOCO-Flikcr30K_FG",
-            layout=layouts.pool("Flickr30K_FG_ann.json", "Flickr30K_FG_img_filenames"),
-            protocol="the Flickr30K test images with finer captions; from text to image 5,867 similar images are "
-            "candidates too", sha256="1404efb0f7c3aa61706dfd72adabf187cb793a4183219f743616ffb2a555a8d6", **_FG,
+        _fine_grained(
+            "f30k-fg", "Flickr30K", 6_867, 5_000, 5_867,
+            "1404efb0f7c3aa61706dfd72adabf187cb793a4183219f743616ffb2a555a8d6",
         ),
         PublishedSet(
             "urban1k", "images", 1_000, 1_000, "folder caption of Urban1k.zip, Hugging Face BeichenZhang/Urban1k",
@@ -122,7 +124,7 @@ SETS: dict[str, PublishedSet] = {
             "the split 1k-A: 1,000 videos, one caption each",
             "Xu et al., MSR-VTT: A Large Video Description Dataset for Bridging Video and Language, CVPR 2016; split "
             "of Yu et al., A Joint Sequence Fusion Model for Video Question Answering and Retrieval, ECCV 2018",
-            "research use, by the terms of MSR-VTT",
+            "see the page of the data set",
         ),
         PublishedSet(
             "msvd", "videos", 670, None, "AllVideoDescriptions.txt (English) and test_list.txt",
@@ -136,7 +138,7 @@ SETS: dict[str, PublishedSet] = {
             layouts.table(("clotho_captions_evaluation.csv",), "file_name", tuple(f"caption_{i}" for i in range(1, 6)),
             each=True), "the evaluation set of version 2: 1,045 clips, five captions each",
             "Drossos et al., Clotho: An Audio Captioning Dataset, ICASSP 2020",
-            "captions: Tampere University licence, for research; clips under their own licences",
+            "captions: Tampere University licence, not for commercial use; clips under their own licences",
         ),
         PublishedSet(
             "audiocaps", "audio clips", 975, 4_875, "test.csv of GitHub cdjkim/audiocaps, folder dataset",
@@ -165,7 +167,9 @@ def find(name: str) -> tuple[PublishedSet, tuple[str, ...]] | None:
     return found, (language,) if colon else found.languages or ("",)
 
 
-def rows_of(found: PublishedSet, languages: tuple[str, ...], source: Path) -> Iterator[tuple[DeclaredSplit, CaptionRows]]:
+def rows_of(
+    found: PublishedSet, languages: tuple[str, ...], source: Path
+) -> Iterator[tuple[DeclaredSplit, CaptionRows]]:
     """The declarations and rows of the splits of a set that a file or folder holds.
 
     Raises:

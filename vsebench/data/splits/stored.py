@@ -30,7 +30,9 @@ def stored_names() -> list[str]:
     """The splits with a file in the cache, sorted."""
     folder = stored_path("any").parent
     try:
-        return sorted(split_of(path.stem) for path in folder.iterdir() if path.suffix == ".npz" and not path.name.startswith("."))
+        return sorted(
+            split_of(path.stem) for path in folder.iterdir() if path.suffix == ".npz" and not path.name.startswith(".")
+        )
     except OSError:
         return []
 
@@ -75,7 +77,7 @@ def restore(path: Path, *, captions: bool) -> CaptionRows:
     """
     with _opened(path) as archive:
         image_id, caption_id = archive["image_id"], archive["caption_id"]
-        others = archive["others"] if "others" in archive else None
+        others = archive.get("others")
         strings: tuple[str, ...] | None = None
         if captions:
             text, ends = archive["text"].tobytes().decode("utf-8"), archive["text_end"].tolist()
