@@ -198,15 +198,15 @@ def alike(
     """
     differing = check_comparable(systems, force, also)
     keys, left_out = shared_keys(systems, metrics)
-    notes = _said({s.name: s.report.notes for s in systems})
-    warnings = _said({s.name: s.report.warnings for s in systems})
+    notes = _said({s.name: s.report.notes for s in systems}, once=bool(also))
+    warnings = _said({s.name: s.report.warnings for s in systems}, once=bool(also))
     return keys, notes, (*warnings, *differing, *left_out)
 
 
-def _said(lines: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The lines of all systems, by name, with that name; once and without one where all of several have it."""
-    first, *others = lines.values()
-    common = [line for line in first if others and all(line in of for of in others)]
+def _said(lines: Mapping[str, Sequence[str]], once: bool) -> tuple[str, ...]:
+    """The lines of all systems, with their names; with ``once`` those that all have once, and without a name."""
+    first = next(iter(lines.values())) if once else ()
+    common = [line for line in first if all(line in of for of in lines.values())]
     return (*common, *(f"{name}: {line}" for name, of in lines.items() for line in of if line not in common))
 
 

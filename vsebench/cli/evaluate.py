@@ -47,8 +47,7 @@ def run(
 ) -> Any:
     """Rank, measure and report: one system, or several in a joint table.
 
-    FILE holds image and text vectors; a file whose ids are COCO test ids selects its split by itself. Files of the
-    languages of one test set, de.npz ja.npz with --split xflickrco, become a table with a row each and their mean.
+    FILE holds image and text vectors; known ids select the split. Languages: de.npz ja.npz --split xflickrco.
     """
     import vsebench
 

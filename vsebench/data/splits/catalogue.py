@@ -308,7 +308,7 @@ def verify(name: str) -> list[Check]:
         MissingPackage: neither built nor installed.
         BadInput: the files are too damaged to be checked.
     """
-    if (of := splits_of(name)) == [name]:
+    if (of := splits_of(name)) == [name] and not is_name(name):
         return _verify_split(name)
     files = scenes.verify_files(scenes.data_set(name) or name) if is_name(name) else ()
     found = ((split, check) for split in of for check in _verify_split(split))
