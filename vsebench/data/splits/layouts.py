@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput, UsageError, count_of
+from ..formats.members import ids_of
+from ..formats.npy import npy_member
 from ..regular import is_folder
 from ..textfile import field, parse_json, read_text, shown, text_lines
 from .jsonl import is_jsonl, jsonl_records
@@ -236,12 +238,5 @@ def _names(path: Path) -> list[str]:
     """The names in a text, one a line, or in an array of strings (.npy)."""
     if path.suffix != ".npy":
         return [name for line in text_lines(read_text(path)) if (name := line.strip())]
-    import numpy as np
-
-    try:
-        with path.open("rb") as stream:
-            names = np.load(stream, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        fix = "save it as text, one name a line"
-        raise BadInput("cannot be read as an array of strings", where=path, fix=fix) from error
-    return [str(name) for name in names.ravel().tolist()]
+    names = ids_of(npy_member(path), path)
+    return [] if names is None else [str(name) for name in names.tolist()]
