@@ -150,6 +150,39 @@ def formats_page() -> str:
     return _with_table("formats.md", formats_table())
 
 
+def sets_table() -> str:
+    """The tables of test sets, declared ones and those in their published layout: files, then protocols and terms."""
+    from vsebench.data.splits.declared import DECLARED
+    from vsebench.data.splits.sets import SETS
+
+    files, terms = [], []
+    for split in DECLARED.values():
+        counts = f"{split.images:,} images, {split.captions:,} captions"
+        files.append(
+            (f"`{split.name}`", counts, "; ".join(split.sources), "", f"real files, `{split.rows_sha256[:8]}`")
+        )
+        protocol = (
+            "five folds of 1,000 images" if split.in_folds else f"all {split.images:,} images, five captions each"
+        )
+        terms.append((f"`{split.name}`", protocol, split.cite, split.licence))
+    for found in SETS.values():
+        others = f" ({found.others:,} without a caption)" if found.others else ""
+        counts = (
+            f"{found.images:,} {found.items}{others}, {f'{found.captions:,}' if found.captions else 'all'} captions"
+        )
+        if found.languages:
+            counts += f" in each of {len(found.languages)} languages: {', '.join(found.languages)}"
+        tried = f"real files, `{found.sha256[:8]}`" if found.sha256 else "layout"
+        files.append((f"`{found.name}`", counts, found.files, found.layout.shape, tried))
+        terms.append((f"`{found.name}`", found.protocol, found.cite, found.licence))
+    heads = (
+        ("set", "holds", "files", "layout", "tried"),
+        ("set", "published protocol", "paper", "licence, as the source states it"),
+    )
+    tables = ([head, ("---",) * len(head), *rows] for head, rows in zip(heads, (files, terms), strict=True))
+    return "\n".join("".join(f"| {' | '.join(row)} |\n" for row in rows) for rows in tables)
+
+
 def coverage_table() -> str:
     """Coverage and level of every metric, from docs/coverage.json."""
     stored = json.loads((HERE / "coverage.json").read_text(encoding="utf-8"))
@@ -221,7 +254,9 @@ def main() -> int:
     stale = 0
     pages = {name: MARK + make() for name, make in PAGES.items()}
     pages |= {"formats.md": formats_page(), "statistics.md": statistics_page(), "training.md": training_page()}
-    pages |= {name: examples.rerun((HERE / name).read_text(encoding="utf-8")) for name in examples.PAGES}
+    texts = {name: (HERE / name).read_text(encoding="utf-8") for name in examples.PAGES}
+    texts["sets.md"] = _with_table("sets.md", sets_table())
+    pages |= {name: examples.rerun(text) for name, text in texts.items()}
     for name, new in pages.items():
         page = HERE / name
         old = page.read_text(encoding="utf-8") if page.exists() else ""

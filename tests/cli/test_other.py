@@ -18,6 +18,7 @@ from tests.commands import document, invoke
 from tests.hostile import good
 from vsebench.cli import health, terminal
 from vsebench.cli.terminal import encodable
+from vsebench.data.splits.sets import SETS
 from vsebench.errors import EXIT_CODES, printable
 from vsebench.types import Split
 
@@ -131,7 +132,8 @@ def test_inspect_prints_markup_and_escapes_of_ids_as_they_are(tmp_path: Path) ->
 
 def test_data_list(empty_cache: Path) -> None:
     rows = {r["name"]: r for r in document("data", "list")["splits"]}
-    assert [name for name in rows if not name.startswith("scenes-")] == ["coco-5k", "coco-1k", "f30k"]
+    assert [name for name in rows if not name.startswith("scenes-")] == ["coco-5k", "coco-1k", "f30k", *SETS]
+    assert {rows[name]["available"] for name in SETS} == {"absent"} and "test.csv" in rows["audiocaps"]["needs"]
     assert (rows["coco-5k"]["images"], rows["coco-5k"]["captions"]) == (5000, 25000)
     assert rows["f30k"]["available"] == "absent" and "vsebench data build f30k --from FILE" in rows["f30k"]["needs"]
     text = invoke("data", "list").stdout

@@ -19,6 +19,7 @@ from vsebench.data.atomic import hidden_of
 from vsebench.data.scenes import folder
 from vsebench.data.scenes.build import build
 from vsebench.data.splits import stored
+from vsebench.data.splits.sets import SETS
 from vsebench.scenes.settings import parse
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -153,7 +154,7 @@ def test_list() -> None:
         "name": f"{SMALL}-val", "images": 15, "captions": 75, "available": "cached", "texts": True, "needs": ""
     }  # fmt: skip
     assert found["scenes-70-size16-test"]["needs"] == "vsebench data build scenes-70-size16"
-    assert len(found) == len(set(found)) == 3 + 4 * 3 and f"{SMALL}-train" in printed("data", "list")
+    assert len(found) == len(set(found)) == 3 + len(SETS) + 4 * 3 and f"{SMALL}-train" in printed("data", "list")
 
 
 def test_verify() -> None:

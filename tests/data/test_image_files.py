@@ -62,7 +62,7 @@ def test_other_files_are_counted_or_ignored(tmp_path):
 @pytest.mark.parametrize(
     ("ids", "files", "message"),
     [
-        (["a.jpg", "b.jpg", "c.jpg"], ["a.jpg"], r"2 of the 3 images with captions have no file \(first: b\.jpg\)"),
+        (["a.jpg", "b.jpg", "c.jpg"], ["a.jpg"], r"2 of the 3 images have no file \(first: b\.jpg\)"),
         ([12], ["x/12.jpg", "y/12.png"], "image '12' is x/12.jpg or y/12.png"),
         (["a.jpg"], ["x/a.jpg", "y/a.jpg"], "image 'a.jpg' is x/a.jpg or y/a.jpg"),
         (["7", "007.jpg"], ["007.jpg"], "images '7' and '007.jpg' are the same file: 007.jpg"),

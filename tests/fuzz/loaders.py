@@ -195,6 +195,21 @@ def captions(data: bytes, folder: Path) -> None:
     reads(read_caption_sets, path, str(folder / "v.txt"), IMAGE_IDS)
 
 
+def published_sets(data: bytes, folder: Path) -> None:
+    """The files of every published test set, of any number of images."""
+    from unittest import mock
+
+    from vsebench.data.splits import sets
+    from vsebench.data.splits.stored import store
+
+    place = bundle.write(data, folder / "files")
+    with mock.patch.object(sets, "_check"):
+        for found in sets.SETS.values():
+            languages = found.languages[:2] or ("",)
+            for split, rows in reads(lambda p, of=found, to=languages: list(sets.rows_of(of, to, p)), place) or ():
+                store(folder / f"{split.name}.npz", rows)
+
+
 def word_vectors(data: bytes, folder: Path) -> None:
     """Word vectors as text."""
     from vsebench.relevance.embedding.word_vectors import read_word_vectors

@@ -11,11 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import vsebench
 from tests import human_files, leaderboard_worlds, reports
 from tests.embedding_files import IMAGE_IDS, OWNER, TEXT_IDS
 from tests.fuzz import bundle
-from tests.fuzz.seeds_arrays import CAPTIONS, npz
+from tests.fuzz.seeds_arrays import CAPTIONS, npy, npz
 
 
 def lines(rows: Iterable[object]) -> bytes:
@@ -73,6 +75,39 @@ def captions() -> list[bytes]:
         as_json({"annotations": records, "images": [{"id": int(IMAGE_IDS[0]), "file_name": "a.jpg"}]}),
         gzip.compress(lines(map(json.dumps, records)), mtime=0),
     ]  # fmt: skip
+
+
+def published_sets() -> list[bytes]:
+    """A small folder of every layout of published test sets."""
+    captions = {"a": ["one", "two"], "b": ["three"]}
+    table = ["file_name,caption_1,caption_2,caption_3,caption_4,caption_5", 'x.wav,a,b,c,d,"e, f"', "y.wav,1,2,3,4,5"]
+    several = {"image/key": "0a", "ar": {"caption": ["a", "b"]}, "bn": {"caption": []}}
+    folders: list[dict[str, bytes]] = [
+        {"test_en.jsonl": lines([json.dumps({"sentences": ["a dog"], "id": 1, "img_path": "1.jpg"})])},
+        {
+            "captions.jsonl": lines(
+                [json.dumps(several), json.dumps({**several, "image/key": "0b", "bn": several["ar"]})]
+            )
+        },
+        {"test_image_names.txt": lines(["a.jpg", "b.jpg"]), "test_1kcaptions_en.txt": lines(["a", "b"])},
+        {
+            "Flickr30K_FG_ann.json": as_json(captions),
+            "Flickr30K_FG_img_filenames.txt": lines(["b.jpg", "a.jpg", "c.jpg"]),
+        },
+        {
+            "Flickr30K_FG_ann.json": as_json(captions),
+            "Flickr30K_FG_img_filenames.npy": npy(np.array(["a.jpg", "b.jpg"])),
+        },
+        {"caption/2.txt": b"a street", "caption/10.txt": lines(["a house", "more"])},
+        {"MSRVTT_JSFUSION_test.csv": lines(["key,vid_key,video_id,sentence", "ret0,msr7,video7,a man"])},
+        {
+            "AllVideoDescriptions.txt": lines(["# text", "", "x_1_2 a cat", "y_1_2 a dog"]),
+            "test_list.txt": lines(["y_1_2"]),
+        },
+        {"clotho_captions_evaluation.csv": lines(table)},
+        {"test.csv": lines(["audiocap_id,youtube_id,start_time,caption", "7,-x,30,a bell", "8,-x,30,a horn"])},
+    ]
+    return [bundle.pack(files) for files in folders]
 
 
 def karpathy_files() -> list[bytes]:

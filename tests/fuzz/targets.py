@@ -81,6 +81,7 @@ TARGETS: dict[str, Target] = {
         Target("trec", loaders.runs, seeds_text.trec_runs, "text", ("trec",)),
         Target("eccv-json", loaders.runs, seeds_text.eccv_lists, "json", ("eccv-json",)),
         Target("captions", loaders.captions, seeds_text.captions, "json"),
+        Target("published-sets", loaders.published_sets, seeds_text.published_sets, "bundle"),
         Target("columns", loaders.columns, seeds_text.columns, "text"),
         Target("queries", loaders.queries, seeds_text.queries, "text"),
         Target("word-vectors", loaders.word_vectors, seeds_text.word_vectors, "text"),

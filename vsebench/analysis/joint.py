@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..arguments import public
+from ..data.splits.sets import language_of
 from ..report.comparison import DIRECTIONS
 from ..report.joint import Joint
 from ..report.wide import Column
-from .systems import Names, OneReport, Reports, alike, chosen, load_systems
+from .systems import Names, OneReport, Reports, System, alike, chosen, load_systems
+
+BY_LANGUAGE = ("split", "captions")  # fields of signatures
 
 
 @public
@@ -14,6 +19,9 @@ def joint(
     reports: Reports, *more: OneReport, metrics: Names | None = None, details: bool = False, force: bool = False
 ) -> Joint:
     """Several systems in one table: a row a system, a column a metric and direction, the best values in bold.
+
+    Reports on the languages of one test set (``xflickrco:de``, ``xflickrco:ja``) become a table of one system: a row a
+    language, and behind them their mean.
 
     Args:
         reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to them.
@@ -27,7 +35,7 @@ def joint(
         The table; its ``reports`` are those that were given.
 
     Raises:
-        UsageError: two systems of one name, an unknown metric, or signatures that differ.
+        UsageError: two systems of one name, an unknown metric, or signatures that differ in more than the language.
         BadInput: a file is no report, or has no per-query values.
 
     Example:
@@ -44,11 +52,22 @@ def joint(
         [1.0, 0.3]
     """
     systems = load_systems(reports, more)
-    keys, notes, warnings = alike(systems, metrics, force, of_queries=False)
+    languages = _languages(systems)
+    also = BY_LANGUAGE if languages else ()
+    keys, notes, warnings = alike(systems, metrics, force, of_queries=False, also=also)
     if metrics is None:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
     columns: list[Column] = sorted(keys, key=lambda key: DIRECTIONS.index(key[1]))
+    split = systems[0].report.split
     return Joint(
-        systems[0].report.split, tuple(s.name for s in systems), tuple(s.report for s in systems), tuple(columns),
-        chosen(metrics), details, notes, warnings,
+        split.partition(":")[0] if languages else split, languages or tuple(s.name for s in systems),
+        tuple(s.report for s in systems), tuple(columns), chosen(metrics), details, notes, warnings, bool(languages),
     )  # fmt: skip
+
+
+def _languages(systems: Sequence[System]) -> tuple[str, ...]:
+    """The language of every report, where they are several of one test set, each once; otherwise none."""
+    found = [language_of(s.report.split) for s in systems]
+    known = [each for each in found if each is not None]
+    distinct = len(known) == len(found) > 1 and len({name for name, _ in known}) == 1 and len(set(known)) == len(known)
+    return tuple(language for _, language in known) if distinct else ()

@@ -186,32 +186,43 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
 
 
 def alike(
-    systems: Sequence[System], metrics: Names | None, force: bool, of_queries: bool = True
+    systems: Sequence[System], metrics: Names | None, force: bool, *, of_queries: bool = True, also: Sequence[str] = ()
 ) -> tuple[list[Key], tuple[str, ...], tuple[str, ...]]:
     """What systems share that were measured alike: metrics and directions, notes and warnings.
 
     Args:
-        systems, metrics: as for ``shared_keys``.
-        force: as for ``check_comparable``.
+        systems, metrics, force, also: as for ``check_comparable`` and ``shared_keys``.
         of_queries: without metrics of hubness, of which single queries have no value.
 
     Raises:
         UsageError: no metric of queries is left; as ``check_comparable`` and ``shared_keys``.
     """
-    differing = check_comparable(systems, force)
+    differing = check_comparable(systems, force, also)
     keys, left_out = shared_keys(systems, metrics)
     if of_queries and (lost := [key for key in keys if key[0].family.of_lists]):
         keys = [key for key in keys if key not in lost]
         if not keys:
             raise UsageError("metrics of hubness have no values of single queries", fix="name other metrics")
         left_out.append(f"left out, without values of single queries: {', '.join(map(label, lost))}")
-    notes = tuple(f"{s.name}: {note}" for s in systems for note in s.report.notes)
-    warnings = tuple(f"{s.name}: {warning}" for s in systems for warning in s.report.warnings)
+    notes = _said({s.name: s.report.notes for s in systems}, once=bool(also))
+    warnings = _said({s.name: s.report.warnings for s in systems}, once=bool(also))
     return keys, notes, (*warnings, *differing, *left_out)
 
 
-def check_comparable(systems: Sequence[System], force: bool = False) -> list[str]:
+def _said(lines: Mapping[str, Sequence[str]], once: bool) -> tuple[str, ...]:
+    """The lines of all systems, with their names; with ``once`` those that all have once, and without a name."""
+    first = next(iter(lines.values())) if once else ()
+    common = [line for line in first if all(line in of for of in lines.values())]
+    return (*common, *(f"{name}: {line}" for name, of in lines.items() for line in of if line not in common))
+
+
+def check_comparable(systems: Sequence[System], force: bool = False, also: Sequence[str] = ()) -> list[str]:
     """Warnings about systems that were measured in different ways; ``force`` warns instead of refusing.
+
+    Args:
+        systems: at least one.
+        force: whether they may differ.
+        also: fields of signatures that may differ besides ``MAY_DIFFER``.
 
     Raises:
         UsageError: the signatures differ in a field that changes values (named).
@@ -225,7 +236,7 @@ def check_comparable(systems: Sequence[System], force: bool = False) -> list[str
             warnings.append(f"{other.name} was evaluated by vsebench {others.get('vsebench')}, {first.name} by another")
         for field in rules:
             # a field that only one has is about metrics, or kinds of input, that the other does not have
-            if field in MAY_DIFFER or field not in others or rules[field] == others[field]:
+            if field in (*MAY_DIFFER, *also) or field not in others or rules[field] == others[field]:
                 continue
             what = f"{field} is '{others[field]}' for {other.name} and '{rules[field]}' for {first.name}"
             if not force:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..types import Split
 
 app = typer.Typer(
-    help="The declared test sets, generated scenes, and your own: list, build, describe, verify, export, remove.",
+    help="Published test sets, generated scenes, and your own: list, build, describe, verify, export, remove.",
     no_args_is_help=True,
 )
 
@@ -41,7 +41,7 @@ def list_splits(terminal: Terminal) -> None:
     if terminal.json:
         terminal.emit({"splits": [r.to_json() for r in rows]})
         return
-    shown = [(r.name, f"{r.images:,}", f"{r.captions:,}", r.available, r.needs) for r in rows]
+    shown = [(r.name, f"{r.images:,}", f"{r.captions:,}" if r.captions else "", r.available, r.needs) for r in rows]
     terminal.table(shown, ("split", "images", "captions", "available", "how to get it"))
 
 
@@ -50,14 +50,17 @@ def list_splits(terminal: Terminal) -> None:
 def build(
     terminal: Terminal,
     name: Annotated[
-        str, typer.Argument(help="The split, scenes such as scenes-10k, or a new name for a data set of your own.")
+        str,
+        typer.Argument(
+            help="The split or published set, scenes such as scenes-10k, or a new name for a data set of your own."
+        ),
     ],
     source: Annotated[
         Path | None,
         typer.Option(
             "--from",
-            help="Captions: .jsonl, .csv, a Karpathy dataset_*.json or COCO annotations; the installed packages by "
-            "default.",
+            help="Captions: .jsonl, .csv, a Karpathy dataset_*.json or COCO annotations, or the files of a published "
+            "set or their folder; the installed packages by default.",
         ),
     ] = None,
     part: Annotated[
@@ -81,7 +84,8 @@ def build(
 ) -> None:
     """Read a split from its source, check it, and keep it in the cache; or generate scenes.
 
-    With a new name it declares a data set of your own, which --split and every other command then know.
+    With a new name it declares a data set of your own, which --split and every other command then know. A set in
+    several languages becomes a split a language, such as xflickrco:de; that name builds one of them.
     """
     options = {
         "images": images, "seed": seed, "size": size, "near": near, "tail": tail, "wrong": wrong, "generic": generic,
@@ -97,13 +101,17 @@ def build(
         _build_scenes(terminal, name, given, force)
         return
     from ..data.splits import catalogue as splits
+    from ..data.splits.sets import warning_of
 
     path = splits.build(name, source, part=part, captions_per_image=captions_per_image, force=force)
-    lines = [f"{name} is in {path}"]
-    if (found := splits.declared(name)).order == "file":
+    lines, built = [f"{name} is in {path}"], splits.splits_of(name)
+    if (found := splits.declared(built[0])).order == "file":
         counts = f"{count_of(found.images, 'image')}, {count_of(found.captions, 'caption')}"
-        lines.append(f"{counts}; use it with --split {name}")
-    terminal.answer({"split": name, "file": str(path), "bytes": path.stat().st_size}, *lines)
+        lines.append(f"{counts}{' each' if built[1:] else ''}; use it with --split {' or '.join(built)}")
+    of_set = {"splits": built} if built != [name] else {"bytes": path.stat().st_size}
+    terminal.answer({"split": name, "file": str(path), **of_set}, *lines)
+    if warning := warning_of(name):
+        terminal.warn(warning)
 
 
 def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], force: bool) -> None:
@@ -142,8 +150,9 @@ def remove(
     from ..data.splits import catalogue as splits
     from ..relevance.judgements.kept import forget, kept_names
 
+    removed = [name] if is_name(name) or name in splits.names() else splits.splits_of(name)
     path = splits.remove(name)
-    judged = [forget(kept, name) for kept in kept_names(name)]  # which are of these items
+    judged = [forget(kept, split) for split in removed for kept in kept_names(split)]  # which are of these items
     lines = [f"removed {removed}" for removed in (path, *judged)]
     terminal.answer({"split": name, "removed": str(path), "judgements": list(map(str, judged))}, *lines)
 

@@ -47,7 +47,7 @@ def run(
 ) -> Any:
     """Rank, measure and report: one system, or several in a joint table.
 
-    FILE holds image and text vectors; a file whose ids are COCO test ids selects its split by itself.
+    FILE holds image and text vectors; known ids select the split. Languages: de.npz ja.npz --split xflickrco.
     """
     import vsebench
 
@@ -59,11 +59,12 @@ def run(
     given |= {"judgements": given["judgements"] or ()}
     given |= {name: given[name] or None for name in ("scores", "fuse", "rerank")}
     systems = systems_of(files or [], given.pop("texts"), bool(given["scores"] or given["run"]), save_run)
+    split = given["split"]
     runs = {} if save_run is None else saved_run.files(save_run)
     reports: dict[str, Report] = {}
     for name, images, texts in systems:
         with terminal.progress("ranking" if len(systems) == 1 else f"ranking {name}") as progress:
-            report = vsebench.evaluate(images, texts, progress=progress, **given)
+            report = vsebench.evaluate(images, texts, progress=progress, **given | {"split": split_for(split, name)})
         reports[name] = with_command(report)
         # Systems that differ are refused before the next one is evaluated.
         result = together(reports, given["metrics"], details)
@@ -71,6 +72,14 @@ def run(
     if written:
         terminal.note(f"· the rankings are TREC runs, to be read back with {' '.join(written)}")
     return result
+
+
+def split_for(split: str | None, name: str) -> str | None:
+    """The split of a system; of a test set in several languages that of the language that the system is named after."""
+    from ..data.splits.sets import SETS
+
+    found = SETS.get(split or "")
+    return f"{split}:{name}" if found is not None and name in found.languages else split
 
 
 def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: Path | None) -> list[System]:

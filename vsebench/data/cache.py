@@ -8,6 +8,16 @@ from pathlib import Path
 CACHE_VARIABLE = "VSEBENCH_CACHE"
 
 
+def file_stem(split: str) -> str:
+    """The name of a split as that of a file: the ``:`` before a language is none that Windows allows."""
+    return split.replace(":", "+")
+
+
+def split_of(stem: str) -> str:
+    """The split of ``file_stem``."""
+    return stem.replace("+", ":")
+
+
 def cache_dir() -> Path:
     """The folder named by the environment variable ``VSEBENCH_CACHE``, else the user's cache folder.
 

@@ -62,7 +62,7 @@ def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = 
             raise BadInput(what, where=folder, fix="give a folder that has every image once")
         (found if fitting else missing).append(fitting[0] if fitting else name)
     if missing:
-        of = f"of the {len(image_ids):,} images with captions"
+        of = f"of the {len(image_ids):,} images"
         what = f"{count_of(len(missing), f'{of} has', f'{of} have')} no file (first: {missing[0]})"
         fix = f"copy them there (it has {files[0]}), or give {spell('captions', 'FILE')} with the names of their files"
         raise BadInput(what, where=folder, fix=fix)

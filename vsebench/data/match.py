@@ -173,6 +173,7 @@ def _declared(file: FileRows, split: Split) -> MatchedRows:
         else:
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
     _refuse_contradiction(file, split, rows[0], rows[1])
+    notes += _images_without_texts(split.image_of, len(split.image_ids))
     return MatchedRows(split, rows[0], rows[1], tuple(notes))
 
 
@@ -256,7 +257,7 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
         known = _images_of_coco_ids(file) or _images_of_text_ids(file) or _images_of_captions(file)
         image_row, note = known or _images_in_order(file, captions_per_image)
     notes.append(note)
-    warnings = _images_without_texts(image_row, file)
+    warnings = _images_without_texts(image_row, file.n_image, file)
     # The order is ascending by id, so that the order of rows in the file cannot decide a tie.
     image_rows = None if file.image_ids is None else np.argsort(file.image_ids, kind="stable")
     text_rows = None if file.text_ids is None else np.argsort(file.text_ids, kind="stable")
@@ -278,17 +279,19 @@ def _image_index(file: FileRows, image_row: Int, image_rows: Int | None, text_ro
     return index[image_row if text_rows is None else image_row[text_rows]]
 
 
-def _images_without_texts(image_row: Int, file: FileRows) -> tuple[str, ...]:
-    """A warning when images have no text: they enlarge the gallery intentionally, or image_of_text is wrong."""
-    without = np.flatnonzero(np.bincount(image_row, minlength=file.n_image) == 0)
+def _images_without_texts(image_of: Int, n_image: int, file: FileRows | None = None) -> tuple[str, ...]:
+    """One sentence when images have no text: they enlarge the gallery, or image_of_text of the ``file`` is wrong."""
+    without = np.flatnonzero(np.bincount(image_of, minlength=n_image) == 0)
     if not len(without):
         return ()
-    first = int(without[0])
-    name = "" if file.image_ids is None else f" (id {shown(file.image_ids[first])})"
-    of = f"of the {file.n_image:,} images"
+    named, first = "", int(without[0])
+    if file is not None:
+        name = "" if file.image_ids is None else f" (id {shown(file.image_ids[first])})"
+        named = f" (first: image row {first}{name})"
+    of = f"of the {n_image:,} images"
     return (
-        f"{count_of(len(without), f'{of} has', f'{of} have')} no text "
-        f"(first: image row {first}{name}): candidates in text-to-image, and no queries in image-to-text",
+        f"{count_of(len(without), f'{of} has', f'{of} have')} no text{named}: candidates in text-to-image, and no "
+        "queries in image-to-text",
     )
 
 

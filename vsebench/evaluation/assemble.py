@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import __version__, signature
+from ..data.splits.sets import warning_of
 from ..errors import BadInput
 from ..metrics import Metric
 from ..metrics.suites import INTRA
@@ -57,7 +58,8 @@ def report(
     if plan.metrics and not shown:
         raise BadInput(f"nothing was measured: {'; '.join(warned)}", fix="check the gains and what they are made from")
     tied, tied_little = warnings.ties(observed, results)
-    all_warnings = [*data.warnings, *tied, *warnings.clipped(plan.metrics, plan.split), *warned]
+    known = filter(None, [warning_of(plan.split.name)])
+    all_warnings = [*known, *data.warnings, *tied, *warnings.clipped(plan.metrics, plan.split), *warned]
     return Report(
         plan.split.name,
         signature.write(_signature(plan, data, ratings)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -13,6 +14,8 @@ from .render import Drawn, json_text
 from .report import Report
 from .schema import JOINT_SCHEMA
 from .wide import Column, of_paper, wide
+
+MEAN = "macro mean"  # of the languages of a test set
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,6 +31,8 @@ class Joint(Drawn):
         details: LaTeX also has a table for each set of judgements or gains.
         notes: what was decided, for every system.
         warnings: what may be wrong, for every system and with the comparison.
+        languages: the rows are the languages of one test set, and not systems; the last row is their mean, each with
+            one vote, and nothing is bold.
     """
 
     heading: ClassVar = "Systems on {split}"
@@ -39,20 +44,21 @@ class Joint(Drawn):
     details: bool = False
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    languages: bool = False
 
     def grids(self) -> list[Grid]:
         """One table for each set of judgements or gains, with directions above the metrics; the best value in bold."""
         views = list(dict.fromkeys(metric.view for metric, _ in self.columns))
         tables = [
-            wide(self.split, self.systems, [c for c in self.columns if c[0].view == view], self._cells)
+            self._named(wide(self.split, self._rows, [c for c in self.columns if c[0].view == view], self._cells))
             for view in views
         ]
-        return [*tables[:-1], replace(tables[-1], notes=(UNITS,), marks=best_of(len(self.systems)))]
+        return [*tables[:-1], replace(tables[-1], notes=(UNITS,), marks=self._marks)]
 
     def _for_paper(self) -> list[Grid]:
         """One table of the columns that were named, or of the first view; with ``details`` also those of all views."""
-        one = of_paper(self.split, self.systems, self.columns, self.named, UNITS, self._cells)
-        return [one, *(self.grids() if self.details else ())]
+        one = of_paper(self.split, self._rows, self.columns, self.named, UNITS, self._cells)
+        return [replace(self._named(one), marks=self._marks), *(self.grids() if self.details else ())]
 
     def panels(self) -> list[Panel]:
         """Curves over k of all systems, of the columns of the table."""
@@ -60,12 +66,12 @@ class Joint(Drawn):
         return curves({c: [(r.value, r.interval) for r in of if r] for c, of in found.items() if all(of)})
 
     def records(self) -> list[dict[str, Any]]:
-        """One a system: its name, and the value of every column (``i2t R@1``), None where it was not measured."""
-        found = {_key(column): self._results(column) for column in self.columns}
-        return [
-            {"system": name, **{key: (r := of[i]) and r.value for key, of in found.items()}}
-            for i, name in enumerate(self.systems)
-        ]
+        """One a system: its name, and the value of every column (``i2t R@1``), None where it was not measured.
+
+        Of languages, the last one is their mean.
+        """
+        found = {_key(column): self._values(column) for column in self.columns}
+        return [{"system": name, **{key: of[i] for key, of in found.items()}} for i, name in enumerate(self._rows)]
 
     def to_dict(self, per_query: bool = True) -> dict[str, Any]:
         """The document of schema ``vsebench/joint/1``: the columns of the table and the reports of all systems.
@@ -78,6 +84,7 @@ class Joint(Drawn):
             "split": self.split,
             "columns": [_key(column) for column in self.columns],
             "warnings": list(self.warnings),
+            **({"mean": {_key(column): self._values(column)[-1] for column in self.columns}} if self.languages else {}),
             "systems": [
                 {"name": name, "report": report.to_dict(per_query)}
                 for name, report in zip(self.systems, self.reports, strict=True)
@@ -102,12 +109,32 @@ class Joint(Drawn):
         wanted = str(column[0]), column[1]
         return [next((r for r in of.results if (str(r.metric), r.direction) == wanted), None) for of in self.reports]
 
+    @property
+    def _rows(self) -> tuple[str, ...]:
+        return (*self.systems, MEAN) if self.languages else self.systems
+
+    @property
+    def _marks(self) -> tuple[str, str]:
+        return ("", "") if self.languages else best_of(len(self.systems))
+
+    def _named(self, table: Grid) -> Grid:
+        return replace(table, headings=("language", *table.headings[1:])) if self.languages else table
+
+    def _values(self, column: Column) -> list[float | None]:
+        """One a row: of every system, and behind languages their mean, None where one of them has no value."""
+        found = [None if r is None else r.value for r in self._results(column)]
+        known = [value for value in found if value is not None]
+        mean = math.fsum(known) / len(found) if len(known) == len(found) else None
+        return [*found, mean] if self.languages else found
+
     def _cells(self, column: Column) -> list[Cell]:
-        found = self._results(column)
-        first, second = best_two([None if r is None else r.value for r in found], column[0].higher_is_better)
+        found, unit = self._values(column), column[0].unit
+        first, second = (None, None) if self.languages else best_two(found, column[0].higher_is_better)
         return [
-            Cell(printed(r.value, r.unit), best=r.value == first, second=r.value == second) if r else Cell(UNDEFINED)
-            for r in found
+            Cell(UNDEFINED)
+            if value is None
+            else Cell(printed(value, unit), best=value == first, second=value == second)
+            for value in found
         ]
 
 

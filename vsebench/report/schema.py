@@ -145,6 +145,7 @@ class JointDocument(_Strict):
     split: str
     columns: list[str]
     warnings: list[str]
+    mean: dict[str, float | None] | None = None
     systems: list[SystemDocument] = Field(min_length=1)
 
 

@@ -18,7 +18,7 @@ from ...scenes.settings import is_name
 from ...types import Split
 from ..atomic import refused
 from ..scenes import known as scenes
-from . import own
+from . import layouts, own, sets
 from .declared import DECLARED, DeclaredSplit
 from .identity import settle
 from .packages import INSTALL, coco_id_rows, has_ids
@@ -26,6 +26,11 @@ from .rows import CaptionRows, first_captions, rows_sha256
 from .sources import PACKAGES, all_of_file, from_file
 from .stored import rebuild, restore, store, stored_path
 
+# Usual names of the files of declared splits, for a folder.
+USUAL = {
+    "coco-5k": ("dataset_coco.json", "captions_val2014.json", "captions.jsonl"),
+    "f30k": ("dataset_flickr30k.json", "test.jsonl"),
+}
 Available = Literal["cached", "packages", "own", "absent", "damaged"]
 
 
@@ -71,7 +76,9 @@ def names() -> list[str]:
 
 
 def splits_of(name: str) -> list[str]:
-    """The splits of a data set of scenes; of any other name that split alone."""
+    """The splits of a data set of scenes, those of a set in several languages that are built; else that name alone."""
+    if name in sets.SETS and sets.SETS[name].languages:
+        return [split for split in sets.SETS[name].splits if stored_path(split).exists()] or [name]
     return scenes.splits(name) if name in scenes.names() else [name]
 
 
@@ -87,8 +94,26 @@ def declared(name: str) -> DeclaredSplit:
         return DECLARED[name]
     scenes.require(name)
     if name not in own.names():
-        raise unknown("split", name, names())
+        _refuse_not_built(name)
+        raise unknown("split", name, [*names(), *sets.SETS])
     return own.declared(name)
+
+
+def _refuse_not_built(name: str) -> None:
+    """Refuse a published set that is not built, or the name of all languages of one; any other name passes."""
+    if (found := sets.find(name)) is None:
+        return
+    one, languages = found
+    if len(languages) > 1:
+        built = splits_of(name)
+        fix = f"give one of {', '.join(one.splits)}" if built == [name] else f"give one of {', '.join(built)}"
+        raise UsageError(f"'{name}' has {len(languages)} languages, and each is a split", fix=fix)
+    what = f"split '{name}' is not built here, and no package holds it"
+    raise MissingPackage(what, fix=f"run: {_command(name)}, with {one.files}")
+
+
+def _command(name: str) -> str:
+    return f"vsebench data build {name} --from FILE_OR_FOLDER"
 
 
 @public
@@ -130,14 +155,16 @@ def build(
 ) -> Path:
     """Read a split from its source, check it, and store it in the cache.
 
-    The name of a data set of scenes generates it and its three splits, see ``build_scenes``. Any other name declares a
-    data set of one's own: every command then knows the images and captions of ``source``, in its order.
+    The name of a data set of scenes generates it and its three splits, see ``build_scenes``. A published set, such as
+    ``xflickrco``, is read in the layout in which it was published, see ``docs/sets.md``; one in several languages
+    becomes a split a language, ``xflickrco:de``, of which that name builds one. Any other name declares a data set of
+    one's own: every command then knows the images and captions of ``source``, in its order.
 
     Args:
         name: the split (``coco-1k`` builds ``coco-5k``, of which it is a view), a data set of scenes such as
             ``scenes-10k``, or a new name.
         source: captions as JSON lines, a table (.csv, .tsv), official COCO annotations or a Karpathy file, plain or
-            gzip; the installed packages when None.
+            gzip, or the files of a published set or their folder; the installed packages when None.
         part: of a data set of one's own: the captions whose field ``split`` has this value (``val``); by default
             ``test`` of a Karpathy file, and all of others.
         captions_per_image: of a data set of one's own: the first so many captions of every image; all by default.
@@ -145,7 +172,7 @@ def build(
         progress: of scenes: called with the number of images that are done, and of all.
 
     Returns:
-        The file in the cache; of scenes the folder.
+        The file in the cache; of scenes, and of a set with all its languages, the folder.
 
     Raises:
         UsageError: no such split and no source, a name or an option that is not possible.
@@ -161,12 +188,12 @@ def build(
         from ..scenes.build import build_scenes  # and with it compiled code, which takes 0.4 s to import
 
         return build_scenes(name, force=force, progress=progress).folder
+    if (found := sets.find(name)) is not None:
+        _refuse_options(name, part, captions_per_image)
+        return _build_set(name, *found, source, force)
     if name not in DECLARED:
         return _build_own(name, source, part, captions_per_image, force)
-    if part is not None or captions_per_image is not None:
-        options = f"{spell('part')} and {spell('captions_per_image')}"
-        what = f"{options} have no meaning for '{name}', whose captions are declared"
-        raise UsageError(what, fix="leave them out, or give a data set of your own another name")
+    _refuse_options(name, part, captions_per_image)
     split = declared(name)
     path = stored_path(split.built_as)
     if path.exists() and not force:
@@ -179,12 +206,40 @@ def build(
         store(path, settle(_installed(split, captions=True), split))
         return path
     try:
-        rows = settle(from_file(source), split)
+        rows = settle(from_file(layouts.one_file(Path(source), *USUAL[split.built_as])), split)
     except BadInput as error:
-        error.fix = f"{error.fix}; a data set of your own needs another name" if error.fix else error.fix
+        fix = error.fix or f"give one of: {'; '.join(split.sources)}"
+        error.fix = f"{fix}; a data set of your own needs another name"
         raise
     store(path, rows)
     return path
+
+
+def _refuse_options(name: str, part: str | None, captions_per_image: int | None) -> None:
+    if part is not None or captions_per_image is not None:
+        options = f"{spell('part')} and {spell('captions_per_image')}"
+        what = f"{options} have no meaning for '{name}', whose captions are declared"
+        raise UsageError(what, fix="leave them out, or give a data set of your own another name")
+
+
+def _build_set(
+    name: str, found: sets.PublishedSet, languages: tuple[str, ...], source: str | os.PathLike[str] | None, force: bool
+) -> Path:
+    """Store the splits of a published set that the source holds."""
+    if source is None:
+        raise UsageError(f"'{name}' is built from your own files", fix=f"run: {_command(name)}, with {found.files}")
+    wanted = found.splits if len(languages) > 1 else [name]
+    built = [split for split in wanted if stored_path(split).exists()]
+    if built and not force:
+        what = f"split '{built[0]}' is built already, and the source was not read"
+        fix = f"add {spell('force', True)} to build it again"
+        raise UsageError(what, where=stored_path(built[0]), fix=fix)
+    for split, rows in list(
+        sets.rows_of(found, languages, Path(source).expanduser())
+    ):  # all are read before any is stored
+        store(stored_path(split.name), rows, asdict(split))
+    path = stored_path(wanted[0])
+    return path.parent if len(wanted) > 1 else path
 
 
 def _build_own(
@@ -209,10 +264,10 @@ def _build_own(
 def remove(name: str) -> Path:
     """Remove the file of a split, or the folder and the splits of scenes, from the cache.
 
-    A data set of one's own is then no longer known.
+    A data set of one's own is then no longer known. Of a set in several languages all that are built are removed.
 
     Returns:
-        The file or folder that was removed.
+        The file that was removed, or the folder.
 
     Raises:
         UsageError: no such split, or it has no file in the cache.
@@ -221,7 +276,9 @@ def remove(name: str) -> Path:
     if is_name(name):
         return scenes.remove(name)
     if name not in names():
-        raise unknown("split", name, names())
+        if (of := splits_of(name)) == [name]:
+            raise unknown("split", name, names())
+        return [remove(split) for split in of][-1].parent
     path = stored_path(DECLARED[name].built_as if name in DECLARED else name)
     try:
         path.unlink()
@@ -236,25 +293,26 @@ def status() -> list[SplitStatus]:
     """Every declared split and whether it can be used on this machine, without reading any."""
     of_scenes = (_status_of_scenes(name, split) for name in scenes.names() for split in scenes.splits(name))
     of_own = (_status_of_own(name) for name in own.names() if not is_name(name))
-    return [*(_status(split) for split in DECLARED.values()), *of_scenes, *of_own]
+    of_sets = (_status_of_set(found) for found in sets.SETS.values())
+    return [*(_status(split) for split in DECLARED.values()), *filter(None, of_sets), *of_scenes, *of_own]
 
 
 def verify(name: str) -> list[Check]:
     """Read a split again and check its counts, ids, order and captions; of scenes also the content of every file.
 
     Args:
-        name: the split, or a data set of scenes, whose splits are all checked.
+        name: the split, or a data set of scenes or a set in several languages, whose splits are all checked.
 
     Raises:
         UsageError: no such split.
         MissingPackage: neither built nor installed.
         BadInput: the files are too damaged to be checked.
     """
-    if is_name(name):
-        files = [Check(*found) for found in scenes.verify_files(scenes.data_set(name) or name)]
-        found = ((split, check) for split in splits_of(name) for check in _verify_split(split))
-        return [*files, *(replace(check, name=f"{split}: {check.name}") for split, check in found)]
-    return _verify_split(name)
+    if (of := splits_of(name)) == [name] and not is_name(name):
+        return _verify_split(name)
+    files = scenes.verify_files(scenes.data_set(name) or name) if is_name(name) else ()
+    found = ((split, check) for split in of for check in _verify_split(split))
+    return [*(Check(*c) for c in files), *(replace(c, name=f"{split}: {c.name}") for split, c in found)]
 
 
 def _verify_split(name: str) -> list[Check]:
@@ -264,7 +322,7 @@ def _verify_split(name: str) -> list[Check]:
     per_image = np.bincount(image_of, minlength=len(image_ids))
     five = bool((per_image == 5).all()) and bool((image_of == np.arange(len(image_of)) // 5).all())
     runs = f"{per_image.min()} to {per_image.max()}, {'' if five else 'not '}in runs of five"
-    found = rows_sha256(rows.image_id, rows.caption_id)
+    found = rows_sha256(rows)
     known = found == split.rows_sha256
     digest = f"sha256 {found[:16]}{'' if known else ', expected ' + split.rows_sha256[:16]}"
     origin = rows.origin if name in DECLARED else f"{split.sources[0]}, in {rows.origin}"
@@ -274,7 +332,7 @@ def _verify_split(name: str) -> list[Check]:
         Check("captions", len(image_of) == split.captions, f"{len(image_of):,} of {split.captions:,}"),
         Check("captions per image", five or name not in DECLARED, runs),
         Check("ids and order", known, digest),
-        _check_captions(rows),
+        _check_captions(rows, known and sets.find(name) is not None),
         *_check_package_order(rows, split),
     ]
 
@@ -324,20 +382,34 @@ def _status_of_scenes(name: str, split: str) -> SplitStatus:
     return SplitStatus(split, images, captions, "cached", True, "")
 
 
+def _status_of_set(found: sets.PublishedSet) -> SplitStatus | None:
+    """One line for what is not built of a published set; None when it is."""
+    absent = [split for split in found.splits if not stored_path(split).exists()]
+    if not absent:
+        return None
+    names = ", ".join(split.partition(":")[2] for split in absent) if len(absent) < 8 else f"{len(absent)} languages"
+    needs = f"{_command(found.name)}  ({found.files}{f'; {names}' if found.languages else ''})"
+    return SplitStatus(found.name, found.images, found.captions or 0, "absent", False, needs)
+
+
 def _status_of_own(name: str) -> SplitStatus:
     try:
         split = own.declared(name)
     except BadInput:
         return SplitStatus(name, 0, 0, "damaged", False, f"{rebuild(name)}, or vsebench data remove {name}")
-    return SplitStatus(name, split.images, split.captions, "own", True, "")
+    kind: Available = "own" if sets.find(name) is None else "cached"
+    return SplitStatus(name, split.images, split.captions, kind, True, "")
 
 
-def _check_captions(rows: CaptionRows) -> Check:
+def _check_captions(rows: CaptionRows, published: bool = False) -> Check:
+    """Whether every caption has words; those of a ``published`` set are as its files have them."""
     if rows.captions is None:
         return Check("texts", False, f"no captions here, only ids: {INSTALL}")
     empty = [i for i, caption in enumerate(rows.captions) if not caption.strip()]
     detail = f"{count_of(len(rows.captions), 'caption')}, {len(empty)} empty"
-    return Check("texts", not empty, detail + (f" (first: id {rows.caption_id[empty[0]]})" if empty else ""))
+    return Check(
+        "texts", published or not empty, detail + (f" (first: id {rows.caption_id[empty[0]]})" if empty else "")
+    )
 
 
 def _check_package_order(rows: CaptionRows, split: DeclaredSplit) -> list[Check]:

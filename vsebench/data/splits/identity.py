@@ -54,13 +54,13 @@ def settle(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
         BadInput: other numbers of images or captions, other ids, captions of other images, or another order, which
             cannot be corrected without the package.
     """
-    if rows_sha256(rows.image_id, rows.caption_id) == split.rows_sha256:
+    if rows_sha256(rows) == split.rows_sha256:
         return rows
     if split.order == "file":
         what = f"the ids of '{split.name}' are not those that were declared"
         raise BadInput(what, where=rows.origin, fix=f"build it again: {rebuild(split.name)}")
     fix = f"give one of: {'; '.join(split.sources)}"
-    n_image, n_caption = len(np.unique(rows.image_id)), len(rows.caption_id)
+    n_image, n_caption = len(rows.images()[0]), len(rows.caption_id)
     if (n_image, n_caption) != (split.images, split.captions):
         raise BadInput(
             f"{count_of(n_caption, 'caption')} of {count_of(n_image, 'image')}; "
@@ -78,7 +78,7 @@ def settle(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
             fix=f"{packages.INSTALL} (it holds the order), or give a file in Karpathy's order",
         )
     sorted_rows = rows.take(order)
-    if rows_sha256(sorted_rows.image_id, sorted_rows.caption_id) != split.rows_sha256:
+    if rows_sha256(sorted_rows) != split.rows_sha256:
         raise BadInput(f"captions belong to other images than in '{split.name}'", where=rows.origin, fix=fix)
     return sorted_rows
 

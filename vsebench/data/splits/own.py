@@ -13,20 +13,22 @@ from ...errors import BadInput, UsageError
 from ...options import spell
 from ...scenes.settings import is_name, of_split
 from ...types import Ids
+from ..cache import file_stem
 from ..formats.ids import canonical
 from . import stored
 from .declared import DECLARED, DeclaredSplit
 from .rows import CaptionRows, rows_sha256, set_sha256
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_STORED = re.compile(_NAME.pattern + "(:[a-z]{2,3})?")  # a language of a published set
 RESERVED = ("custom",)
 
 
 def names() -> list[str]:
-    """The names of declared data sets of one's own, and of splits of scenes that are built, sorted."""
+    """The names of declared data sets of one's own, and of published sets and scenes that are built, sorted."""
     # The name of a split of scenes has all its settings, and may be longer than those that users give.
     found = (name for name in stored.stored_names() if name not in DECLARED)
-    return [name for name in found if _NAME.fullmatch(name) or of_split(name) is not None]
+    return [name for name in found if _STORED.fullmatch(name) or of_split(name) is not None]
 
 
 def check_name(name: str) -> None:
@@ -44,14 +46,15 @@ def check_name(name: str) -> None:
 
 def declare(name: str, rows: CaptionRows) -> DeclaredSplit:
     """The declaration of a data set by its rows, whose order is that of the split."""
+    images = rows.images()[0]
     return DeclaredSplit(
         name=name,
         built_as=name,
-        images=len(np.unique(rows.image_id)),
+        images=len(images),
         captions=len(rows.caption_id),
         fold_size=None,
-        rows_sha256=rows_sha256(rows.image_id, rows.caption_id),
-        images_sha256=set_sha256(canonical(rows.image_id)),
+        rows_sha256=rows_sha256(rows),
+        images_sha256=set_sha256(canonical(images)),
         captions_sha256=set_sha256(canonical(rows.caption_id)),
         id_kind="int" if rows.caption_id.dtype.kind == "i" else "str",
         order="file",
@@ -80,7 +83,9 @@ def declared(name: str) -> DeclaredSplit:
     except (TypeError, KeyError) as error:
         raise stored.damaged(path) from error
     if found.name != name:
-        raise BadInput(f"holds the data set '{found.name}'", where=path, fix=f"call the file {found.name}.npz")
+        raise BadInput(
+            f"holds the data set '{found.name}'", where=path, fix=f"call the file {file_stem(found.name)}.npz"
+        )
     return found
 
 

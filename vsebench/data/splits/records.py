@@ -18,7 +18,7 @@ from .rows import CaptionRows
 
 # The usual names of fields, the first that a file has is taken; compared without case.
 CAPTION = ("caption", "captions", "text", "sentence", "sentences", "raw", "comment", "caption_tok")
-IMAGE_ID = ("image_id", "image", "img_id", "imgid", "image_name", "file_name", "filename")
+IMAGE_ID = ("image_id", "image", "img_id", "imgid", "image_name", "file_name", "filename", "video_id", "youtube_id")
 CAPTION_ID = ("caption_id", "sentence_id", "sentid", "text_id", "id")
 INDEX = ("caption_index", "caption_number", "comment_number")
 FILE = ("file_name", "filename", "image_name", "image_path", "path", "file")
@@ -60,8 +60,9 @@ def find_fields(names: Iterable[str]) -> Fields | None:
 def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str | None = None) -> CaptionRows:
     """One row a caption, in the order of the records; further fields are ignored.
 
-    A caption may also be a list of captions. Without ids of captions the id is ``<image id>#<index>``, where the index
-    is that of the record, or counts the captions of the image from 0. Ids are numbers when all of them are.
+    A caption may also be a list of captions; an image with an empty list is a candidate that belongs to no query.
+    Without ids of captions the id is ``<image id>#<index>``, where the index is that of the record, or counts the
+    captions of the image from 0. Ids are numbers when all of them are.
 
     Args:
         records: one a caption or one an image.
@@ -75,6 +76,7 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
     """
     image_ids: list[int | str] = []
     caption_ids: list[int | str] = []
+    others: dict[int | str, None] = {}
     captions: list[str] = []
     seen: dict[int | str, str] = {}
     counted: dict[int | str, int] = {}
@@ -88,6 +90,8 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
                 continue
         image = _id(record, fields.image, spot)
         own = field(record, fields.caption, (str, list), spot)
+        if not own and isinstance(own, list):
+            others[image] = None
         for caption in [own] if isinstance(own, str) else own:
             if not isinstance(caption, str):
                 raise BadInput(f"a caption is {shown(caption)}, expected a text", where=spot, fix="write it in quotes")
@@ -106,7 +110,10 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
         raise BadInput(
             f"holds no {words}", where=where, fix=f"give a file that holds captions, or another {spell('part')}"
         )
-    return CaptionRows(_ids(image_ids, "image ids", where), _ids(caption_ids, "ids", where), tuple(captions), where)
+    without = [name for name in others if name not in set(image_ids)] if others else []
+    images = _ids([*image_ids, *without], "image ids", where)  # together: ids are numbers when all of them are
+    own_image, other = images[: len(image_ids)], images[len(image_ids) :]
+    return CaptionRows(own_image, _ids(caption_ids, "ids", where), tuple(captions), where, other)
 
 
 def parts_of(records: Iterable[Record], fields: Fields) -> list[str]:

@@ -21,15 +21,17 @@ class CaptionRows:
         caption_id: (caption,) int64 or unicode.
         captions: (caption,) the captions as written, or None when only ids were read.
         origin: the file or package, for messages.
+        others: (other,) images without a caption, behind those with captions: candidates that belong to no query.
 
     Raises:
-        BadInput: lengths differ, or a caption id occurs twice.
+        BadInput: lengths differ, a caption id or an image without a caption occurs twice, or an id is of another kind.
     """
 
     image_id: Ids
     caption_id: Ids
     captions: tuple[str, ...] | None
     origin: str
+    others: Ids | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "image_id", frozen(self.image_id))
@@ -42,6 +44,9 @@ class CaptionRows:
         if len(self.image_id) != n or (self.captions is not None and len(self.captions) != n):
             what = "image ids, caption ids and captions differ in number"
             raise BadInput(what, where=self.origin, fix="give every caption one id and the id of its image")
+        if self.others is not None:
+            object.__setattr__(self, "others", frozen(self.others) if len(self.others) else None)
+            self._check_others()
         unique, first, count = np.unique(self.caption_id, return_index=True, return_counts=True)
         if len(unique) != n:
             again = first[count > 1].min()
@@ -52,18 +57,27 @@ class CaptionRows:
                 fix="give every caption one row and one id",
             )
 
+    def _check_others(self) -> None:
+        both = self.image_id if self.others is None else np.concatenate([np.unique(self.image_id), self.others])
+        again, times = np.unique(both, return_counts=True)
+        if self.others is not None and (self.others.dtype.kind != self.image_id.dtype.kind or (times > 1).any()):
+            first = again[times > 1][0] if (times > 1).any() else self.others[0]
+            what = f"images without a caption have ids of another kind, or those of others (first: {first})"
+            raise BadInput(what, where=self.origin, fix="give every image one id")
+
     def take(self, order: Int) -> CaptionRows:
         """The same rows in another order, ``order`` (caption,) int64."""
         captions = None if self.captions is None else tuple(self.captions[i] for i in order.tolist())
-        return CaptionRows(self.image_id[order], self.caption_id[order], captions, self.origin)
+        return CaptionRows(self.image_id[order], self.caption_id[order], captions, self.origin, self.others)
 
     def images(self) -> tuple[Ids, Int]:
-        """Images in order of first appearance (image,), and the image of every caption (caption,) int64."""
+        """Images in order of first appearance, then the others (image,), and the image of every caption (caption,)."""
         unique, first, inverse = np.unique(self.image_id, return_index=True, return_inverse=True)
         order = np.argsort(first)
         index = np.empty(len(order), np.int64)
         index[order] = np.arange(len(order))
-        return unique[order], index[inverse]
+        images = unique[order] if self.others is None else np.concatenate([unique[order], self.others])
+        return images, index[inverse]
 
 
 def first_captions(rows: CaptionRows, count: int) -> CaptionRows:
@@ -86,9 +100,10 @@ def first_captions(rows: CaptionRows, count: int) -> CaptionRows:
     return rows.take(np.flatnonzero(nth < count))
 
 
-def rows_sha256(image_id: Ids, caption_id: Ids) -> str:
-    """SHA-256 of the lines ``<image id> <caption id>\\n``, in the order given; both (caption,)."""
-    lines = (f"{i} {c}\n" for i, c in zip(image_id.tolist(), caption_id.tolist(), strict=True))
+def rows_sha256(rows: CaptionRows) -> str:
+    """SHA-256 of the lines ``<image id> <caption id>\\n``, then ``<image id>\\n`` of the others, in their order."""
+    lines = [f"{i} {c}\n" for i, c in zip(rows.image_id.tolist(), rows.caption_id.tolist(), strict=True)]
+    lines += [] if rows.others is None else [f"{i}\n" for i in rows.others.tolist()]
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import BadInput
 from ...scenes.settings import of_split
 from ..atomic import write_atomically
-from ..cache import cache_dir
+from ..cache import cache_dir, file_stem, split_of
 from .rows import CaptionRows
 
 FORMAT = 1
@@ -23,14 +23,16 @@ FORMAT = 1
 
 def stored_path(name: str) -> Path:
     """The file in the cache that holds split ``name``, whether or not it exists."""
-    return cache_dir() / "splits" / f"{name}.npz"
+    return cache_dir() / "splits" / f"{file_stem(name)}.npz"
 
 
 def stored_names() -> list[str]:
     """The splits with a file in the cache, sorted."""
     folder = stored_path("any").parent
     try:
-        return sorted(path.stem for path in folder.iterdir() if path.suffix == ".npz" and not path.name.startswith("."))
+        return sorted(
+            split_of(path.stem) for path in folder.iterdir() if path.suffix == ".npz" and not path.name.startswith(".")
+        )
     except OSError:
         return []
 
@@ -61,6 +63,7 @@ def store(path: Path, rows: CaptionRows, about: dict[str, Any] | None = None) ->
             caption_id=rows.caption_id,
             # One string and the end of every caption in it: numpy keeps no strings of varying length without pickle.
             text=text,
+            others=np.zeros(0, rows.image_id.dtype) if rows.others is None else rows.others,
             text_end=np.cumsum([len(t) for t in rows.captions], dtype=np.int64),
             about=np.frombuffer(json.dumps(about).encode(), np.uint8),
         )
@@ -74,11 +77,12 @@ def restore(path: Path, *, captions: bool) -> CaptionRows:
     """
     with _opened(path) as archive:
         image_id, caption_id = archive["image_id"], archive["caption_id"]
+        others = archive.get("others")
         strings: tuple[str, ...] | None = None
         if captions:
             text, ends = archive["text"].tobytes().decode("utf-8"), archive["text_end"].tolist()
             strings = tuple(text[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True))
-    return CaptionRows(image_id, caption_id, strings, str(path))
+    return CaptionRows(image_id, caption_id, strings, str(path), others)
 
 
 def read_about(path: Path) -> dict[str, Any]:
@@ -98,7 +102,7 @@ def rebuild(name: str) -> str:
 
 def damaged(path: Path) -> BadInput:
     """The error for a file that ``store`` did not write."""
-    fix = f"build it again: {rebuild(path.stem)}"
+    fix = f"build it again: {rebuild(split_of(path.stem))}"
     return BadInput("the stored split is damaged", where=path, fix=fix)
 
 

@@ -59,7 +59,7 @@ def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Floa
     """(n-gram,) float64 log N - log max(1, df); the corpus, for the signature; notes."""
     if source == "split":
         df: npt.NDArray[np.int32] = image_frequency(found.gram, split.image_of[found.caption], len(found))
-        images, corpus, where = len(split.image_ids), "split", "the split"
+        images, corpus, where = len(np.unique(split.image_of)), "split", "the split"  # those with captions
     else:
         from .frequencies import corpus_df, fingerprint
 

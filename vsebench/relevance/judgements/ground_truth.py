@@ -14,13 +14,11 @@ from .declare import Judgements, from_pairs
 def ground_truth(split: Split, direction: Direction) -> Relevance:
     """The pairs of a split: every caption with the image it was written for.
 
-    Images without a caption are no queries; they are counted in ``skipped``.
+    Images without a caption are candidates and no queries: ``no_positive="miss"`` does not count them either.
     """
     caption, image = np.arange(len(split.image_of)), split.image_of
-    if direction == "t2i":
-        return from_pairs("gt", direction, caption, image)
-    without_caption = len(split.image_ids) - len(np.unique(image))
-    return from_pairs("gt", direction, image, caption, skipped=without_caption)
+    pairs = (caption, image) if direction == "t2i" else (image, caption)
+    return from_pairs("gt", direction, *pairs)
 
 
 GROUND_TRUTH = Judgements(

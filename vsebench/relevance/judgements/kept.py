@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import signature
 from ...data.atomic import write_atomically
-from ...data.cache import cache_dir
+from ...data.cache import cache_dir, file_stem
 from ...errors import BadInput, UsageError
 from ...options import spell
 from ...types import DIRECTIONS, Split
@@ -37,7 +37,7 @@ def check_name(name: str, taken: Sequence[str]) -> None:
 def kept_names(split: str) -> list[str]:
     """The sets of judgements that are kept for a split, sorted."""
     try:
-        found = sorted((cache_dir() / FOLDER / split).iterdir())
+        found = sorted((cache_dir() / FOLDER / file_stem(split)).iterdir())
     except OSError:
         return []
     return [path.stem for path in found if path.suffix == ".npz" and NAME.fullmatch(path.stem)]
@@ -122,4 +122,4 @@ def forget(name: str, split: str) -> Path:
 def _path(split: str, name: str) -> Path:
     if not NAME.fullmatch(name) or Path(split).name != split:
         raise UsageError(f"'{name[:60]}' cannot name judgements", fix="use lower-case letters, digits, - and _")
-    return cache_dir() / FOLDER / split / f"{name}.npz"
+    return cache_dir() / FOLDER / file_stem(split) / f"{name}.npz"

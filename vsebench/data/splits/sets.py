@@ -1,0 +1,217 @@
+"""Published test sets that are built from the user's own files, as data, and their rows as they were published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import BadInput, UsageError, count_of
+from ...registry import unknown
+from ..regular import is_folder
+from . import layouts, own
+from .declared import DeclaredSplit
+from .layouts import Layout
+from .rows import CaptionRows, rows_sha256
+
+
+@dataclass(frozen=True)
+class PublishedSet:
+    """A test set in the layout in which it was published; with languages each is a split, as ``xm3600:de``.
+
+    Attributes:
+        name: the name on the command line.
+        items: what an image is here: ``images``, ``videos`` or ``audio clips``.
+        images: number of images, those without a caption included.
+        captions: number of captions, of a language where there are languages; None where it is not known.
+        files: the usual names of its files, and where they come from.
+        layout: what they look like, and their reader.
+        protocol: how papers evaluate on it.
+        cite: the publication.
+        licence: what its source states.
+        others: how many of the images have no caption: candidates that belong to no query.
+        languages: codes as the files have them.
+        sha256: ``rows_sha256`` of the ids, without languages; empty where the real files were not at hand.
+        warning: of every report on it.
+    """
+
+    name: str
+    items: str
+    images: int
+    captions: int | None
+    files: str
+    layout: Layout
+    protocol: str
+    cite: str
+    licence: str
+    others: int = 0
+    languages: tuple[str, ...] = ()
+    sha256: str = ""
+    warning: str = ""
+
+    @property
+    def splits(self) -> list[str]:
+        """The names of its splits: one a language, or its own."""
+        return [f"{self.name}:{language}" for language in self.languages] or [self.name]
+
+
+def _fine_grained(name: str, of: str, images: int, captions: int, others: int, sha256: str) -> PublishedSet:
+    """MSCOCO-FG and Flickr30K-FG, whose galleries are larger than the test set."""
+    stem = f"{of}_FG"
+    return PublishedSet(
+        name, "images", images, captions,
+        f"{stem}_ann.json and {stem}_img_filenames.npy (or .txt) of GitHub cwj1412/MSCOCO-Flikcr30K_FG",
+        layouts.pool(f"{stem}_ann.json", f"{stem}_img_filenames"),
+        f"the {images - others:,} test images with finer captions; from text to image {others:,} similar images are "
+        "candidates too", "Chen et al., Rethinking Benchmarks for Cross-modal Image-text Retrieval, SIGIR 2023",
+        "none stated; names of images instead of images for reasons of copyright", others, sha256=sha256,
+    )  # fmt: skip
+
+
+SETS: dict[str, PublishedSet] = {
+    found.name: found
+    for found in (
+        PublishedSet(
+            "xflickrco", "images", 2_000, 2_000, "test_de.jsonl or de/test.jsonl of GitHub e-bug/iglue, "
+            "datasets/xFlickrCO/annotations", layouts.lines_a_language(("test_{}.jsonl", "{}/test.jsonl"), "img_path"),
+            "1,000 Flickr30K and 1,000 COCO test images in one gallery, one caption each; R@1 a language and its mean",
+            "Bugliarello et al., IGLUE: A Benchmark for Transfer Learning across Modalities, Tasks, and Languages, "
+            "ICML 2022", "repository MIT; captions and images under the terms of their own sources",
+            languages=("en", "de", "es", "id", "ja", "ru", "tr", "zh"),
+            sha256="fc82d76ff3b590e0af2584d8934349a40f12617956d2d2808e67afea7afa90c6",
+        ),
+        PublishedSet(
+            "xm3600", "images", 3_600, None, "captions.jsonl of captions.zip, google.github.io/crossmodal-3600",
+            layouts.languages_in_line(("captions.jsonl",), "image/key"),
+            "all captions of a language, about two an image; some tools take the first of every image only",
+            "Thapliyal et al., Crossmodal-3600: A Massively Multilingual Multimodal Evaluation Dataset, EMNLP 2022",
+            "captions CC BY 4.0; images of Open Images under their own licences",
+            languages=("ar", "bn", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fil", "fr", "he", "hi", "hr", "hu",
+            "id", "it", "ja", "ko", "mi", "nl", "no", "pl", "pt", "quz", "ro", "ru", "sv", "sw", "te", "th", "tr", "uk",
+            "vi", "zh"),
+        ),
+        PublishedSet(
+            "xtd10", "images", 1_000, 1_000, "test_image_names.txt and test_1kcaptions_de.txt of GitHub "
+            "adobe-research/Cross-lingual-Test-Dataset-XTD10, folders XTD10, MIC and STAIR",
+            layouts.names_and_lines("test_image_names.txt", ("test_1kcaptions_{}.txt",)),
+            "1,000 COCO images, one caption each; R@10 from text to image a language",
+            "Aggarwal and Kale, Towards Zero-shot Cross-lingual Image Retrieval, arXiv 2012.05107; German and French "
+            "of MIC, Japanese of STAIR", "Adobe's licence in LICENSE.md, for research",
+            languages=("en", "de", "es", "fr", "it", "jp", "ko", "pl", "ru", "tr", "zh"),
+            warning="some 800 of the 1,000 images of XTD10 are COCO training images: models that were trained on COCO "
+            "have seen them",
+        ),
+        _fine_grained(
+            "coco-fg", "MSCOCO", 31_244, 25_000, 26_244,
+            "b5f2aa869272a0347609c46aa7b3d16fea82c91acffc029ece733ef0d40c77d4",
+        ),
+        _fine_grained(
+            "f30k-fg", "Flickr30K", 6_867, 5_000, 5_867,
+            "1404efb0f7c3aa61706dfd72adabf187cb793a4183219f743616ffb2a555a8d6",
+        ),
+        PublishedSet(
+            "urban1k", "images", 1_000, 1_000, "folder caption of Urban1k.zip, Hugging Face BeichenZhang/Urban1k",
+            layouts.texts_in_folder("caption", ".jpg"), "1,000 images, one caption of about 100 words each; R@1",
+            "Zhang et al., Long-CLIP: Unlocking the Long-Text Capability of CLIP, ECCV 2024",
+            "see the page of the data set",
+        ),
+        PublishedSet(
+            "msrvtt-1k", "videos", 1_000, 1_000, "MSRVTT_JSFUSION_test.csv, as in msrvtt_data.zip of GitHub "
+            "ArrowLuo/CLIP4Clip",
+            layouts.table(("MSRVTT_JSFUSION_test.csv",), "video_id", ("sentence", "sentences"), "key"),
+            "the split 1k-A: 1,000 videos, one caption each",
+            "Xu et al., MSR-VTT: A Large Video Description Dataset for Bridging Video and Language, CVPR 2016; split "
+            "of Yu et al., A Joint Sequence Fusion Model for Video Question Answering and Retrieval, ECCV 2018",
+            "see the page of the data set",
+        ),
+        PublishedSet(
+            "msvd", "videos", 670, None, "AllVideoDescriptions.txt (English) and test_list.txt",
+            layouts.described_clips("AllVideoDescriptions.txt", "test_list.txt"),
+            "670 test videos, all their captions (about 40 each); every caption is a query from text to video",
+            "Chen and Dolan, Collecting Highly Parallel Data for Paraphrase Evaluation, ACL 2011; split of "
+            "Venugopalan et al., Translating Videos to Natural Language, NAACL 2015", "see the page of the data set",
+        ),
+        PublishedSet(
+            "clotho", "audio clips", 1_045, 5_225, "clotho_captions_evaluation.csv, Zenodo record 4783391",
+            layouts.table(("clotho_captions_evaluation.csv",), "file_name", tuple(f"caption_{i}" for i in range(1, 6)),
+            each=True), "the evaluation set of version 2: 1,045 clips, five captions each",
+            "Drossos et al., Clotho: An Audio Captioning Dataset, ICASSP 2020",
+            "captions: Tampere University licence, not for commercial use; clips under their own licences",
+        ),
+        PublishedSet(
+            "audiocaps", "audio clips", 975, 4_875, "test.csv of GitHub cdjkim/audiocaps, folder dataset",
+            layouts.table(("test.csv",), "youtube_id", ("caption",), "audiocap_id"),
+            "975 test clips, five captions each; papers leave out clips that are gone (816 in Oncescu et al., "
+            "Interspeech 2021)", "Kim et al., AudioCaps: Generating Captions for Audios in The Wild, NAACL 2019",
+            "repository MIT; clips of AudioSet under their own licences",
+        ),
+    )
+}  # fmt: skip
+
+
+def find(name: str) -> tuple[PublishedSet, tuple[str, ...]] | None:
+    """The set of a name, with the languages that the name stands for, ``("",)`` without; None for any other name.
+
+    Raises:
+        UsageError: a language that the set does not have.
+    """
+    head, colon, language = name.partition(":")
+    if (found := SETS.get(head)) is None:
+        return None
+    if colon and language not in found.languages:
+        if found.languages:
+            raise unknown("split", name, found.splits)
+        raise UsageError(f"'{head}' has no languages", fix=f"write {head}")
+    return found, (language,) if colon else found.languages or ("",)
+
+
+def rows_of(
+    found: PublishedSet, languages: tuple[str, ...], source: Path
+) -> Iterator[tuple[DeclaredSplit, CaptionRows]]:
+    """The declarations and rows of the splits of a set that a file or folder holds.
+
+    Raises:
+        BadInput: not the files of this set, or other ids; the message says what the published files look like.
+        UsageError: files of which none can be chosen.
+    """
+    is_folder(source)  # raises where there is nothing
+    try:
+        for language, rows in found.layout.read(source, languages):
+            _check(found, rows)
+            if language:
+                ids = np.char.add(f"{language}:", rows.caption_id.astype(np.str_))  # unique in the set
+                rows = CaptionRows(rows.image_id, ids, rows.captions, rows.origin, rows.others)
+            name = f"{found.name}:{language}" if language else found.name
+            declared = replace(own.declare(name, rows), cite=found.cite, licence=found.licence)
+            yield declared, rows
+    except BadInput as error:
+        layout = f"'{found.name}' is published as {found.files}: {found.layout.shape}"
+        raise BadInput(error.what, where=error.where, fix=f"{error.fix}; {layout}" if error.fix else layout) from error
+
+
+def _check(found: PublishedSet, rows: CaptionRows) -> None:
+    """Refuse other numbers of images and captions than the set has, and where the ids are known, other ids."""
+    counts = len(rows.images()[0]), len(rows.caption_id)
+    wanted = found.images, counts[1] if found.captions is None else found.captions
+    if counts != wanted:
+        has = f"{wanted[1]:,} of {wanted[0]:,}" if found.captions is not None else f"{wanted[0]:,}"
+        what = f"{count_of(counts[1], 'caption')} of {count_of(counts[0], 'image')}; '{found.name}' has {has}"
+        fix = "give the complete set; a part of it is a data set of your own, under another name"
+        raise BadInput(what, where=rows.origin, fix=fix)
+    if found.sha256 and rows_sha256(rows) != found.sha256:
+        what = f"these are not the ids of '{found.name}', or in another order (the numbers are right)"
+        raise BadInput(what, where=rows.origin, fix="give the files as they were published")
+
+
+def warning_of(split: str) -> str:
+    """What every report on a split warns of; empty for most."""
+    found = SETS.get(split.partition(":")[0])
+    return "" if found is None else found.warning
+
+
+def language_of(split: str) -> tuple[str, str] | None:
+    """The set and the language of a split that is one of several languages; None for any other."""
+    head, colon, language = split.partition(":")
+    return (head, language) if colon and head in SETS else None
