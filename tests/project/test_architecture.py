@@ -50,6 +50,7 @@ LAYERS: list[tuple[str, ...]] = [
     ("graded", "human"),
     ("evaluation",),
     ("unimodal", "analysis", "pretrained"),
+    ("exchange",),
     ("leaderboard",),
     ("cli",),
     ("__main__",),
@@ -67,7 +68,7 @@ ONLY_IN = [
 LATE = [
     "PIL", "altair", "dask", "distributed", "eccv_caption", "faiss", "h5py", "huggingface_hub", "jinja2", "joblib",
     "jpype", "open_clip", "pandas", "pyarrow", "pycocoevalcap", "safetensors", "scipy", "sentence_transformers",
-    "torch", "transformers", "vl_convert",
+    "torch", "transformers", "vl_convert", "wandb",
 ]  # fmt: skip
 # Tensor code: these may import torch when they are loaded, and are themselves imported late.
 TENSOR_CODE = [

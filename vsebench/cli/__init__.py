@@ -1,7 +1,7 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
 - one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``report``,
-  ``inspect``, ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train`` (``train-reference`` and
+  ``export``, ``inspect``, ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train`` (``train-reference`` and
   ``encode``), ``doctor`` (checks in ``health``), ``demo``
 - ``blocks``: declared options as options of commands, and the blocks that commands share; ``results``: printing and
   writing results
@@ -34,6 +34,7 @@ from . import (
     doctor,
     encode,
     evaluate,
+    export,
     inspect,
     leaderboard,
     metrics,
@@ -91,6 +92,7 @@ app.command("compare")(compare.run)
 app.command("agree")(agree.run)
 app.command("slice")(slice.run)
 app.command("report")(report.run)
+app.command("export")(export.run)
 app.command("inspect")(inspect.run)
 app.command("metrics")(metrics.run)
 app.add_typer(data.app, name="data")
