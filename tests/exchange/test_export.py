@@ -133,7 +133,9 @@ def test_every_eval_ever_keeps_its_schema(report, tmp_path):
     assert found["i2t_R@1"]["uncertainty"]["confidence_interval"] == {
         "lower": low, "upper": high, "confidence_level": 0.95, "method": "bca bootstrap",
     }  # fmt: skip
-    better = {r["metric_config"]["metric_id"]: r["metric_config"]["lower_is_better"] for r in record["evaluation_results"]}
+    better = {
+        r["metric_config"]["metric_id"]: r["metric_config"]["lower_is_better"] for r in record["evaluation_results"]
+    }
     assert better["vsebench.MedR"] and not better["vsebench.R@1"]
     assert re.fullmatch(r"data/vsebench-f30k/lab/model/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.json",
                         file.relative_to(tmp_path).as_posix())  # fmt: skip
@@ -188,12 +190,15 @@ def test_values_of_mteb_are_those_of_trec_eval(vectors, report, tmp_path):
 def test_what_mteb_lacks_is_refused(report, tmp_path):
     with pytest.raises(UsageError, match=r"main score, nDCG@10 .* is not in the report \(i2t\)\n  fix: .*gt:nDCG@10"):
         vb.export(replace(report, results=report.results[:1]), "mteb", tmp_path)
-    with pytest.raises(UsageError, match="no task for the test set 'custom'\n  fix: export a report of coco-5k or f30k"):
+    with pytest.raises(
+        UsageError, match="no task for the test set 'custom'\n  fix: export a report of coco-5k or f30k"
+    ):
         vb.export(replace(report, split="custom"), "mteb", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_mlflow_reads_its_store(report, tmp_path):
+def test_mlflow_reads_its_store(report, tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     store = needs("mlflow.store.tracking.file_store")
     files = vb.export(report, "mlflow", tmp_path, **ABOUT)
     assert files[0].name == "meta.yaml" and files[0].parent.parent == tmp_path / "mlruns"
@@ -244,7 +249,9 @@ def test_wandb_keeps_an_offline_run(report, tmp_path):
 
 def test_wandb_needs_its_package(report, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(vb.VsebenchError, match="an offline run is written by the package wandb\n  fix: pip install wandb"):
+    with pytest.raises(
+        vb.VsebenchError, match="an offline run is written by the package wandb\n  fix: pip install wandb"
+    ):
         vb.export(report, "wandb", tmp_path)
 
 

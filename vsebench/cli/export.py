@@ -17,7 +17,8 @@ def run(
     terminal: Terminal,
     report: Annotated[Path, typer.Argument(help="A report of vsebench eval -o FILE.")],
     to: Annotated[
-        str, typer.Option(help="mteb, model-index, eval-results, every-eval-ever, wandb, mlflow or csv.", metavar="WORD")
+        str,
+        typer.Option(help="mteb, model-index, eval-results, every-eval-ever, wandb, mlflow or csv.", metavar="WORD"),
     ],
     path: Annotated[Path, typer.Option("--path", "-o", help="A folder for the files.")] = Path("export"),
     model: Annotated[

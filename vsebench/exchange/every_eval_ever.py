@@ -56,7 +56,9 @@ def files(exported: Exported) -> dict[str, bytes]:
 
 def _result(exported: Exported, result: Result) -> dict[str, Any]:
     metric = result.metric if isinstance(result.metric, Metric) else parse(str(result.metric))
-    source = {"source_type": "hf_dataset", "hf_repo": exported.dataset} if exported.dataset else {"source_type": "other"}
+    source = (
+        {"source_type": "hf_dataset", "hf_repo": exported.dataset} if exported.dataset else {"source_type": "other"}
+    )
     return {
         "evaluation_result_id": key_of(result),
         "evaluation_name": f"{exported.report.split} {name_of(result)}",

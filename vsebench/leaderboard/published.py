@@ -96,7 +96,7 @@ def value_of(text: str, metric: str) -> float:
 
 def in_percent(text: str, metric: str) -> str:
     """A printed fraction as the percentage that other papers print, with the same digits: ``0.6460`` is ``64.60``."""
-    return str(Decimal(text).scaleb(2)) if facts(metric).scale == "percent" else text
+    return f"{Decimal(text).scaleb(2):f}" if facts(metric).scale == "percent" else text
 
 
 def entries_of(table: PrintedTable) -> list[Entry]:
