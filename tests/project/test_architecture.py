@@ -68,7 +68,7 @@ ONLY_IN = [
 LATE = [
     "PIL", "altair", "dask", "distributed", "eccv_caption", "faiss", "h5py", "huggingface_hub", "jinja2", "joblib",
     "jpype", "open_clip", "pandas", "pyarrow", "pycocoevalcap", "safetensors", "scipy", "sentence_transformers",
-    "torch", "transformers", "vl_convert", "wandb",
+    "torch", "transformers", "vl_convert",
 ]  # fmt: skip
 # Tensor code: these may import torch when they are loaded, and are themselves imported late.
 TENSOR_CODE = [

@@ -1,8 +1,8 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
 - one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``report``,
-  ``export``, ``inspect``, ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train`` (``train-reference`` and
-  ``encode``), ``doctor`` (checks in ``health``), ``demo``
+  ``export``, ``inspect``, ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train``
+  (``train-reference``), ``encode``, ``doctor`` (checks in ``health``), ``demo``
 - ``blocks``: declared options as options of commands, and the blocks that commands share; ``results``: printing and
   writing results
 - ``command``: what all commands share: errors, checks of the files and of the environment, and a closed stdout

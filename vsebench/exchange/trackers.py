@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import csv as writer
 import hashlib
+import importlib.util
 import io
+import json
 import re
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -49,30 +53,39 @@ def mlflow_name(key: str) -> str:
     return re.sub(r"[^\w.\- ]", "_", key.replace("@", "_at_"))
 
 
+# In a process of its own: a run of the caller goes on, and the files are complete only when wandb's service has ended.
+_OFFLINE = """
+import json, sys, wandb
+given = json.load(sys.stdin)
+off = {"silent": True, "console": "off", "disable_git": True, "disable_code": True, "x_save_requirements": False}
+run = wandb.init(mode="offline", project="vsebench", settings=wandb.Settings(**off), **given["run"])
+run.log(given["values"])
+run.finish()
+wandb.teardown()
+"""
+
+
 def wandb(exported: Exported) -> dict[str, bytes]:
     """``wandb/offline-run-.../``: a finished run, written by the package itself in its offline mode.
 
     The format of these files is no public one, so the package is needed; it opens no connection.
 
     Raises:
-        MissingPackage: wandb is not installed.
+        MissingPackage: wandb is not installed, or it ends with an error.
     """
-    try:
-        import wandb as package
-    except ImportError:
-        raise MissingPackage("an offline run is written by the package wandb", fix="pip install wandb") from None
+    if importlib.util.find_spec("wandb") is None:
+        raise MissingPackage("an offline run is written by the package wandb", fix="pip install wandb")
     report = exported.report
     config = {"model": exported.model, "split": report.split, "signature": report.signature, "url": exported.url}
     with tempfile.TemporaryDirectory() as folder:
-        settings = package.Settings(
-            silent=True, console="off", disable_git=True, disable_code=True, x_save_requirements=False
-        )
-        run = package.init(
-            project="vsebench", name=exported.model, config=config, mode="offline", dir=folder, settings=settings,
-            reinit="finish_previous",
-        )  # fmt: skip
-        run.log(exported.values)
-        run.finish()
+        given = {"run": {"name": exported.model, "config": config, "dir": folder}, "values": exported.values}
+        command = [sys.executable, "-c", _OFFLINE]
+        done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, cwd=folder)
+        if done.returncode:
+            said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+            raise MissingPackage(
+                f"wandb could not write an offline run, and says: {said:.200}", fix="pip install -U wandb"
+            )
         files = [p for p in Path(folder).rglob("*") if p.is_file() and not p.is_symlink() and p.suffix != ".log"]
         return {p.relative_to(folder).as_posix(): p.read_bytes() for p in files}
 
