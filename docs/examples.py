@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-PAGES = ("getting-started.md", "report.md", "own-data.md", "judgements.md", "rerank.md", "scenes.md", "distributed.md")
+PAGES = (
+    "getting-started.md", "report.md", "own-data.md", "judgements.md", "rerank.md", "scenes.md", "distributed.md",
+    "export.md",
+)  # fmt: skip
 COLUMNS = 100  # of the terminal
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```$", re.S | re.M)
 
