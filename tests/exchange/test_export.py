@@ -255,17 +255,35 @@ def test_wandb_needs_its_package(report, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("to", "more", "message"),
+    ("args", "code"),
     [
-        ("xml", {}, "to is 'xml'"),
-        ("eval-results", {}, r"dataset is '', and .*\n  fix: name it: dataset='ORG/NAME'"),
-        ("csv", {"model": " "}, "model is"),
-        ("csv", {"model": "a\nb"}, "model is"),
+        (["--to", "xml"], 2),
+        (["--to", "eval-results"], 2),
+        (["--to", "eval-results", "--dataset", "no-organisation"], 2),
+        (["--to", "csv", "--model", " "], 2),
+        (["--to", "csv", "--model", "a\nb"], 2),
+        (["--to", "mteb"], 2),
+        (["--to", "csv", "--path", "A.json"], 6),
+        ([], 2),
     ],
 )
-def test_bad_arguments_are_named(report, tmp_path, to, more, message):
-    with pytest.raises(UsageError, match=message):
-        vb.export(report, to, tmp_path, **more)
+def test_what_is_refused(report, tmp_path, monkeypatch, pinned, args, code):
+    monkeypatch.chdir(tmp_path)
+    replace(report, split="mine").save("A.json")
+    done = run("export", "A.json", *args)
+    assert (done.exit_code, done.stdout) == (code, "")
+    pinned(done.stderr)
+    assert [p.name for p in tmp_path.iterdir()] == ["A.json"]
+
+
+def test_an_error_of_wandb_is_said(report, tmp_path, monkeypatch):
+    (tmp_path / "wandb.py").write_text("raise RuntimeError('no disk here')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    with pytest.raises(
+        vb.VsebenchError, match=r"wandb could not write .*: RuntimeError: no disk here\n  fix: pip install"
+    ):
+        vb.export(report, "wandb", tmp_path / "out")
 
 
 def test_names_stay_inside_the_folder(report, tmp_path):
@@ -288,4 +306,4 @@ def test_reports_without_a_time_or_intervals(report):
     assert Exported(bare, "m").started.timestamp() == 0
     for name, one in FORMATS.items():
         if name != "wandb":
-            assert one.files(Exported(bare, "m", dataset="a/b"))
+            assert one[0](Exported(bare, "m", dataset="a/b"))

@@ -36,8 +36,8 @@ def run(
 
     files = export(report, to, path, model=model, dataset=dataset, url=url, evaluator=evaluator)
     if terminal.json:
-        terminal.emit({"format": to, "read_by": FORMATS[to].read_by, "files": [str(file) for file in files]})
+        terminal.emit({"format": to, "read_by": FORMATS[to][1], "files": [str(file) for file in files]})
         return
     for file in files:
         terminal.say(str(file))
-    terminal.note(f"· {count_of(len(files), 'file')}: {FORMATS[to].title}; read by {FORMATS[to].read_by}")
+    terminal.note(f"· {count_of(len(files), 'file')}, read by {FORMATS[to][1]}")

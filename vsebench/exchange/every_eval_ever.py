@@ -72,7 +72,7 @@ def _result(exported: Exported, result: Result) -> dict[str, Any]:
             "lower_is_better": not result.higher_is_better,
             "score_type": "continuous",
             "min_score": metric.family.low,
-            "max_score": metric.family.high,
+            "max_score": "Infinity" if metric.family.high is None else metric.family.high,
         },
         "score_details": {
             "score": float(result.value),

@@ -65,8 +65,8 @@ def export(
         inputs = loaded.provenance.get("inputs") or [{}]
         model = Path(str(inputs[0].get("file", "model")) if isinstance(report, Report) else report).stem
     if not model.strip("/ ") or not model.isprintable():
-        raise UsageError(f"{spell('model')} is '{model!r:.80}'", fix="give a name, as in my-lab/my-model")
-    made = FORMATS[to].files(Exported(loaded, model, dataset or "", url or "", evaluator or ""))
+        raise UsageError(f"{spell('model')} is {model!r:.80}", fix="give a name, as in my-lab/my-model")
+    made = FORMATS[to][0](Exported(loaded, model, dataset or "", url or "", evaluator or ""))
     written = []
     for name, data in made.items():
         written.append(Path(path) / name)

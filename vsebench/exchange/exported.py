@@ -6,7 +6,6 @@ import datetime
 import re
 from dataclasses import dataclass
 
-from ..options import spell
 from ..report.model import Result
 from ..report.report import Report
 
@@ -62,8 +61,3 @@ def name_of(result: Result) -> str:
 def file_name(text: str) -> str:
     """A text as the name of a file or folder: letters, digits, ``.``, ``_`` and ``-``; never ``..`` or empty."""
     return re.sub(r"[^\w.-]+", "-", text).strip(".-") or "model"
-
-
-def evaluate_with(metrics: str) -> str:
-    """What to do about a report that lacks metrics."""
-    return f"evaluate with {spell('metrics', metrics)}"

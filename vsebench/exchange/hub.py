@@ -56,7 +56,7 @@ def model_index(exported: Exported) -> dict[str, bytes]:
     metrics = []
     for result in report.results:
         facts = {"direction": result.direction, "interval": result.interval and [float(x) for x in result.interval]}
-        args = {key: value for key, value in facts.items() if value is not None}
+        args: dict[str, Any] = {key: value for key, value in facts.items() if value is not None}
         args |= {"queries": result.n, "signature": report.signature}
         value = float(result.value)
         metrics.append({"type": str(result.metric), "value": value, "name": name_of(result), "args": args})

@@ -16,10 +16,10 @@ from typing import Any
 
 from ..data.regular import read_bytes
 from ..errors import BadInput, UsageError
-from ..options import either
+from ..options import either, spell
 from ..report.render import json_text
 from ..types import DIRECTIONS
-from .exported import Exported, evaluate_with, file_name
+from .exported import Exported, file_name
 
 # The tasks by split and direction; the part of the test data is "test", its subset "default".
 TASKS = {
@@ -54,8 +54,9 @@ def files(exported: Exported) -> dict[str, bytes]:
         if not scores:
             continue
         if MAIN not in scores:
+            names = "R@1,R@5,R@10,Recall@10,gt:nDCG@10"
             what = f"MTEB's main score, nDCG@10 of the judgements gt, is not in the report ({direction})"
-            raise UsageError(what, fix=evaluate_with("R@1,R@5,R@10,Recall@10,gt:nDCG@10"))
+            raise UsageError(what, fix=f"evaluate with {spell('metrics', names)}")
         task = TASKS[report.split, direction]
         score = {**scores, "main_score": scores[MAIN], "hf_subset": "default", "languages": ["eng-Latn"]}
         document = {
