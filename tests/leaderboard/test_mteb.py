@@ -70,6 +70,14 @@ def test_numbers_are_replaced_only_when_asked_for(tmp_path, folder):
     assert entry.value_of("R@1", "i2t").value == 0.7 and len(read(folder).entries) == 3
 
 
+@pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "NaN", "Infinity", '"0.5x"', "true", "[0.5]"])
+def test_what_is_no_number_of_a_few_digits_is_left_out(tmp_path, folder, text):
+    file = result(tmp_path / "I.json", "Flickr30kI2TRetrieval", {**I2T, "hit_rate_at_1": "HERE"})
+    file.write_text(file.read_text().replace('"HERE"', text))
+    entry = submit.add(file, "CLIP", folder=folder)
+    assert entry.value_of("R@1", "i2t") is None and entry.value_of("R@5", "i2t").value == 0.85
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -142,9 +142,9 @@ def _cells(scores: Any, direction: str) -> dict[str, str]:
 
 
 def _number(text: Any) -> str | None:
-    """A number of a file without an exponent, None for anything else."""
+    """A number of a file without an exponent, None for anything else: also for one that would take pages to print."""
     try:
         value = Decimal(text) if isinstance(text, str) else None
     except InvalidOperation:
         return None
-    return None if value is None or not value.is_finite() else f"{value:f}"
+    return None if value is None or not value.is_finite() or abs(value.as_tuple().exponent) > 30 else f"{value:f}"  # type: ignore[arg-type]
