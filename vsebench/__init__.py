@@ -5,7 +5,7 @@
 - ``Accumulator`` collects the vectors of a validation loop and evaluates them
 - ``encode`` encodes a folder of images and their captions with a pretrained model
 - ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports, ``report_page`` shows them on a
-  page; ``correlate`` compares relevances with human judgements
+  page, ``export`` writes them for other tools; ``correlate`` compares relevances with human judgements
 - ``choice`` measures how often the right caption of an image is chosen (SugarCrepe, VALSE, ARO, Winoground)
 - ``load_split`` gives a declared split; ``build_scenes`` generates images and captions whose truth is known, and
   ``open_scenes`` reads them
@@ -21,6 +21,7 @@ those before it); each describes itself in its docstring:
 - ``graded``: graded metrics from rankings; ``human``: agreement of gains with judgements of people
 - ``evaluation``: from input to report
 - ``unimodal``: retrieval inside a modality; ``analysis``: of saved reports; ``pretrained``: encoders by name
+- ``exchange``: reports in the formats of other tools
 - ``leaderboard``: entries and pages; ``cli``: the command line
 """
 
@@ -42,6 +43,7 @@ _PUBLIC = {
     "choice": "vsebench.analysis.choice",
     "joint": "vsebench.analysis.joint",
     "report_page": "vsebench.analysis.page",
+    "export": "vsebench.exchange.export",
     "correlate": "vsebench.human.study",
     "describe": "vsebench.analysis.describe",
     "load_split": "vsebench.data.splits.catalogue",
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
     from .errors import VsebenchWarning as VsebenchWarning
     from .evaluation.accumulate import Accumulator as Accumulator
     from .evaluation.run import evaluate as evaluate
+    from .exchange.export import export as export
     from .human.study import correlate as correlate
     from .metrics import Metric as Metric
     from .metrics import metric as metric

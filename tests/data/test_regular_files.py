@@ -47,6 +47,7 @@ READ = {
     "choice s.csv --set o.json --baseline FILE": ".csv",
     "report FILE -o page.html": ".json",
     "report A.json -o page.html --captions FILE": ".txt",
+    "export FILE --to csv": ".json",
     "inspect FILE": ".npz",
     "inspect i.npy --texts FILE": ".npy",
     "correlate cxc --tasks sits --human-data human --embeddings FILE": ".npz",
@@ -70,7 +71,7 @@ IN_FOLDERS = {
     "eval leaderboards": ("img_emb/img_emb_0.npy",),
 }
 # Parameters that name a folder, or what is written.
-FOLDERS = {"folder", "images", "out", "human_data", "figures", "suite"}
+FOLDERS = {"folder", "path", "images", "out", "human_data", "figures", "suite"}
 WRITTEN = {"output", "per_query", "save_run", "figure"}
 
 
@@ -155,7 +156,9 @@ def test_every_parameter_that_names_a_file_is_tried() -> None:
                 continue
             option = {"source": "from"}.get(parameter, parameter).replace("_", "-")
             named = [x for x in own if f"--{option} FILE" in x]
-            place = [x for x in own if parameter in ("file", "result") and "FILE" in x.replace("--file FILE", "")]
+            place = [
+                x for x in own if parameter in ("file", "result", "report") and "FILE" in x.replace("--file FILE", "")
+            ]
             missing += [] if named or place else [f"{name}: {parameter}"]
     assert missing == [] and len(commands) > 25
 

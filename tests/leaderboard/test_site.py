@@ -542,7 +542,7 @@ def test_a_submitted_entry_is_beside_the_published_rows(tmp_path, coco):
     assert any(n.best == 1 for r in first.rows for n in r.numbers if not r.submitted)
     files = site.build(found)
     page = files["coco-5k.html"].decode()
-    assert page.index("Published in papers") < page.index("Recomputed here")
+    assert page.index("Published<") < page.index("Recomputed here")
     assert page.count(">submitted</span>") == 1 and "neither ranked nor compared" in page
     index = files["index.html"].decode()
     assert index.count("best published") == 1 and ">published number<" not in index

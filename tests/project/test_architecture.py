@@ -50,6 +50,7 @@ LAYERS: list[tuple[str, ...]] = [
     ("graded", "human"),
     ("evaluation",),
     ("unimodal", "analysis", "pretrained"),
+    ("exchange",),
     ("leaderboard",),
     ("cli",),
     ("__main__",),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import vsebench
+from tools import release
 from vsebench.cli import health
 
 if sys.version_info >= (3, 11):
@@ -54,16 +55,64 @@ def test_extras_and_groups_exist():
 
 
 def test_the_extra_all():
+    """It has every extra but gpu, whose faiss and that of cpu exclude each other."""
     (everything,) = PROJECT["project"]["optional-dependencies"]["all"]
-    assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == EXTRAS - {
-        "all",
-        "train",
-        "spice",
-        "sentence",
-        "clip",
-        "cpu",
-        "gpu",
+    assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == EXTRAS - {"all", "gpu"}
+
+
+def test_the_extras_are_explained_in_one_table():
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"(?m)^\| `(\w+)` \| .* \| (.*) \|$", page))
+    assert set(rows) == EXTRAS
+    for extra, requirements in PROJECT["project"]["optional-dependencies"].items():
+        if extra != "all":
+            assert set(re.findall(r"`([^`]+)`", rows[extra])) == names(requirements) - {"tomli"}, extra
+    pinned = [
+        r for group in PROJECT["project"]["optional-dependencies"].values() for r in group if re.match(r"[\w.-]+==", r)
+    ]
+    assert {name for name in names(pinned) if f"`{name}`" in page.split("## Two packages")[1]} == names(pinned)
+
+
+def test_classifiers_are_what_ci_runs():
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    matrix = re.findall(r'- \{ os: (\w+)-latest, python: "([\d.]+)"', text)
+    systems = {"ubuntu": "POSIX :: Linux", "macos": "MacOS", "windows": "Microsoft :: Windows"}
+    stated = PROJECT["project"]["classifiers"]
+    versions = {c.rpartition(" ")[2] for c in stated if re.search(r":: 3\.\d+$", c)}
+    assert versions == {version for _, version in matrix}
+    assert {c.partition(" :: ")[2] for c in stated if c.startswith("Operating System")} == {
+        systems[system] for system, _ in matrix
     }
+    assert min(versions, key=lambda v: int(v[2:])) == PROJECT["project"]["requires-python"].removeprefix(">=")
+
+
+def test_the_readme_of_a_release_has_links_that_work_elsewhere():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    made = release.absolute(text, "https://example.org/us/vsebench", "v1.2.3")
+    links = re.findall(r"\]\(([^)\s]+)\)", made)
+    root = "https://example.org/us/vsebench/blob/v1.2.3/"
+    assert len(links) == len(re.findall(r"\]\(([^)\s]+)\)", text)) > 20
+    for link in links:
+        assert link.startswith(("https://", "http://", "#")), link
+        if link.startswith(root):
+            assert (ROOT / link.removeprefix(root).partition("#")[0]).exists(), link
+    assert f"{root}docs/report.md#the-page" in links
+    assert release.absolute(made, "https://example.org/us/vsebench", "v1.2.3") == made
+
+
+def test_a_release_is_prepared(tmp_path):
+    for name in ("README.md", "pyproject.toml"):
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "CHANGELOG.md").write_text(f"## [{vsebench.__version__}] - 2026-12-01\n", encoding="utf-8")
+    release.prepare(tmp_path, "https://example.org/us/vsebench", f"v{vsebench.__version__}")
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["urls"]["Changelog"] == f"https://example.org/us/vsebench/blob/v{vsebench.__version__}/CHANGELOG.md"
+    assert project["optional-dependencies"] == PROJECT["project"]["optional-dependencies"]
+    with pytest.raises(SystemExit, match=r"the tag is v9\.9\.9, and the version"):
+        release.prepare(tmp_path, "https://example.org/us/vsebench", "v9.9.9")
+    (tmp_path / "CHANGELOG.md").write_text(f"## [{vsebench.__version__}] - Unreleased\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"CHANGELOG\.md has no date of"):
+        release.prepare(tmp_path, "https://example.org/us/vsebench", f"v{vsebench.__version__}")
 
 
 def test_every_optional_package_is_imported():

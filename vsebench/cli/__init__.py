@@ -1,8 +1,8 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
 - one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``choice``,
-  ``report``, ``inspect``, ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train``
-  (``train-reference`` and ``encode``), ``doctor`` (checks in ``health``), ``demo``
+  ``report``, ``export``, ``inspect``, ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train``
+  (``train-reference``), ``encode``, ``doctor`` (checks in ``health``), ``demo``
 - ``blocks``: declared options as options of commands, and the blocks that commands share; ``results``: printing and
   writing results
 - ``command``: what all commands share: errors, checks of the files and of the environment, and a closed stdout
@@ -35,6 +35,7 @@ from . import (
     doctor,
     encode,
     evaluate,
+    export,
     inspect,
     leaderboard,
     metrics,
@@ -93,6 +94,7 @@ app.command("agree")(agree.run)
 app.command("slice")(slice.run)
 app.command("choice")(choice.run)
 app.command("report")(report.run)
+app.command("export")(export.run)
 app.command("inspect")(inspect.run)
 app.command("metrics")(metrics.run)
 app.add_typer(data.app, name="data")

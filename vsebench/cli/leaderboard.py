@@ -33,7 +33,9 @@ EXPORTS = ("csv", "json", "latex", "html", "markdown")
 @command
 def add(
     terminal: Terminal,
-    result: Annotated[Path, typer.Argument(help="A report of vsebench eval FILE -o RESULT.json.")],
+    result: Annotated[
+        Path, typer.Argument(help="A report of vsebench eval FILE -o RESULT.json, or of a task of MTEB.")
+    ],
     name: Annotated[str, typer.Option(help="Name of the model.")],
     setting: Annotated[str, typer.Option(help="What distinguishes it from others of this name.")] = "",
     image_input: Annotated[
@@ -55,16 +57,21 @@ def add(
     replace: Annotated[bool, typer.Option("--replace", help="Replace an entry of this id.")] = False,
     folder: Folder = HERE,
 ) -> None:
-    """Write the entry of a saved report with its per-query values, from which `validate` computes every number."""
-    from ..leaderboard import submit
-    from ..leaderboard.store import ENTRIES
+    """Write the entry of a saved report with its per-query values, from which `validate` computes every number.
+
+    The result of a task of MTEB becomes a published entry: its numbers as the file prints them.
+    """
+    from ..leaderboard import mteb, submit
+    from ..leaderboard.store import ENTRIES, PUBLISHED
 
     entry = submit.add(
         result, name, setting=setting, image_input=image_input, url=url, description=description, notes=note or (),
         reproduce=reproduce or (), metrics=metrics, id=entry_id, folder=folder, replace_old=replace,
     )  # fmt: skip
-    files = [str(folder / ENTRIES / f"{entry.id}.json")]
-    files += [str(folder / ENTRIES / entry.per_query.name)] if entry.per_query is not None else []
+    if entry.per_query is None:
+        files = [str(folder / PUBLISHED / mteb.file_of(entry.id))]
+    else:
+        files = [str(folder / ENTRIES / name) for name in (f"{entry.id}.json", entry.per_query.name)]
     for told in entry.notes[len(note or ()) :]:
         terminal.note(f"· {told}")
     if terminal.json:

@@ -55,7 +55,9 @@ class PrintedTable(Strict):
 
     Attributes:
         paper: key in ``papers.json``.
-        table: its number.
+        table: its number, or what the source calls it.
+        unit: what the paper prints of a fraction: a percentage, or the fraction itself.
+        image_input: of all rows that have none of their own.
         columns: of all rows.
         rows: in their order in the paper.
     """
@@ -63,6 +65,8 @@ class PrintedTable(Strict):
     schema_: Literal["vsebench/published/1"] = Field(alias="schema")
     paper: str = Field(pattern=r"^[a-z0-9]+$")
     table: str = Field(min_length=1, max_length=100)
+    unit: Literal["percent", "fraction"] = "percent"
+    image_input: str = ""
     columns: tuple[ColumnHead, ...] = Field(min_length=1)
     rows: tuple[PrintedRow, ...] = Field(min_length=1)
 
@@ -90,23 +94,30 @@ def value_of(text: str, metric: str) -> float:
     return float(number / 100 if facts(metric).scale == "percent" else number)
 
 
+def in_percent(text: str, metric: str) -> str:
+    """A printed fraction as the percentage that other papers print, with the same digits: ``0.6460`` is ``64.60``."""
+    return f"{Decimal(text).scaleb(2):f}" if facts(metric).scale == "percent" else text
+
+
 def entries_of(table: PrintedTable) -> list[Entry]:
     """One entry a row; contradictions within a row become notes of their numbers."""
     found = []
     for number, row in enumerate(table.rows, start=1):
+        pairs = [(column, cell) for column, cell in zip(table.columns, row.cells, strict=True) if cell is not None]
+        if table.unit == "fraction":
+            pairs = [(column, in_percent(cell, column.metric)) for column, cell in pairs]
         values = [
             Value(
                 metric=column.metric, direction=column.direction, value=value_of(cell, column.metric), printed=cell,
                 note=row.notes.get(column.key, ""),
             )
-            for column, cell in zip(table.columns, row.cells, strict=True)
-            if cell is not None
+            for column, cell in pairs
         ]  # fmt: skip
         found.append(
             Entry(
                 id=f"{table.paper}-{slug(table.table)}-{number:02d}", level="published",
                 benchmark=row.benchmark, values=tuple(values),
-                model=Model(name=row.model, setting=row.setting, image_input=row.image_input),
+                model=Model(name=row.model, setting=row.setting, image_input=row.image_input or table.image_input),
                 paper=table.paper, table=table.table, row=row.row,
             )
         )  # fmt: skip

@@ -20,7 +20,7 @@ Level = Literal["published", "recomputed", "reproduced"]
 Side = Literal["i2t", "t2i", "i2i", "t2t", "mean"]  # mean: of both directions
 
 LEVELS: dict[Level, str] = {
-    "published": "printed in a paper; nothing was measured here",
+    "published": "printed in a paper, or in a file of results that a project publishes; nothing was measured here",
     "recomputed": "submitted with the values of every query, from which all numbers are computed again here",
     "reproduced": "trained and evaluated by the reference trainer of this repository",
 }

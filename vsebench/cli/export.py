@@ -1,0 +1,43 @@
+"""``vsebench export``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import count_of
+from .command import command
+from .terminal import Terminal
+
+
+@command
+def run(
+    terminal: Terminal,
+    report: Annotated[Path, typer.Argument(help="A report of vsebench eval -o FILE.")],
+    to: Annotated[
+        str,
+        typer.Option(help="mteb, model-index, eval-results, every-eval-ever, wandb, mlflow or csv.", metavar="WORD"),
+    ],
+    path: Annotated[Path, typer.Option("--path", "-o", help="A folder for the files.")] = Path("export"),
+    model: Annotated[
+        str | None, typer.Option(help="Name of the model, ORG/NAME on a hub; by default that of the file.")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="The test data on the Hugging Face Hub, ORG/NAME; eval-results needs it.")
+    ] = None,
+    url: Annotated[str | None, typer.Option(help="Link to logs, code or a paper.")] = None,
+    evaluator: Annotated[str | None, typer.Option(help="Who evaluated, a person or an organisation.")] = None,
+) -> None:
+    """Write a report in the format of another tool, as files; nothing is sent anywhere."""
+    from ..exchange.export import export
+    from ..exchange.table import FORMATS
+
+    files = export(report, to, path, model=model, dataset=dataset, url=url, evaluator=evaluator)
+    if terminal.json:
+        terminal.emit({"format": to, "read_by": FORMATS[to][1], "files": [str(file) for file in files]})
+        return
+    for file in files:
+        terminal.say(str(file))
+    terminal.note(f"· {count_of(len(files), 'file')}, read by {FORMATS[to][1]}")

@@ -1,0 +1,75 @@
+"""``export``: the public call."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..analysis.systems import load
+from ..arguments import public
+from ..data.atomic import write_atomically
+from ..errors import UsageError
+from ..options import check_word, spell
+from ..report.report import Report
+from .exported import Exported
+from .table import FORMATS
+
+
+@public
+def export(
+    report: str | os.PathLike[str] | Report,
+    to: str,
+    path: str | os.PathLike[str] = "export",
+    *,
+    model: str | None = None,
+    dataset: str | None = None,
+    url: str | None = None,
+    evaluator: str | None = None,
+) -> tuple[Path, ...]:
+    """Write a report as files of another tool; nothing is sent anywhere.
+
+    Args:
+        report: a saved report, or one in memory.
+        to: the format: ``mteb``, ``model-index``, ``eval-results``, ``every-eval-ever``, ``wandb``, ``mlflow`` or
+            ``csv``.
+        path: a folder for the files, whose names the format prescribes. Files of these names are replaced.
+        model: the name of the model, as ``ORG/NAME`` on a hub; by default the name of the file of the report, or of
+            the vectors that were evaluated.
+        dataset: the id of the test data on the Hugging Face Hub, as ``ORG/NAME``; ``eval-results`` needs it.
+        url: of logs, code or a paper that show where the numbers come from.
+        evaluator: who evaluated, a person or an organisation.
+
+    Returns:
+        The files.
+
+    Raises:
+        UsageError: no such format, or the report lacks what the format needs.
+        BadInput: the file is no report.
+        MissingPackage: ``wandb`` needs the package of this name.
+        DiskError: a file cannot be written.
+
+    Example:
+        >>> import numpy as np
+        >>> import tempfile
+        >>> import vsebench as vb
+        >>> images = np.random.default_rng(0).standard_normal((20, 8))
+        >>> report = vb.evaluate(images, images, captions_per_image=1, metrics="R@1,MedR")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     (file,) = vb.export(report, to="csv", path=folder, model="me/identity")
+        ...     print(file.read_text().splitlines()[1])
+        me/identity,custom,R@1,i2t,1.0,1.0,1.0,20,0,fraction
+    """
+    check_word("to", to, tuple(FORMATS))
+    loaded = report if isinstance(report, Report) else load(report)
+    if model is None:
+        inputs = loaded.provenance.get("inputs") or [{}]
+        model = Path(str(inputs[0].get("file", "model")) if isinstance(report, Report) else report).stem
+    if not model.strip("/ ") or not model.isprintable():
+        raise UsageError(f"{spell('model')} is {model!r:.80}", fix="give a name, as in my-lab/my-model")
+    made = FORMATS[to][0](Exported(loaded, model, dataset or "", url or "", evaluator or ""))
+    written = []
+    for name, data in made.items():
+        written.append(Path(path) / name)
+        with write_atomically(written[-1], parents=True) as stream:
+            stream.write(data)
+    return tuple(written)

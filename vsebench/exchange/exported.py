@@ -1,0 +1,63 @@
+"""What the formats see of a report: its results, and what a report does not know of its model and data."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+
+from ..report.model import Result
+from ..report.report import Report
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A report with the facts that other formats ask for.
+
+    Attributes:
+        report: without per-query values being used.
+        model: its name, as ``ORG/NAME`` where it is on a hub.
+        dataset: the id of the test data on the Hugging Face Hub; empty where it is not known.
+        url: of logs, code or a paper; empty for none.
+        evaluator: who evaluated; empty where it is not known.
+    """
+
+    report: Report
+    model: str
+    dataset: str = ""
+    url: str = ""
+    evaluator: str = ""
+
+    @property
+    def started(self) -> datetime.datetime:
+        """When the evaluation began, in UTC; 1970-01-01 for reports that do not say it, so that files do not change."""
+        try:
+            found = datetime.datetime.fromisoformat(str(self.report.provenance.get("started")))
+        except ValueError:
+            return datetime.datetime.fromtimestamp(0, datetime.timezone.utc)
+        return found if found.tzinfo else found.replace(tzinfo=datetime.timezone.utc)
+
+    @property
+    def version(self) -> str:
+        """The version of vsebench that evaluated."""
+        return str(self.report.provenance.get("vsebench", "unknown"))
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The values by keys such as ``i2t_R@1``: fractions as fractions."""
+        return {key: float(value) for key, value in self.report.to_dict(prefix="").items()}
+
+
+def key_of(result: Result) -> str:
+    """The key of a result in other formats, as of ``report.to_dict(prefix="")``: ``i2t_R@1``, ``RSum``."""
+    return "_".join(filter(None, (result.direction, str(result.metric))))
+
+
+def name_of(result: Result) -> str:
+    """A result in words: ``R@1 (i2t)``."""
+    return f"{result.metric} ({result.direction})" if result.direction else str(result.metric)
+
+
+def file_name(text: str) -> str:
+    """A text as the name of a file or folder: letters, digits, ``.``, ``_`` and ``-``; never ``..`` or empty."""
+    return re.sub(r"[^\w.-]+", "-", text).strip(".-") or "model"
