@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import uuid
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..report.render import json_text
 from .exported import Exported, file_name, key_of, name_of
 
 SCHEMA = "0.3.0"
-UNITS = {"fraction": "proportion", "rank": "rank", "distance": "points"}
+UNITS = {"fraction": "proportion", "rank": "rank", "distance": "points", "number": "number"}
 
 
 def files(exported: Exported) -> dict[str, bytes]:
@@ -71,8 +72,8 @@ def _result(exported: Exported, result: Result) -> dict[str, Any]:
             **({} if metric.k is None else {"metric_parameters": {"k": metric.k}}),
             "lower_is_better": not result.higher_is_better,
             "score_type": "continuous",
-            "min_score": metric.family.low,
-            "max_score": "Infinity" if metric.family.high is None else metric.family.high,
+            "min_score": _bound(metric.family.low),
+            "max_score": _bound(math.inf if metric.family.high is None else metric.family.high),
         },
         "score_details": {
             "score": float(result.value),
@@ -80,6 +81,11 @@ def _result(exported: Exported, result: Result) -> dict[str, Any]:
             **_uncertainty(exported, result),
         },
     }
+
+
+def _bound(end: float) -> float | str:
+    """An end of the range of a metric; the schema has words for those without bound."""
+    return end if math.isfinite(end) else "Infinity" if end > 0 else "-Infinity"
 
 
 def _uncertainty(exported: Exported, result: Result) -> dict[str, Any]:
