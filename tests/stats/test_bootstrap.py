@@ -260,11 +260,13 @@ def test_an_unknown_method_is_refused() -> None:
 
 
 def test_misses_count_in_the_interval(rng: np.random.Generator) -> None:
-    # two images without captions: as misses they are queries with the value 0
-    split = Split("custom", np.arange(12), np.arange(10), np.arange(10))
+    # two images whose judged captions are below the level: as misses they are queries with the value 0
     x = rng.standard_normal((12, 4))
-    done = vsebench.evaluate(x, x[:10], split=split, metrics="R@1", no_positive="miss")
-    result = done["R@1", "i2t"]
+    mine = {"i2t": {i: {i: float(i < 10)} for i in range(12)}}
+    done = vsebench.evaluate(
+        x, x, captions_per_image=1, judgements={"mine": mine}, metrics="mine:R@1", direction="i2t", no_positive="miss"
+    )
+    result = done["mine:R@1", "i2t"]
     assert (result.n, len(result.per_query), result.value) == (12, 12, pytest.approx(10 / 12))
     assert np.mean(result.per_query) == pytest.approx(result.value)
     assert result.interval[0] < 10 / 12 < result.interval[1]
