@@ -19,7 +19,7 @@ import io
 import os
 import signal
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -87,24 +87,42 @@ def root(
     GLOBAL.json, GLOBAL.quiet, GLOBAL.no_progress = as_json, quiet, no_progress
 
 
-app.command("eval", cls=Grouped, epilog=EVAL_EPILOG)(evaluate.run)
-app.command("unimodal")(unimodal.run)
-app.command("compare")(compare.run)
-app.command("agree")(agree.run)
-app.command("slice")(slice.run)
-app.command("choice")(choice.run)
-app.command("report")(report.run)
-app.command("export")(export.run)
-app.command("inspect")(inspect.run)
-app.command("metrics")(metrics.run)
-app.add_typer(data.app, name="data")
-app.add_typer(relevance.app, name="relevance")
-app.command("correlate")(correlate.run)
-app.add_typer(leaderboard.app, name="leaderboard")
-app.command("train-reference")(train.run)
-app.command("encode")(encode.run)
-app.command("doctor")(doctor.run)
-app.command("demo")(demo.run)
+# The panels of the help: a line a command, whose own help describes it.
+PANELS: dict[str, dict[str, tuple[Any, str]]] = {
+    "Evaluate": {
+        "eval": (evaluate.run, "Rank, measure and report systems."),
+        "choice": (choice.run, "Choose the right caption: SugarCrepe, VALSE, your own."),
+        "unimodal": (unimodal.run, "Rank items of one modality, judged by labels."),
+        "correlate": (correlate.run, "Correlate relevances with human judgements."),
+        "metrics": (metrics.run, "List or explain the metrics."),
+    },
+    "Compare and show": {
+        "compare": (compare.run, "Test systems against each other."),
+        "agree": (agree.run, "Show how far metrics agree on the order of systems."),
+        "slice": (slice.run, "Break a metric down by a property of queries."),
+        "report": (report.run, "Write a page: tables, charts, single queries."),
+        "export": (export.run, "Write a report in the format of another tool."),
+    },
+    "Test sets, relevance, vectors": {
+        "encode": (encode.run, "Encode images and captions with a pretrained model."),
+        "inspect": (inspect.run, "Show what a file holds and how it would be read."),
+        "data": (data.app, "Test sets: list, build, describe, verify, remove."),
+        "relevance": (relevance.app, "Graded relevance: build, list, export, import."),
+    },
+    "Training, leaderboards, installation": {
+        "train-reference": (train.run, "Train a model with a loss of the papers."),
+        "leaderboard": (leaderboard.app, "Add entries, validate, build the pages."),
+        "doctor": (doctor.run, "Report what is installed and whether it works."),
+        "demo": (demo.run, "Evaluate vectors made from the captions of COCO 5K."),
+    },
+}
+for _panel, _commands in PANELS.items():
+    for _name, (_command, _words) in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, short_help=_words, rich_help_panel=_panel)
+            continue
+        _more: dict[str, Any] = {"cls": Grouped, "epilog": EVAL_EPILOG} if _name == "eval" else {}
+        app.command(_name, short_help=_words, rich_help_panel=_panel, **_more)(_command)
 
 
 def main() -> None:
