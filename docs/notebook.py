@@ -1,4 +1,4 @@
-"""The notebook of a page: its Python blocks are the cells of code, without outputs, and the text between them is Markdown."""
+"""The notebook of a page: its Python blocks are cells of code, without outputs, the text between them Markdown."""
 
 from __future__ import annotations
 
