@@ -21,7 +21,8 @@ from typing import Any
 HERE = Path(__file__).parent
 PAGES = (
     "getting-started.md", "report.md", "own-data.md", "sets.md", "judgements.md", "rerank.md", "scores.md",
-    "choice.md", "scenes.md", "distributed.md", "export.md",
+    "choice.md", "scenes.md", "distributed.md", "export.md", "coming-from.md", "my-number-differs.md",
+    "first-report.md",
 )  # fmt: skip
 COLUMNS = 100  # of the terminal
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```$", re.S | re.M)

@@ -17,6 +17,7 @@ import pytest
 import vsebench
 from docs import examples, generate
 from docs.api_page import markdown
+from docs.notebook import notebook
 from tests import clip_models, human_files
 from vsebench.environment import OF_OTHERS, OWN
 from vsebench.errors import EXIT_CODES
@@ -52,12 +53,33 @@ def test_every_metric_view_and_exit_code_is_documented():
 
 @pytest.mark.parametrize("name", examples.PAGES)
 def test_examples_print_what_the_page_shows(name):
-    if name == "report.md":
+    if name in ("report.md", "my-number-differs.md"):
         pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
     if name == "distributed.md":
         pytest.importorskip("distributed", reason="distributed is not installed (pip install 'vsebench[dask]')")
     page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert examples.rerun(page) == page, "run python -m docs.generate"
+
+
+def test_the_notebook_is_that_of_its_page_and_its_tables_are_shown(tmp_path, monkeypatch):
+    """Its cells run in order; where the last line of one is a name, it is a table in a notebook."""
+    page = (ROOT / "docs" / "first-report.md").read_text(encoding="utf-8")
+    stored = (ROOT / "docs" / "first-report.ipynb").read_text(encoding="utf-8")
+    assert stored == notebook(page), "run python -m docs.generate"
+    cells = json.loads(stored)["cells"]
+    assert {cell["cell_type"] for cell in cells} == {"code", "markdown"}
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    shown = []
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == [] and cell["execution_count"] is None
+            exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+            last = cell["source"][-1]
+            if re.fullmatch(r'\w+(\["\w+"\])?', last):
+                shown.append(eval(last, names)._repr_html_())
+    assert len(shown) == 3 and all("<table" in html for html in shown)
+    assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
 def test_an_example_shows_output_only_where_the_page_does_and_fails_loudly():
