@@ -79,7 +79,7 @@ def world() -> dict[str, Array]:
 
 @pytest.mark.parametrize("banked", [False, True], ids=["transductive", "bank"])
 @pytest.mark.parametrize("as_matrix", [False, True], ids=["vectors", "matrix"])
-@pytest.mark.parametrize("text", ["csls:k=4", "qb:beta=20", "qb:beta=9:k=2", "dsl:beta=30"])
+@pytest.mark.parametrize("text", ["csls:k=4", "qb:beta=20", "qb:beta=9:k=2", "qb:beta=60", "dsl:beta=30"])
 def test_values_are_those_of_the_formula(
     world: dict[str, Array], text: str, as_matrix: bool, banked: bool, tmp_path: Path
 ):
@@ -105,7 +105,6 @@ def test_values_are_those_of_the_formula(
         for a, b in zip(wanted.results, found.results, strict=True):
             assert str(a.metric) == str(b.metric)
             assert a.per_query is not None and b.per_query is not None
-            # offsets are rounded to float32: of 10,800 ranks none moves
             np.testing.assert_allclose(a.per_query, b.per_query, atol=1e-12, err_msg=f"{a.metric} {direction}")
         assert ("transductive" in found.signature) is not banked
         assert f"normalise:{how.rule}," in found.signature
@@ -148,6 +147,80 @@ def test_equal_items_keep_the_order_of_the_index(world: dict[str, Array]):
         assert top is not None
         place = np.argsort(top.items, axis=1)
         assert (place[:, 1::2] == place[:, ::2] + 1).all(), rule
+
+
+def test_dual_softmax_of_large_scores_is_ranked_by_its_logarithm():
+    """exp(-700) and exp(700) are near the ends of the range of floats."""
+    rng = np.random.default_rng(5)
+    scores = np.round(rng.uniform(-100, 100, (30, 60)), 3).astype(np.float32).astype(np.float64)
+    new = corrected.dsl(Matrix(scores), "i2t", Matrix(scores), beta=100)
+    log = np.log(np.abs(scores)) + 100 * scores - scipy.special.logsumexp(100 * scores, axis=0)
+    wanted = np.lexsort((np.where(scores > 0, -log, log), -np.sign(scores)), axis=1)
+    top = observe(new, [], depth={"i2t": 60})["i2t"].top
+    assert top is not None
+    np.testing.assert_array_equal(top.items, wanted)
+
+
+@pytest.mark.parametrize("kind", ["unit", "float16", "times 3", "scores"])
+def test_the_test_set_in_another_form_is_a_transductive_bank(world: dict[str, Array], kind: str, tmp_path: Path):
+    images, texts = world["images"] * np.float32(1.7), world["texts"]
+    given: dict[str, Any] = {"images": images, "texts": texts}
+    bank = tmp_path / "bank.npz"
+    if kind == "scores":
+        given = {"scores": images @ texts.T}
+        bank = tmp_path / "bank.npy"
+        np.save(bank, given["scores"].astype(np.float64))
+    else:
+        change = {"unit": unit, "float16": lambda x: x.astype(np.float16), "times 3": lambda x: 3 * x}[kind]
+        np.savez(bank, image_embeddings=change(images), text_embeddings=change(texts))
+    report = vb.evaluate(**given, captions_per_image=2, metrics="R@1", ci=0, direction="t2i", normalise=f"qb:{bank}")
+    assert ",transductive" in report.signature and any("are test queries" in note for note in report.notes)
+
+
+def test_a_bank_of_scores_is_matched_by_ids(world: dict[str, Array], tmp_path: Path):
+    ids = {"image_ids": [f"im{n:02}" for n in range(60)], "text_ids": [f"im{n // 2:02}#{n % 2}" for n in range(120)]}
+    scores = world["images"] @ world["texts"].T
+    bank = world["images"] @ world["bank_texts"].T
+    np.savez(tmp_path / "S.npz", scores=scores, **ids)
+    order = np.random.default_rng(0).permutation(60)
+    np.save(tmp_path / "plain.npy", bank)
+    np.savez(tmp_path / "ids.npz", scores=bank[order], image_ids=[ids["image_ids"][i] for i in order])
+    values = [
+        vb.evaluate(
+            scores=tmp_path / "S.npz", metrics="mAP", ci=0, direction="t2i", normalise=f"qb:{tmp_path / name}"
+        )["mAP", "t2i"].per_query
+        for name in ("plain.npy", "ids.npz")
+    ]  # fmt: skip
+    np.testing.assert_array_equal(*values)
+
+
+def test_faiss_ranks_corrected_vectors_alike(world: dict[str, Array]):
+    pytest.importorskip("faiss", reason="faiss is not installed")
+    for text in ("csls:k=4", "qb:beta=20", "dsl"):
+        one, other = (
+            vb.evaluate(
+                world["images"], world["texts"], captions_per_image=2, metrics="R@1,hubness", ci=0, normalise=text,
+                backend=backend,
+            )
+            for backend in ("numpy", "faiss")
+        )  # fmt: skip
+        assert [r.value for r in one.results] == [r.value for r in other.results]
+
+
+def test_leaderboards_keep_corrected_systems_apart(world: dict[str, Array], tmp_path: Path):
+    from vsebench.leaderboard.groups import rules
+    from vsebench.leaderboard.store import read
+
+    (tmp_path / "boards" / "entries").mkdir(parents=True)
+    for name, how in (("plain", None), ("corrected", "csls:k=4")):
+        report = vb.evaluate(
+            world["images"], world["texts"], captions_per_image=2, metrics="R@1,hubness", normalise=how
+        )
+        report.save(tmp_path / f"{name}.json")
+        done = invoke("leaderboard", "add", f"{tmp_path}/{name}.json", "--name", name, "--folder", f"{tmp_path}/boards")
+        assert done.exit_code == 0, done.output
+    found = {entry.model.name: rules(entry, "R@1") for entry in read(tmp_path / "boards").entries}
+    assert "normalise:csls,k=4,transductive" in found["corrected"] and "normalise" not in found["plain"]
 
 
 def test_backends_rank_corrected_scores_alike(world: dict[str, Array]):
@@ -194,7 +267,7 @@ def test_hubness_is_that_of_scipy(world: dict[str, Array]):
     report = vb.evaluate(world["images"], world["texts"], captions_per_image=2, metrics="hubness,Hubs@3", ci=0)
     scores = world["images"].astype(np.float64) @ world["texts"].T.astype(np.float64)
     for direction, rows in (("i2t", scores), ("t2i", scores.T)):
-        for k in (10, 3):
+        for k in (3, 10):
             count = np.bincount(np.argsort(-rows, axis=1, kind="stable")[:, :k].ravel(), minlength=rows.shape[1])
             if k == 10:
                 assert report["Skewness@10", direction].value == pytest.approx(scipy.stats.skew(count))
@@ -202,7 +275,7 @@ def test_hubness_is_that_of_scipy(world: dict[str, Array]):
             assert report[f"Hubs@{k}", direction].value == sum(sorted(count)[-10:]) / count.sum()
     first = f"{np.argsort(-count, kind='stable')[0]} ({count.max()})"
     assert any(
-        note.startswith("images among the first 3 of the most queries, of 120: " + first) for note in report.notes
+        note.startswith("images among the first 10 of the most queries, of 120: " + first) for note in report.notes
     )
 
 
@@ -230,6 +303,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a negative number": ({"normalise": "qb:beta=-1"}, "normalise is 'qb:beta=-1'"),
     "half a neighbour": ({"normalise": "csls:k=1.5"}, "normalise is 'csls:k=1.5'"),
     "a setting of another rule": ({"normalise": "csls:beta=3"}, "normalise is 'csls:beta=3'"),
+    "a number without a name": ({"normalise": "csls:10"}, "normalise is 'csls:10'"),
+    "an unknown setting": ({"normalise": "qb:betta=3"}, "normalise is 'qb:betta=3'"),
+    "a beta of nothing": ({"normalise": "qb:beta=1e-310"}, "normalise is 'qb:beta=1e-310'"),
     "no bank": ({"normalise": "qb::beta=3"}, "normalise is 'qb::beta=3'"),
     "a bank that is missing": ({"normalise": "qb:nowhere.npz"}, "no such file"),
     "another process": ({"normalise": "csls", "engine": "dask"}, "normalise has no meaning with engine='dask'"),

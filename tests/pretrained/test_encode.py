@@ -437,7 +437,8 @@ def test_models_that_were_downloaded_before_need_no_network(open_clip_model, sen
         about = json.loads(done.stdout)["encoder"]
         assert about["revision"] == f"{repository}@01234567"
         with np.load("a.npz") as file:
-            assert np.array_equal(file["image_embeddings"], vsebench.encode(folder, *data).images.vectors)
+            again = vsebench.encode(folder, *data).images.vectors  # torch has as many threads as the process may take
+            np.testing.assert_allclose(file["image_embeddings"], again, rtol=1e-5, atol=1e-6)
 
 
 def test_damaged_models_and_models_of_captions_alone(open_clip_model, sentence_model, data, tmp_path):

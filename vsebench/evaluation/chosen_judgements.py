@@ -24,29 +24,14 @@ from ..relevance.judgements.own import Own
 from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS, LABELS
 from ..relevance.matrix import of_array, of_file
+from ..signature import STAGES
 from ..types import DIRECTIONS, Direction, Split
 
 LABELLED = "labels"  # in front of a file of class labels
 GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
 FORMS = "give a path, a mapping of queries to items, pairs of ids, a matrix, or {'labels': (..., ...)}"
 # The keys of a signature are no names of judgements.
-SIGNED = tuple(
-    [
-        "vsebench",
-        "split",
-        "score",
-        "fuse",
-        "normalise",
-        "rerank",
-        "order",
-        "ties",
-        "empty",
-        "short",
-        "gains",
-        "captions",
-        "paper",
-    ]
-)
+SIGNED = ("vsebench", "split", "score", *STAGES, "order", "ties", "empty", "short", "gains", "captions", "paper")
 TAKEN = (*JUDGEMENTS, *GAINS, LABELS, *SUITES, *ALL, *SIGNED)
 
 

@@ -6,19 +6,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from ..data import audit
 from ..data import read as files
+from ..data.formats.ids import places
 from ..data.store import fingerprint
 from ..errors import BadInput, UsageError, count_of
 from ..options import spell
 from ..rank import corrected
+from ..rank.exact import norms
 from ..rank.scorers import Dot, Matrix, Scorer
-from ..types import Direction, Vectors
+from ..types import Direction, Float, Int, Vectors
 from .inputs import Input
 from .options import Options
 from .plan import Plan
 
 TRANSDUCTIVE = "transductive"
+FEW = 32  # columns by which equal rows are found, also of files of another precision
 
 
 def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
@@ -45,6 +50,8 @@ def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
         if shared:
             whose += f",{TRANSDUCTIVE}"
             notes.append(f"{how.bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries")
+    if plan.intra:
+        notes.append(f"{spell('normalise')}: values inside the modalities are not corrected")
     rule, settings = corrected.RULES[how.rule], dict(how.settings)
     scorers = {d: rule.correct(data.scorers[d], d, banks[d], **settings, threads=options.threads) for d in directions}
     if TRANSDUCTIVE in whose:
@@ -52,7 +59,7 @@ def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
             f"{spell('normalise', how.rule)} is {TRANSDUCTIVE}: the ranking of a query depends on the other test "
             "queries; compare with systems that are corrected in the same way"
         )
-    written = ",".join(f"{key}={value:g}" for key, value in settings.items())
+    written = ",".join(f"{key}={value:.12g}" for key, value in settings.items())
     stages = {**plan.stages, "normalise": f"{how.rule},{written},{whose}"}
     return replace(plan, stages=stages, notes=(*plan.notes, *notes)), replace(data, scorers=scorers)
 
@@ -60,42 +67,73 @@ def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
 def _bank(
     path: Path, data: Input, directions: Sequence[Direction], similarity: str
 ) -> tuple[dict[Direction, Scorer], str, int]:
-    """Scores of the queries of a bank with the gallery of every direction, its identity, and how many are of the test.
-
-    A bank of vectors has images and texts, the queries of the two directions. A bank of scores is of one direction.
-    """
+    """Scores of a bank with the gallery of every direction, its identity, and how many queries are of the test set."""
     scorer = data.scorers[directions[0]]
     if isinstance(scorer, Dot):
-        raw = files.read_embeddings(path)
-        audit.check_vectors(raw.images, raw.texts, path, None, None)
-        if raw.images.shape[1] != scorer.images.shape[1]:
-            what = f"vectors have {raw.images.shape[1]} dimensions, and those of the test set {scorer.images.shape[1]}"
-            raise BadInput(what, where=path, fix="encode the bank with the same model")
-        images, texts = (x[:].astype("f4") for x in (raw.images, raw.texts))
-        cosine, both = similarity != "dot", {"i2t": images, "t2i": texts}
-        every: dict[Direction, Scorer] = {
-            "i2t": Dot(images, scorer.captions, cosine),
-            "t2i": Dot(scorer.images, texts, cosine),
-        }
-        test = {"i2t": scorer.images, "t2i": scorer.captions}
-        identity = fingerprint(*(both[d].tobytes() for d in directions))[:8]
-        return {d: every[d] for d in directions}, f"bank#{identity}", sum(_shared(both[d], test[d]) for d in directions)
+        return _of_vectors(path, scorer, data, directions, similarity)
     assert isinstance(scorer, Matrix)
+    return _of_scores(path, scorer, data, directions)
+
+
+def _of_vectors(
+    path: Path, scorer: Dot, data: Input, directions: Sequence[Direction], similarity: str
+) -> tuple[dict[Direction, Scorer], str, int]:
+    """A bank of images and texts, the queries of the two directions."""
+    if "fuse" in data.stages:
+        what = f"{spell('normalise')} with a bank of vectors has no meaning for the sum of systems"
+        raise UsageError(what, fix=f"leave out {spell('fuse')}, or the bank")
+    raw = files.read_embeddings(path)
+    audit.check_vectors(raw.images, raw.texts, path, None, None)
+    if raw.images.shape[1] != scorer.images.shape[1]:
+        what = f"vectors have {raw.images.shape[1]} dimensions, and those of the test set {scorer.images.shape[1]}"
+        raise BadInput(what, where=path, fix="encode the bank with the same model")
+    images, texts = (x[:].astype("f4") for x in (raw.images, raw.texts))
+    cosine, both = similarity != "dot", {"i2t": images, "t2i": texts}
+    every: dict[Direction, Scorer] = {
+        "i2t": Dot(images, scorer.captions, cosine),
+        "t2i": Dot(scorer.images, texts, cosine),
+    }
+    test = {"i2t": scorer.images, "t2i": scorer.captions}
+    identity = fingerprint(*(both[d].tobytes() for d in directions))[:8]
+    shared = sum(_shared(*(x / norms(x)[:, None] for x in (both[d], test[d]))) for d in directions)
+    return {d: every[d] for d in directions}, f"bank#{identity}", shared
+
+
+def _of_scores(
+    path: Path, scorer: Matrix, data: Input, directions: Sequence[Direction]
+) -> tuple[dict[Direction, Scorer], str, int]:
+    """A bank of scores, of one direction; its gallery is matched by ids, or in the order of the score file."""
     if len(directions) > 1:
         what = f"{spell('normalise')} names a bank of scores, which is of one direction"
         raise UsageError(what, fix=f"add {spell('direction', 't2i')}")
-    scores = files.read_scores(path).values
-    audit.check_scores(scores, path)
-    (direction,) = directions
-    side, words = (1, "one column a caption") if direction == "i2t" else (0, "one row an image")
-    if scores.shape[side] != scorer.scores.shape[side]:
-        what = f"score matrix has shape {scores.shape}, and the test set {scorer.scores.shape}"
+    raw, (direction,) = files.read_scores(path), directions
+    audit.check_scores(raw.values, path)
+    gallery, words = (1, "one column a caption") if direction == "i2t" else (0, "one row an image")
+    if raw.values.shape[gallery] != scorer.shape[gallery]:
+        what = f"score matrix has shape {raw.values.shape}, and the test set {scorer.shape}"
         raise BadInput(what, where=path, fix=f"give the scores of the bank with the gallery, {words}")
-    orders = (scorer.image_order, None) if direction == "t2i" else (None, scorer.caption_order)
-    return {direction: Matrix(scores, *orders)}, f"bank#{fingerprint(scores.tobytes())[:8]}", 0
+    order, ids = data.rows[gallery], (raw.image_ids, raw.text_ids)[gallery]
+    if ids is not None:
+        order = places(ids, data.split.ids("caption" if gallery else "image"))
+        if order.min() < 0:
+            raise BadInput("has ids that are not those of the gallery", where=path, fix="score the same gallery")
+    bank = Matrix(raw.values, *((None, order) if gallery else (order, None)))
+    some = np.arange(min(FEW, scorer.shape[gallery]))  # items by which queries are told apart
+    shared = _shared(*(_some_scores(x, direction, some) for x in (bank, scorer)))
+    return {direction: bank}, f"bank#{fingerprint(raw.values.tobytes())[:8]}", shared
 
 
-def _shared(bank: Vectors, test: Vectors) -> int:
-    """How many rows of the bank, (row, dim), are rows of the test set."""
-    known = {row.tobytes() for row in test}
-    return sum(row.tobytes() in known for row in bank)
+def _some_scores(matrix: Matrix, direction: Direction, items: Int) -> Float:
+    """(query, item) scores of all queries with some items."""
+    other: Direction = "t2i" if direction == "i2t" else "i2t"
+    return np.asarray(matrix.scores_of(other, items, np.float64), np.float64).T
+
+
+def _shared(bank: Vectors | Float, test: Vectors | Float) -> int:
+    """How many rows of the bank are rows of the test set, as far as two decimals of their first columns tell."""
+    known = {row.tobytes() for row in _rounded(test)}
+    return sum(row.tobytes() in known for row in _rounded(bank))
+
+
+def _rounded(rows: Vectors | Float) -> Float:
+    return np.ascontiguousarray(np.round(rows[:, :FEW].astype(np.float64), 2) + 0.0)  # no negative zeros

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..data import read as files
 from ..data.align import AlignedLists
 from ..data.formats.members import opened
-from ..data.read import holds_both
 from ..errors import BadInput, UsageError
 from ..options import spell
 from ..rank.sums import weighted_sum
@@ -38,6 +38,8 @@ def fuse(data: Input, given: Given, options: Options) -> Input:
         BadInput, MissingPackage: another system cannot be read or is of other items.
     """
     others = inputs.listed(given.fuse)
+    if sides := [x for x in others if is_path(x) and inputs.run_path(x)[0]]:  # i2t=FILE and t2i=FILE are one system
+        others = [*(x for x in others if not is_path(x) or x not in sides), sides]
     weights = options.fusion_weights(len(others) + 1)
     if not others:
         return data
@@ -48,8 +50,13 @@ def fuse(data: Input, given: Given, options: Options) -> Input:
         if not np.array_equal(one.split.caption_ids, data.split.caption_ids) or one.directions != data.directions:
             where = Path(other) if is_path(other) else None
             raise BadInput("is of other items or directions", where=where, fix="fuse systems of the same test set")
-    rule, written = "sum" if data.lists is None else f"rrf{CONSTANT}", ",".join(f"{w:g}" for w in weights)
+    rule, written = "sum" if data.lists is None else f"rrf{CONSTANT}", ",".join(f"{w:.12g}" for w in weights)
     notes = tuple(note for one in read for note in one.notes if note not in data.notes)
+    notes += tuple(
+        f"{Path(other).name}: no ids, so its rows are taken to be in the order of {data.split.name}"
+        for other in others
+        if data.lists is None and is_path(other) and not _has_ids(Path(other).expanduser())
+    )
     data = replace(
         data, stages={"fuse": f"{rule},{written}"}, sources=(*data.sources, *(x for one in read for x in one.sources)),
         notes=(*data.notes, *notes),
@@ -60,11 +67,17 @@ def fuse(data: Input, given: Given, options: Options) -> Input:
     return replace(data, scorers=dict.fromkeys(data.scorers, total), vectors=None)
 
 
+def _has_ids(path: Path) -> bool:
+    """Whether a file of embeddings or of scores has ids of both sides."""
+    raw = files.read_embeddings(path) if files.holds_both(opened(path)) else files.read_scores(path)
+    return raw.image_ids is not None and raw.text_ids is not None
+
+
 def _read(other: Any, data: Input, given: Given, options: Options) -> Input:
     """Another system, on the split of the first."""
     if data.lists is not None:
-        return inputs.read(Given(run=[other] if is_path(other) else other, split=data.split), options)
-    if is_path(other) and holds_both(opened(Path(other).expanduser())):
+        return inputs.read(Given(run=inputs.listed(other), split=data.split), options)
+    if is_path(other) and files.holds_both(opened(Path(other).expanduser())):
         keys = {"image_key": given.image_key, "text_key": given.text_key}
         return inputs.read(Given(images=Path(other).expanduser(), split=data.split, **keys), options)
     as_scores = replace(options, similarity="auto")

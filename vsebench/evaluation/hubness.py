@@ -28,7 +28,7 @@ def results(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) 
     notes = []
     for direction in plan.directions if plan.of_lists else ():
         queries, gallery = (plan.split.ids(SIDE[d]) for d in (direction, OTHER[direction]))
-        for m in plan.of_lists:
+        for m in sorted(plan.of_lists, key=lambda m: m.k or 0):  # the note is on the largest k
             assert m.k is not None
             count = _occurrences(direction, min(m.k, len(gallery)), len(queries), len(gallery), data, observed)
             found[m, direction] = Result(m, direction, m.of_gallery(count), len(queries))

@@ -214,7 +214,10 @@ def of_directions(given: Any, name: str = "rerank") -> dict[Direction, Any]:
 def _scores_given(given: Any) -> Any:
     """A file or an array of scores, or a mapping from directions to them; from words such as ``i2t=FILE`` too."""
     if isinstance(given, Mapping):
-        return of_directions(given, "scores")
+        found = of_directions(given, "scores")
+        if not found or any(isinstance(x, Mapping) for x in found.values()):
+            raise UsageError(f"{spell('scores')} is {shown(given)}", fix="give {'i2t': MATRIX, 't2i': MATRIX}")
+        return found
     words = listed(given)
     if not words or not all(map(is_path, words)):
         return given
@@ -309,8 +312,9 @@ def check(given: Given, options: Options) -> None:
             raise UsageError(what, fix="leave out one of them")
     if options.run_order != "score" and given.run is None:
         raise UsageError(f"{spell('run_order')} has no meaning here", fix="leave it out")
+    given_files = inputs[0].values() if isinstance(inputs[0], Mapping) else inputs[:1]
     for name in ("image_ids", "text_ids", "image_id_of_text"):
-        if getattr(given, name) is not None and (given.run is not None or is_path(inputs[0])):
+        if getattr(given, name) is not None and (given.run is not None or any(map(is_path, given_files))):
             raise UsageError(f"{name} has no meaning for a file", fix="save the ids in the file")
 
 

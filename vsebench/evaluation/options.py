@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..types import Direction, GainsLike, JudgementsLike, PathLike, ReportProgress
 
 MOST = 100  # items a query that a report keeps
+LEAST_WEIGHT = 1e-6  # of a system, relative to the largest
 DEPTH = 100  # items a query in the file of ``save_run``
 # Of a Dask scheduler: a host and a port, after the name of a protocol or not.
 ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+):\d{1,5}", re.ASCII)
@@ -259,7 +260,11 @@ class Options(Fields):
         if len(found) != systems or not all(w is not None and w > 0 for w in found):
             what = f"{spell('weights')} is '{printable(self.weights[:60])}' for {systems} systems"
             raise UsageError(what, fix="give a number above 0 for each, as in 0.7,0.3")
-        return [w for w in found if w is not None]
+        weights = [w for w in found if w is not None]
+        if min(weights) < LEAST_WEIGHT * max(weights):
+            what = f"{spell('weights')} is '{printable(self.weights[:60])}': one is next to nothing"
+            raise UsageError(what, fix="leave that system out")
+        return weights
 
     @property
     def budget(self) -> int | None:

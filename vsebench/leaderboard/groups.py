@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .. import signature
-from ..analysis.systems import MAY_DIFFER
 from ..errors import UsageError
 from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS, is_gains
@@ -105,7 +104,7 @@ def rules(entry: Entry, metric: str) -> str:
     kept = {
         key: text
         for key, text in fields.items()
-        if key not in MAY_DIFFER and key not in others and (key == view or not text.startswith("own#"))
+        if key not in ("vsebench", "score") and key not in others and (key == view or not text.startswith("own#"))
     }
     return "|".join(f"{key}:{text}" for key, text in sorted(kept.items()))
 

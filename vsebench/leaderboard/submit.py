@@ -140,7 +140,8 @@ def _check_id(id: str | None) -> None:
 
 
 def _chosen(report: Report, metrics: Names | None, path: Path) -> Report:
-    """The report with some of its metrics; what their sums need stays among its parts."""
+    """The report with some of its metrics, those of hubness left out; what their sums need stays among its parts."""
+    report = replace(report, results=tuple(r for r in report.results if not key_of(r)[0].family.of_lists))
     if metrics is None or report.items is None:
         return report
     keys = set(shared_keys([System(path.stem, str(path), report, report.items)], metrics)[0])

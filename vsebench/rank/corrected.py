@@ -16,7 +16,6 @@ The first two are offsets of the items, so vectors stay vectors (``sums``); the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +31,8 @@ from .observe import observe
 from .scorers import Matrix, Scorer
 from .sums import blocks, weighted_sum
 
+LEAST = 1e-6  # of settings; one over it is the most
+DIGITS = 12  # decimals of offsets: behind them sums depend on the machine, and copies of an item would not tie
 OTHER: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t"}
 
 
@@ -72,12 +73,16 @@ def qb(
 
 def _lowered(scorer: Scorer, direction: Direction, queries: npt.ArrayLike, gallery: Float) -> Scorer:
     """Scores minus the product of a factor of the query, (query,), and one of the item, (gallery,)."""
-    images, captions = (queries, -gallery) if direction == "i2t" else (-gallery, queries)
+    offset = -np.round(gallery, DIGITS)
+    images, captions = (queries, offset) if direction == "i2t" else (offset, queries)
     return weighted_sum([scorer], [1.0], [(images, captions)])
 
 
 def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, threads: int | None = None) -> Scorer:
-    """Scores ``s(q, g) exp(beta s(q, g)) / sum_b exp(beta s(b, g))``, of scores that are rounded to float32.
+    """``s(q, g) exp(beta s(q, g)) / sum_b exp(beta s(b, g))``, as an order, of scores that are rounded to float32.
+
+    Its logarithm is mapped to numbers in the same order, as the numbers themselves are below or above all floats where
+    beta times a score is in the hundreds.
 
     Args:
         scorer, direction, bank: as for ``csls``.
@@ -90,7 +95,10 @@ def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, thre
     require(8 * scorer.shape[0] * scorer.shape[1])
     out, prior = np.empty(scorer.shape), log_sums(bank, direction, beta)
     for start, block in blocks(scorer, direction):
-        rows = block * np.exp(beta * block - prior)
+        with np.errstate(divide="ignore"):
+            log = np.log(np.abs(block)) + beta * block - prior
+        size = np.where(log < 0, 1 / (1 - np.minimum(log, 0)), 1 + log)
+        rows = np.sign(block) * size
         if direction == "i2t":
             out[start : start + len(block)] = rows
         else:
@@ -158,7 +166,11 @@ def parse(text: str) -> Correction:
             number = float(value)
         except ValueError:
             raise refused from None
-        if key not in settings or not 0 < number < math.inf or (key == "k" and number % 1):
+        if key not in settings or not LEAST <= number <= 1 / LEAST or (key == "k" and number % 1):
             raise refused
         settings[key] = int(number) if key == "k" else number
-    return Correction(rule, settings, Path(":".join(named)).expanduser() if named else None)
+    bank = Path(":".join(named)).expanduser() if named else None
+    # an unknown setting, or a number without its name, and no file
+    if bank is not None and not bank.exists() and any("=" in part or part.replace(".", "").isdigit() for part in named):
+        raise refused
+    return Correction(rule, settings, bank)

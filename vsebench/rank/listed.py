@@ -103,7 +103,8 @@ class Indexes:
             raise UsageError("an index lists the top of complete galleries", fix=f"use {spell('backend', 'numpy')}")
         threads, depth = threads or default_threads(), depth or {}
         works = []
-        for direction in DIRECTIONS:
+        asked = {*depth, *(r.relevance.direction for r in requests)}
+        for direction in (d for d in DIRECTIONS if d in asked):
             n_query, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
             listed = min(depth.get(direction, 0), gallery)
             k = max(min(needed.get(direction, 0), gallery), listed)

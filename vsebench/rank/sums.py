@@ -28,7 +28,7 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
         scorers: of the same images and captions, at least one. Cosines are inner products of the float32 vectors of
             unit length.
         weights: one a scorer; those of vectors multiply the float32 image vectors.
-        offsets: for each a factor of every image, (image,), and of every caption, (caption,); rounded to float32.
+        offsets: for each a factor of every image, (image,), and of every caption, (caption,), float64.
 
     Raises:
         UsageError: scorers of different shapes.
@@ -38,23 +38,34 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
     for other in scorers[1:]:
         if other.shape != shape:
             raise UsageError(f"scores of shapes {shape} and {other.shape}", fix="give scores of the same items")
-    added = [(np.asarray(a, np.float32), np.asarray(b, np.float32)) for a, b in offsets]
+    added = [tuple(np.asarray(x, np.float64) for x in pair) for pair in offsets]
     dots = [s for s in scorers if isinstance(s, Dot)]
     if len(dots) == len(scorers):
         images, captions = ([_vectors(s, side) for s in dots] for side in (0, 1))
-        scaled = [x * np.float32(w) for x, w in zip(images, weights, strict=True)]
-        return Dot(
-            np.hstack([*scaled, *(a[:, None] for a, _ in added)]),
-            np.hstack([*captions, *(b[:, None] for _, b in added)]),
-        )
+        # relative to the largest, which moves no rank: products of vectors with a number lose digits
+        scaled = [x * np.float32(w / max(weights)) for x, w in zip(images, weights, strict=True)]
+        columns = [_columns(a, b) for a, b in added]
+        return Dot(np.hstack([*scaled, *(a for a, _ in columns)]), np.hstack([*captions, *(b for _, b in columns)]))
     require(8 * shape[0] * shape[1])
     total = np.zeros(shape)
     for scorer, weight in zip(scorers, weights, strict=True):
         for start, block in blocks(scorer, "i2t"):
             total[start : start + len(block)] += weight * block
     for of_images, of_captions in added:
-        total += np.multiply.outer(of_images.astype(np.float64), of_captions)
+        total += np.multiply.outer(of_images, of_captions)
     return Matrix(total)
+
+
+def _columns(of_images: Float, of_captions: Float) -> tuple[Vectors, Vectors]:
+    """(image, 4) and (caption, 4) float32 with the inner product ``of_images * of_captions``, to 48 bits of each."""
+    (a, b), (c, d) = (_split(x) for x in (of_images, of_captions))
+    return np.stack([a, a, b, b], axis=1), np.stack([c, d, c, d], axis=1)
+
+
+def _split(x: Float) -> tuple[Vectors, Vectors]:
+    """Two float32 numbers for each of ``x``, whose sum it is but for its last bits."""
+    high = x.astype(np.float32)
+    return high, (x - high).astype(np.float32)
 
 
 def blocks(scorer: Scorer, direction: Direction) -> Iterator[tuple[int, Float]]:
