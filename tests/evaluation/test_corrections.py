@@ -260,6 +260,8 @@ def test_tables_and_comparisons_say_that_scores_are_corrected(world: dict[str, A
     for result in (vb.compare(plain, changed, permutations=100), vb.joint(plain, changed)):
         assert "scores are corrected in different ways: B csls,k=4,transductive, A none" in result.warnings
     assert "Skewness@10" not in {str(row.metric) for row in vb.compare(plain, changed, permutations=100).rows}
+    assert "B (csls, transductive)" in str(vb.joint(plain, changed))
+    assert "custom · csls, transductive" in str(vb.joint(changed, changed))
     assert "i2t Skewness@10" in vb.joint(plain, changed).to_frame().columns
 
 

@@ -13,6 +13,7 @@ from .model import Result
 from .render import Drawn, json_text
 from .report import Report
 from .schema import JOINT_SCHEMA
+from .table import corrected
 from .wide import Column, of_paper, wide
 
 MEAN = "macro mean"  # of the languages of a test set
@@ -50,14 +51,14 @@ class Joint(Drawn):
         """One table for each set of judgements or gains, with directions above the metrics; the best value in bold."""
         views = list(dict.fromkeys(metric.view for metric, _ in self.columns))
         tables = [
-            self._named(wide(self.split, self._rows, [c for c in self.columns if c[0].view == view], self._cells))
+            self._named(wide(self._title, self._labels, [c for c in self.columns if c[0].view == view], self._cells))
             for view in views
         ]
         return [*tables[:-1], replace(tables[-1], notes=(UNITS,), marks=self._marks)]
 
     def _for_paper(self) -> list[Grid]:
         """One table of the columns that were named, or of the first view; with ``details`` also those of all views."""
-        one = of_paper(self.split, self._rows, self.columns, self.named, UNITS, self._cells)
+        one = of_paper(self._title, self._labels, self.columns, self.named, UNITS, self._cells)
         return [replace(self._named(one), marks=self._marks), *(self.grids() if self.details else ())]
 
     def panels(self) -> list[Panel]:
@@ -112,6 +113,24 @@ class Joint(Drawn):
     @property
     def _rows(self) -> tuple[str, ...]:
         return (*self.systems, MEAN) if self.languages else self.systems
+
+    @property
+    def _corrections(self) -> list[str]:
+        """How the scores of every system are corrected; an empty text where they are not."""
+        return [", ".join(corrected(report.signature)) for report in self.reports]
+
+    @property
+    def _title(self) -> str:
+        same = set(self._corrections)
+        return " · ".join(filter(None, (self.split, *same))) if len(same) == 1 else self.split
+
+    @property
+    def _labels(self) -> tuple[str, ...]:
+        """The rows; the names of systems whose scores are corrected in different ways say how."""
+        if len(set(self._corrections)) < 2:
+            return self._rows
+        found = zip(self.systems, self._corrections, strict=True)
+        return (*(f"{name} ({how})" if how else name for name, how in found), *self._rows[len(self.systems) :])
 
     @property
     def _marks(self) -> tuple[str, str]:
