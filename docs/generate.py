@@ -94,7 +94,7 @@ def _metric(family: Any) -> list[str]:
     out.append(f"## {name}\n\n`{family.formula}`\n\n")
     facts = [
         ("also written", ", ".join(f"`{a.replace('{k}', 'k')}`" for a in family.aliases)),
-        ("range", f"{family.low:g} to {high}"),
+        ("range", f"{family.low:g} to {high}".replace("-inf", "no bound")),
         ("better", "higher" if family.higher_is_better else "lower"),
         ("depth", DEPTHS[family.depth]),
         ("usual k", ", ".join(map(str, family.ks))),

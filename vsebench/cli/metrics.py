@@ -178,7 +178,7 @@ def _facts(family: Any) -> dict[str, Any]:
     return {
         "name": family.template.replace("{k}", "k"),
         "aliases": [a.replace("{k}", "k") for a in family.aliases],
-        "range": f"{family.low:g} to {high}",
+        "range": f"{family.low:g} to {high}".replace("-inf", "no bound"),
         "better": "higher" if family.higher_is_better else "lower",
         "unit": family.unit,
         "formula": family.formula,
