@@ -33,6 +33,8 @@ JudgementsLike = Mapping[str, Any] | str | Sequence[str] | None
 ReportProgress = Callable[[int, int], None]  # called with (done, in all)
 
 DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # cross-modal; i2i and t2t are intra-modal
+# The direction whose queries are the gallery of a direction.
+QUERIES_OF: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2i", "t2t": "t2t"}
 SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 
 

@@ -13,13 +13,11 @@ from ..report.model import Result
 from ..report.report import Report
 from ..report.values import SIDE
 from ..stats.columns import Column
-from ..types import DIRECTIONS, Direction, Float, Split
+from ..types import DIRECTIONS, QUERIES_OF, Direction, Float, Split
 
 FIX = "this file was changed or damaged: copy it again, or evaluate again"
 ROUNDING = 1e-9  # of a value that is computed again, relative to 1 or to the value
 SLACK = 1e-6  # of a range: gains are float32
-# The direction whose queries are the gallery of a direction.
-_GALLERY: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2i", "t2t": "t2t"}
 
 
 def check(report: Report) -> None:
@@ -80,7 +78,7 @@ def _check_range(key: Key, result: Result, items: Split | None) -> None:
     if metric.parts():
         high = len(DIRECTIONS) * len(metric.parts())
     elif metric.unit == "rank" and items is not None and direction is not None:
-        high = len(items.ids(SIDE[_GALLERY[direction]]))
+        high = len(items.ids(SIDE[QUERIES_OF[direction]]))
     values = [np.array([result.value]), np.array(result.interval or (), np.float64)]
     values += [] if result.per_query is None else [result.per_query]
     for array, what in zip(values, ("", "an end of the interval of ", "a per-query value of "), strict=False):

@@ -17,7 +17,7 @@ from ..options import spell
 from ..rank import corrected
 from ..rank.exact import norms
 from ..rank.scorers import Dot, Matrix, Scorer
-from ..types import Direction, Float, Int, Vectors
+from ..types import QUERIES_OF, Direction, Float, Int, Vectors
 from .inputs import Input
 from .options import Options
 from .plan import Plan
@@ -125,8 +125,7 @@ def _of_scores(
 
 def _some_scores(matrix: Matrix, direction: Direction, items: Int) -> Float:
     """(query, item) scores of all queries with some items."""
-    other: Direction = "t2i" if direction == "i2t" else "i2t"
-    return np.asarray(matrix.scores_of(other, items, np.float64), np.float64).T
+    return np.asarray(matrix.scores_of(QUERIES_OF[direction], items, np.float64), np.float64).T
 
 
 def _shared(bank: Vectors | Float, test: Vectors | Float) -> int:

@@ -10,12 +10,10 @@ from ..errors import BadInput, count_of
 from ..metrics.hubness import MOST
 from ..report.model import Result
 from ..report.values import SIDE
-from ..types import Direction, Int, Observation
+from ..types import QUERIES_OF, Direction, Int, Observation
 from .inputs import Input
 from .intervals import Key
 from .plan import Plan
-
-OTHER: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t"}
 
 
 def results(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> tuple[dict[Key, Result], list[str]]:
@@ -27,14 +25,14 @@ def results(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) 
     found: dict[Key, Result] = {}
     notes = []
     for direction in plan.directions if plan.of_lists else ():
-        queries, gallery = (plan.split.ids(SIDE[d]) for d in (direction, OTHER[direction]))
+        queries, gallery = (plan.split.ids(SIDE[d]) for d in (direction, QUERIES_OF[direction]))
         for m in sorted(plan.of_lists, key=lambda m: m.k or 0):  # the note is on the largest k
             assert m.k is not None
             count = _occurrences(direction, min(m.k, len(gallery)), len(queries), len(gallery), data, observed)
             found[m, direction] = Result(m, direction, m.of_gallery(count), len(queries))
         most = np.argsort(-count, kind="stable")[:MOST]
         listed = ", ".join(f"{gallery[i]} ({count[i]:,})" for i in most.tolist())
-        side = SIDE[OTHER[direction]]
+        side = SIDE[QUERIES_OF[direction]]
         notes.append(f"{side}s among the first {m.k} of the most queries, of {len(queries):,}: {listed}")
     return found, notes
 

@@ -24,7 +24,7 @@ from ..rank.scorers import Matrix
 from ..relevance.judgements.as_gains import Entries
 from ..relevance.judgements.own import place
 from ..report.format import printed
-from ..types import Direction, Float, Modality, Observation, Split, TopK
+from ..types import QUERIES_OF, Direction, Float, Modality, Observation, Split, TopK
 from . import binary
 from .inputs import Input, of_directions
 from .options import Options
@@ -89,7 +89,7 @@ def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
         scored = np.isfinite(block) & (block != missing)
         counts["i2t"][start : start + step] = scored.sum(axis=1)
         counts["t2i"] += scored.sum(axis=0)
-    other: Direction = "t2i" if direction == "i2t" else "i2t"
+    other = QUERIES_OF[direction]
     if len(np.unique(counts[direction])) > 1 == len(np.unique(counts[other])):
         what = (
             f"every {WORDS[other][0]} has scores for {counts[other][0]:,} {WORDS[other][1]}s, and "

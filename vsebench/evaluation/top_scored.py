@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import BadInput
 from ..options import spell
 from ..rank.scorers import Matrix
-from ..types import Direction, Int
+from ..types import QUERIES_OF, Direction, Int
 from .inputs import Input
 from .misread import SMALLEST
 
@@ -88,7 +88,7 @@ def _warned(scorer: Matrix, directions: Sequence[Direction], where: Path, trust:
                 f"save a number below every score in their place; then {spell('direction', direction)} reads it rightly"
             )
         else:
-            other: Direction = "t2i" if direction == "i2t" else "i2t"
+            other = QUERIES_OF[direction]
             needed = f"scores for the {WORDS[other][1]} of every {WORDS[other][0]}"
             stage = f"behind embeddings of the first stage {spell('rerank', f'{direction}=FILE')} does as well"
             fix = f"{spell('direction', direction)} reads it rightly, {stage}; {other} needs {needed}"

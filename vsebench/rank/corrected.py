@@ -26,14 +26,13 @@ import numpy.typing as npt
 from ..errors import UsageError, printable
 from ..memory import require
 from ..options import spell
-from ..types import Direction, Float
+from ..types import QUERIES_OF, Direction, Float
 from .observe import observe
 from .scorers import Matrix, Scorer
 from .sums import blocks, weighted_sum
 
 LEAST = 1e-6  # of settings; one over it is the most
 DIGITS = 12  # decimals of offsets: behind them sums depend on the machine, and copies of an item would not tie
-OTHER: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t"}
 
 
 def csls(scorer: Scorer, direction: Direction, bank: Scorer, *, k: int, threads: int | None = None) -> Scorer:
@@ -47,7 +46,7 @@ def csls(scorer: Scorer, direction: Direction, bank: Scorer, *, k: int, threads:
         k: neighbours; all of a smaller bank.
         threads: never changes a result.
     """
-    items = OTHER[direction]  # the direction whose queries are the gallery
+    items = QUERIES_OF[direction]
     top = observe(bank, [], depth={items: k}, threads=threads)[items].top
     assert top is not None
     return _lowered(scorer, direction, np.ones(scorer.shape[direction == "t2i"]), top.scores.mean(axis=1) / 2)

@@ -18,7 +18,7 @@ from ..types import Direction, Float, Vectors
 from .scorers import Dot, Matrix, Scorer, unit_vectors
 
 BLOCK = 1 << 22  # scores in memory at a time, beside the matrix
-Offset = tuple[npt.ArrayLike, npt.ArrayLike]  # (image,) and (caption,) float32 factors of a product
+Offset = tuple[npt.ArrayLike, npt.ArrayLike]  # (image,) and (caption,) factors of a product
 
 
 def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: Sequence[Offset] = ()) -> Scorer:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
-from ..types import Direction, Int, Split, Vectors
+from ..types import QUERIES_OF, Direction, Int, Split, Vectors
 from .packed import pack, unpack
 from .values import SIDE
 
@@ -72,7 +72,7 @@ def read(documents: Sequence[ListsDocument], items: Split) -> tuple[Lists, ...]:
 
 def _read(document: ListsDocument, items: Split) -> Lists:
     direction, k = document.direction, document.k
-    queries, gallery = len(items.ids(SIDE[direction])), len(items.ids(SIDE["t2i" if direction == "i2t" else "i2t"]))
+    queries, gallery = len(items.ids(SIDE[direction])), len(items.ids(SIDE[QUERIES_OF[direction]]))
     name = f"lists ({direction})"
     found = _unpacked(document.items, name, (queries, k), "i") + NOTHING
     inside = found[found != NOTHING]

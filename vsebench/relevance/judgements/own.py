@@ -12,7 +12,7 @@ from ...data.formats.ids import places, respelled
 from ...data.pair_files import Labels, Pairs
 from ...errors import BadInput, count_of
 from ...options import spell
-from ...types import DIRECTIONS, Bool, Direction, Float, Ids, Int, Modality, Relevance, Split
+from ...types import DIRECTIONS, QUERIES_OF, Bool, Direction, Float, Ids, Int, Modality, Relevance, Split
 from ..gains import Gains
 from .declare import Judgements, Placed, from_pairs
 
@@ -232,7 +232,7 @@ def _direction(given: Pairs, split: Split) -> Direction:
 
     found = {direction: fits(direction) for direction in DIRECTIONS}
     if given.direction is not None:
-        other: Direction = "t2i" if given.direction == "i2t" else "i2t"
+        other = QUERIES_OF[given.direction]
         if found[given.direction] < 0.5 < found[other]:
             what = f"the pairs of {given.direction} look swapped: their queries and items are those of {other}"
             raise BadInput(what, where=given.where, fix=f"give them as {other}")
