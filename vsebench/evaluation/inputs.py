@@ -306,7 +306,12 @@ def check(given: Given, options: Options) -> None:
             raise UsageError(f"{spell(name)} has no meaning {what}", fix="leave it out")
     if options.engine != "local":
         each = isinstance(given.scores, Mapping)
-        apart = {spell("fuse"): given.fuse is not None, f"{spell('scores')} by direction": each}
+        apart = {
+            spell("fuse"): given.fuse is not None,
+            f"{spell('scores')} by direction": each,
+            spell("normalise"): options.normalise is not None,
+            spell("rerank"): given.rerank is not None,
+        }
         if strange := [name for name, found in apart.items() if found]:
             what = f"{strange[0]} has no meaning with {spell('engine', options.engine)}"
             raise UsageError(what, fix="leave out one of them")

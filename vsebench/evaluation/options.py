@@ -193,9 +193,6 @@ class Options(Fields):
         _ = self.resampling, self.budget, self.part  # what is wrong is refused before anything is read
 
     def _check_engine(self) -> None:
-        if self.normalise is not None and self.engine != "local":
-            what = f"{spell('normalise')} has no meaning with {spell('engine', self.engine)}"
-            raise UsageError(what, fix="leave out one of them")
         given = {"scheduler": self.scheduler, "workers": self.workers, "resume": self.resume or None}
         for name, value in given.items():
             if value is not None and self.engine == "local":

@@ -148,7 +148,6 @@ def read(data: Input, given: Any, options: Options) -> Input:
     refused = {
         "retrieved lists": data.lists is not None,
         spell("only"): options.only is not None,
-        spell("engine", options.engine): options.engine != "local",
         spell("ties", options.ties): options.ties != "index",
         spell("save_run"): options.save_run is not None,
         spell("lists"): options.lists > 0,
