@@ -3,7 +3,7 @@
 - ``evaluate`` ranks and measures vectors, score matrices and retrieved lists; ``evaluate_unimodal`` measures retrieval
   inside one modality, judged by continuous labels
 - ``Accumulator`` collects the vectors of a validation loop and evaluates them
-- ``encode`` encodes a folder of images and their captions with a pretrained model
+- ``encode`` encodes images and their captions with a pretrained model, ``encode_all`` several sets with several
 - ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports, ``report_page`` shows them on a
   page, ``export`` writes them for other tools; ``correlate`` compares relevances with human judgements
 - ``choice`` measures how often the right caption of an image is chosen (SugarCrepe, VALSE, ARO, Winoground)
@@ -36,6 +36,7 @@ _PUBLIC = {
     "evaluate_unimodal": "vsebench.unimodal.evaluate",
     "Accumulator": "vsebench.evaluation.accumulate",
     "encode": "vsebench.pretrained.encode",
+    "encode_all": "vsebench.pretrained.several",
     "load": "vsebench.analysis.systems",
     "compare": "vsebench.analysis.comparison",
     "agree": "vsebench.analysis.agree",
@@ -56,6 +57,7 @@ _PUBLIC = {
     "Metric": "vsebench.metrics",
     "Report": "vsebench.report.report",
     "Encoded": "vsebench.pretrained.encode",
+    "EncodedFile": "vsebench.pretrained.several",
     "Split": "vsebench.types",
     "Embeddings": "vsebench.types",
     "Relevance": "vsebench.types",
@@ -90,6 +92,8 @@ if TYPE_CHECKING:
     from .metrics import parse as parse
     from .pretrained.encode import Encoded as Encoded
     from .pretrained.encode import encode as encode
+    from .pretrained.several import EncodedFile as EncodedFile
+    from .pretrained.several import encode_all as encode_all
     from .report.report import Report as Report
     from .types import Embeddings as Embeddings
     from .types import Relevance as Relevance

@@ -59,6 +59,8 @@ THREADS = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
     "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS",
 )  # fmt: skip
+# Set to anything but 0 they lower the precision of products in cuBLAS, whatever torch has asked for.
+LOWERED = ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION")
 OF_OTHERS = (
     *(Variable(name, "threads of a package: 1 or more, anything else is refused", "4") for name in THREADS),
     Variable(
@@ -76,6 +78,8 @@ OF_OTHERS = (
     Variable("HF_HUB_OFFLINE", "1: models are not looked for on the network", "1"),
     Variable("HF_ENDPOINT", "a mirror of huggingface.co, from which models are downloaded", "https://hub.example.org"),
     Variable("JAVA_HOME", "a Java, see `VSEBENCH_JAVA`", "/usr/lib/jvm/java-17"),
+    Variable("LOCAL_RANK", "which GPU a process takes, set by torchrun; by default the current device of torch", "1"),
+    *(Variable(name, "precision of a GPU's products: anything but 0 is refused there", "0") for name in LOWERED),
     Variable("NO_COLOR", "any value: no colours on the terminal", "1"),
     Variable("COLUMNS", "width of tables and of the help; by default that of the terminal, 120 in a pipe", "100"),
 )  # fmt: skip

@@ -128,7 +128,11 @@ class BadInput(VsebenchError, ValueError):
     exit_code = BAD_INPUT
 
 
-class DeviceMemory(BadInput):
+class DeviceFault(BadInput):
+    """The device that ranks, a GPU, fails, or its products are less precise than they have to be."""
+
+
+class DeviceMemory(DeviceFault):
     """The device that ranks, a GPU, has too little free memory."""
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from .errors import UsageError
+from .errors import UsageError, printable
 from .types import Split
 
-STAGES = ("fuse", "normalise", "rerank")  # fields: what was done with the scores, before and after ranking
+ENCODER = "encoder"  # field: what the encoder of the vectors was given that is not its default
+STAGES = (ENCODER, "fuse", "normalise", "rerank")  # fields: what was done before and after ranking
 _FORBIDDEN = "|:"
 
 
@@ -33,6 +35,16 @@ def fingerprint(split: Split) -> str:
 def captions_fingerprint(captions: Sequence[str]) -> str:
     """``#`` and eight hexadecimal digits of captions in their order."""
     return "#" + hashlib.sha256("\0".join(captions).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def encoder_field(choices: Mapping[str, Any]) -> str:
+    """The value of the field ``encoder``: ``lower,template=a photo of {}``; at most 200 characters, of any mapping.
+
+    Args:
+        choices: of an encoder, those that are not its defaults; True stands for a word alone.
+    """
+    words = (f"{key}" if value is True else f"{key}={value}" for key, value in choices.items())
+    return printable(",".join(words)).replace("|", "\\x7c")[:200]
 
 
 def write(fields: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -30,12 +30,20 @@ PathLike = str | os.PathLike[str]
 # Of specifications, files and matrices (image, caption); a string holds several specifications, separated by commas.
 GainsLike = str | os.PathLike[str] | npt.ArrayLike | Sequence[str | os.PathLike[str] | npt.ArrayLike] | None
 JudgementsLike = Mapping[str, Any] | str | Sequence[str] | None
+Unit = Literal["fraction", "rank", "distance", "number"]  # of values of metrics
 ReportProgress = Callable[[int, int], None]  # called with (done, in all)
 
 DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # cross-modal; i2i and t2t are intra-modal
 # The direction whose queries are the gallery of a direction.
 QUERIES_OF: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2i", "t2t": "t2t"}
+# The modality of the queries and that of the gallery.
+SIDES: dict[Direction, tuple[Modality, Modality]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
+
+
+def is_path(x: object) -> TypeGuard[PathLike]:
+    """Whether an argument is a path, not an array."""
+    return isinstance(x, str) or hasattr(x, "__fspath__")
 
 
 def as_array(x: Any, name: str = "the array") -> npt.NDArray[Any]:

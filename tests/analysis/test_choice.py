@@ -57,7 +57,8 @@ def test_the_layouts_are_read_as_published(tmp_path: Path) -> None:
         "existence:existence_2",
         "plurals:existence_1",
     ]
-    assert "1 item is left out: fewer than two of three annotators" in found.notes[0]
+    assert found.notes[0].startswith("9 of the 11 files of valse are not here (actant-swap, action-replacement, ")
+    assert "1 item is left out: fewer than two of three annotators" in found.notes[1]
 
     found = load(files.aro(tmp_path / "a"))
     item = next(item for item in found.items if item.part == "visual_genome_relation")
@@ -84,7 +85,9 @@ def test_a_set_by_name_is_in_the_cache(tmp_path: Path, pinned: Any) -> None:
 def test_files_of_another_layout_are_left_out_with_a_note(tmp_path: Path) -> None:
     files.sugarcrepe(tmp_path / "s")
     files.write(tmp_path / "s" / "zzz.json", [{"other": 1}])
-    assert load(tmp_path / "s").notes == ("zzz.json is left out: it has another layout",)
+    assert load(tmp_path / "s").notes[0] == "zzz.json is left out: it has another layout"
+    for name in LAYOUTS["sugarcrepe"].files:
+        assert (name in load(tmp_path / "s").notes[1]) != (tmp_path / "s" / f"{name}.json").exists()
 
 
 OWN = [
@@ -294,6 +297,8 @@ BAD: dict[str, tuple[Any, Any]] = {
     "right": ([{"image": "a", "captions": ["a", "b"], "right": 2}], None),
     "three images": ([{"image": ["a", "b", "c"], "captions": ["a", "b"]}], None),
     "numbers": ([{"image": "a", "captions": ["a", 2]}], None),
+    "images of another type": ([{"image": [["a"]], "captions": ["a", "b"]}], None),
+    "no category": ([{"image": "a", "captions": ["a", "b"], "category": None}], None),
     "no image": ([{"captions": ["a", "b"]}], None),
     "row of its own": ([{"image": "a", "captions": ["a", "b"], "category": "all items"}], None),
     "same id": (
@@ -321,7 +326,33 @@ FILES = {
     "absent": ("s.csv", "id,score_0,score_1\nadd_obj:0,1,2\n"),
     "no number": ("s.json", json.dumps({name: [1, "x"] for name in NAMES})),
     "too few": ("s.json", json.dumps({name: [1] for name in NAMES})),
+    "too many": ("s.json", json.dumps({name: [1, 2, 3] for name in NAMES})),
+    "other columns": ("s.csv", "id,score_right,score_wrong\n" + "".join(f"{name},1,2\n" for name in NAMES)),
+    "a gap": ("s.csv", "id,score_0,score_1,score_2\n" + "".join(f"{name},,1,2\n" for name in NAMES)),
 }
+
+
+def test_scores_belong_to_captions_and_items_by_their_names(tmp_path: Path, pinned: Any) -> None:
+    """Columns by their number, rows by their id, also of an array with ids beside it."""
+    folder, rng = files.sugarcrepe(tmp_path / "s"), np.random.default_rng(0)
+    scores = rng.standard_normal((5, 2))
+    right = vb.choice({"m": scores}, set=folder, ci=0).shares
+    rows = zip(NAMES, scores.tolist(), strict=True)
+    (tmp_path / "m.csv").write_text("score_1,id,score_0\n" + "".join(f"{b},{n},{a}\n" for n, (a, b) in rows))
+    assert vb.choice(tmp_path / "m.csv", set=folder, ci=0).shares == right
+    np.savez(tmp_path / "m.npz", scores=scores[::-1], ids=NAMES[::-1])
+    assert vb.choice(tmp_path / "m.npz", set=folder, ci=0).shares == right
+    np.savez(tmp_path / "m.npz", scores=scores, ids=["add_obj:0", *NAMES[:4]])
+    with pytest.raises(BadInput) as caught:
+        vb.choice(tmp_path / "m.npz", set=folder)
+    pinned(caught.value)
+
+
+@pytest.mark.parametrize("call", [{"similarity": "euclid"}, {"systems": {"text only": [[1, 0]]}}])
+def test_arguments_that_are_refused(call: dict[str, Any], pinned: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        vb.choice(**{"systems": [[1.0, 0.0]], "set": [{"image": "a", "captions": ["a", "b"]}], **call})
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize("case", FILES)
@@ -411,7 +442,9 @@ def test_sugarcrepe_as_published(real_data: Path, tmp_path: Path) -> None:
         assert found[name, "m"].order_blind == pytest.approx(1 - same / len(of))
         words = [[len(re.findall(r"[\w']+", r[c])) for c in ("caption", "negative_caption")] for r in of.values()]
         assert found[name, "text only"].value == pytest.approx(sum(a < b for a, b in words) / len(of))
-    assert found["mean of categories", "m"].value == pytest.approx(sum(means) / 7, abs=1e-12)
+    assert found["mean of categories", "m"].value == pytest.approx(sum(means) / 7, abs=1e-12) and result.notes == (
+        "text only: the shorter caption is right",
+    )
     assert found["all items", "m"].value == pytest.approx(sum(r for r, _ in right.values()) / 7511, abs=1e-12)
     # 572 of 7,511, as counted in RAIVNLab/sugar-crepe#10: 164 of swap_obj and 408 of swap_att
     assert found["all items", "m"].order_blind == pytest.approx(1 - 572 / 7511)
@@ -447,7 +480,10 @@ def test_valse_as_published(real_data: Path) -> None:
     found = {category: share.n for (category, _), share in shares(result).items()}
     sizes = {"counting-hard": 868, "existence": 505, "relations": 535}
     assert found == {**sizes, "mean of categories": 1908, "all items": 1908} and result["all items"].value == 1
-    assert "240 items are left out" in result.notes[0]
+    assert (
+        result.notes[0].startswith("8 of the 11 files of valse are not here (") and "relations" not in result.notes[0]
+    )
+    assert "240 items are left out" in result.notes[1]
 
 
 def test_every_layout_is_tried_and_documented() -> None:

@@ -143,7 +143,7 @@ def test_list() -> None:
         for part, images in zip(("train", "val", "test"), sizes, strict=True):
             assert found[f"{name}-{part}"] == {
                 "name": f"{name}-{part}", "images": images, "captions": 5 * images, "available": "absent",
-                "texts": False, "needs": f"vsebench data build {name}",
+                "texts": False, "needs": f"vsebench data build {name}", "files": "",
             }  # fmt: skip
     assert not any(name.startswith(SMALL) for name in found)
     build(parse(SMALL))
@@ -151,7 +151,7 @@ def test_list() -> None:
     (folder.root() / "notes").mkdir()
     found = status()
     assert found[f"{SMALL}-val"] == {
-        "name": f"{SMALL}-val", "images": 15, "captions": 75, "available": "cached", "texts": True, "needs": ""
+        "name": f"{SMALL}-val", "images": 15, "captions": 75, "available": "cached", "texts": True, "needs": "", "files": ""
     }  # fmt: skip
     assert found["scenes-70-size16-test"]["needs"] == "vsebench data build scenes-70-size16"
     assert len(found) == len(set(found)) == 3 + len(SETS) + 4 * 3 and f"{SMALL}-train" in printed("data", "list")

@@ -161,7 +161,7 @@ def test_a_declared_data_set_is_known_to_every_command(tmp_path: Path, make: Any
     assert split.captions == tuple(r["caption"] for r in records()) and split.image_of.tolist()[:4] == [0, 0, 0, 1]
     listed = json.loads(invoke("data", "list", "--json").stdout)["splits"][-1]
     assert listed == {
-        "name": "mine", "images": 30, "captions": 90, "available": "own", "texts": True, "needs": ""
+        "name": "mine", "images": 30, "captions": 90, "available": "own", "texts": True, "needs": "", "files": ""
     }  # fmt: skip
     assert "mine" in invoke("data", "list").stdout and invoke("data", "verify", "mine").exit_code == 0
     assert json.loads(invoke("inspect", file, "--json").stdout)["matched"]["split"] == "mine"  # by its ids

@@ -92,7 +92,7 @@ def test_languages_are_splits_and_their_name_alone_stands_for_all_that_the_folde
     assert german.image_ids.tolist() == italian.image_ids.tolist()
     assert not set(german.caption_ids.tolist()) & set(italian.caption_ids.tolist())
     absent = next(line for line in document("data", "list")["splits"] if line["name"] == "xtd10")
-    assert absent["available"] == "absent" and "8 languages" in absent["needs"]
+    assert absent["available"] == "absent" and "8 languages" in absent["files"]
     assert (
         len([line for line in document("data", "verify", "xtd10")["checks"] if line["check"].startswith("xtd10:de")])
         == 6
@@ -155,6 +155,10 @@ def test_wrong_files_say_what_the_published_ones_look_like(name: str, spoil, tmp
         ("clotho", "--from", "x", "--part", "test"),
         ("xtd10", "--from", "one.txt"),
         ("xtd10", "--from", "."),
+        ("xtd10:de", "--from", "a/test_1kcaptions_fr.txt"),
+        ("coco-fg", "--from", "Flickr30K_FG_ann.json"),
+        ("xtd-10", "--from", "a"),
+        ("sugarcrepe", "--from", "a"),
     ],
 )
 def test_wrong_commands_say_the_next_step(
@@ -165,6 +169,11 @@ def test_wrong_commands_say_the_next_step(
     published_files.write(tmp_path / "test_image_names.txt", ["a.jpg"])
     for folder in ("a", "b"):
         published_files.write(tmp_path / folder / "test_1kcaptions_de.txt", ["a"])
+    for name in ("test_image_names.txt", "test_1kcaptions_fr.txt"):
+        published_files.write(tmp_path / "a" / name, ["a"])
+    published_files.write(tmp_path / "Flickr30K_FG_ann.json", ['{"1": ["a"]}'])
+    published_files.write(tmp_path / "MSCOCO_FG_ann.json", ['{"2": ["a"]}'])
+    published_files.write(tmp_path / "MSCOCO_FG_img_filenames.txt", ["2.jpg"])
     done = invoke("data", "build", *arguments)
     assert done.exit_code in (2, 3) and not done.stdout
     pinned(done.stderr)

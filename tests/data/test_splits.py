@@ -83,7 +83,7 @@ def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPa
     assert path == cache / "splits" / "coco-5k.npz" and [p.name for p in path.parent.iterdir()] == ["coco-5k.npz"]
     no_packages(monkeypatch)
     assert splits.status()[0].to_json() == {
-        "name": "coco-5k", "images": 5000, "captions": 25000, "available": "cached", "texts": True, "needs": "",
+        "name": "coco-5k", "images": 5000, "captions": 25000, "available": "cached", "texts": True, "needs": "", "files": "",
     }  # fmt: skip
     split = splits.load_split("coco-5k", captions=True)
     assert (
@@ -127,7 +127,7 @@ def test_absent_splits_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> N
     ):
         splits.load_split("coco-5k")
     assert [r.available for r in splits.status() if r.name in DECLARED] == ["absent"] * 3
-    assert splits.status()[0].needs == "pip install 'vsebench[text]', or vsebench data build coco-5k --from FILE"
+    assert splits.status()[0].needs == "pip install 'vsebench[text]', or vsebench data build coco-5k --from PATH"
 
 
 @needs_ids

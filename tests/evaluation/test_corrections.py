@@ -310,7 +310,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a beta of nothing": ({"normalise": "qb:beta=1e-310"}, "normalise is 'qb:beta=1e-310'"),
     "no bank": ({"normalise": "qb::beta=3"}, "normalise is 'qb::beta=3'"),
     "a bank that is missing": ({"normalise": "qb:nowhere.npz"}, "no such file"),
-    "another process": ({"normalise": "csls", "engine": "dask"}, "normalise has no meaning with engine='dask'"),
 }
 
 

@@ -22,6 +22,7 @@ import pytest
 from typer.testing import CliRunner
 
 import vsebench as vb
+from tests.evaluation.engines import SETTINGS, N
 from tests.messages import Pinned
 from tests.reports import same_reports
 from vsebench.cli import app
@@ -31,34 +32,6 @@ from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, Vse
 from vsebench.evaluation import dask_engine, inputs, shard_files, shards
 from vsebench.evaluation.options import Given, Options
 from vsebench.evaluation.plan import make_plan
-
-N = 90  # images, with two captions each
-METRICS = "recall,MedR,mAP@R,matrix:NCS@5,matrix:CS@10,matrix:nDCG@20,matrix:Kendall,matrix:SR[m=3]@5"
-SETTINGS: dict[str, Any] = {"captions_per_image": 2, "resamples": 20, "metrics": METRICS, "trust": True}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Vectors of small integers, whose scores have many ties, and gains in steps of 1/4."""
-    rng = np.random.default_rng(7)
-    path = tmp_path_factory.mktemp("engine")
-    images = rng.integers(-3, 4, (N, 6)).astype(np.float32)
-    captions = np.repeat(images, 2, axis=0) + rng.integers(-2, 3, (2 * N, 6))
-    captions[~captions.any(axis=1), 0] = images[~images.any(axis=1), 0] = 1
-    np.savez(path / "e.npz", image_embeddings=images, text_embeddings=captions.astype(np.float32))
-    np.save(path / "scores.npy", rng.integers(0, 30, (N, 2 * N)).astype(np.float32))
-    np.save(path / "gains.npy", rng.integers(0, 9, (N, 2 * N)).astype(np.float32) / 4)
-    return path
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """A scheduler and two workers, which start again when they are killed."""
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
-    ) as found:
-        yield found
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +64,8 @@ def test_the_values_of_one_process(kind: str, folder: Path, cluster: Any, tmp_pa
     same_reports(local, found)
     assert found.provenance is not None and found.provenance["engine"] == "dask"
     assert [done for done, _ in seen[: seen[0][1]]] == list(range(1, seen[0][1] + 1))
-    assert seen[0][1] == len(shards.shards_of(make_plan(*planned(given)))) >= (7 if kind == "expected" else 18)
+    data, options = planned(given)
+    assert seen[0][1] == len(shards.shards_of(make_plan(data, options), data)) >= (7 if kind == "expected" else 18)
     if more:
         assert lines(tmp_path / "one.trec") == lines(tmp_path / "two.trec")
         assert local.to_dict()["lists"] == found.to_dict()["lists"]
@@ -245,7 +219,7 @@ def job_of(folder: Path, **more: Any) -> tuple[shards.Job, list[shards.Shard]]:
     data, options = planned({**given, "images": folder / "e.npz"})
     plan = make_plan(data, options)
     source = shards.source_of(Given(images=folder / "e.npz"), options)
-    return shards.make_job(source, data, plan, options), shards.shards_of(plan)
+    return shards.make_job(source, data, plan, options), shards.shards_of(plan, data)
 
 
 def arrays_of(job: shards.Job, shard: shards.Shard) -> shards.Arrays:
@@ -323,8 +297,8 @@ def test_shards_cover_every_query_once(folder: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(shards, "SCORES", scores)
         _, pieces = job_of(folder)
         assert len({s.name for s in pieces}) == len(pieces)
-        for kind, number, n in (("scan", 0, N), ("graded", 0, N), ("graded", 1, 2 * N)):
-            own = [s for s in pieces if (s.kind, s.number) == (kind, number)]
+        for kind, direction, n in (("scan", "i2t", N), ("graded", "i2t", N), ("graded", "t2i", 2 * N)):
+            own = [s for s in pieces if (s.kind, s.direction) == (kind, direction)]
             assert [s.start for s in own] + [n] == [0, *(s.stop for s in own)]
             assert len(own) == max(1, min(most, n, -(-2 * N * N // scores)))
 
@@ -532,17 +506,19 @@ def test_workers_that_end_in_every_attempt(cluster: Any) -> None:
     try:
         with Client(cluster, set_as_default=False) as client, client.as_current():
             future = client.submit(end, pure=False)
-            with pytest.raises(WorkersLost, match="workers ended 1 times in the work on shard scan-0-0-9") as caught:
-                dask_engine._arrays(future, shards.Shard("scan", 0, 0, 9))
+            with pytest.raises(
+                WorkersLost, match="workers ended 1 times in the work on shard scan-i2t-0-0-9"
+            ) as caught:
+                dask_engine._arrays(future, shards.Shard("scan", "i2t", 0, 0, 9))
             assert "give them more" in str(caught.value.fix)
             client.wait_for_workers(2, timeout=60)
-            for wrong, kind in ((MemoryError, WorkersLost), (ImportError, MissingPackage), (OSError, WorkersLost)):
+            for wrong, kind in ((ImportError, MissingPackage), (OSError, WorkersLost)):
                 failed = client.submit(fail, wrong, pure=False)
                 with pytest.raises(kind):
-                    dask_engine._arrays(failed, shards.Shard("scan", 0, 0, 9))
+                    dask_engine._arrays(failed, shards.Shard("scan", "i2t", 0, 0, 9))
             wrong_input = client.submit(BadInput, "bad", where="f.npz", fix="mend it", pure=False)
             with pytest.raises(BadInput) as found:
-                dask_engine._arrays(wrong_input, shards.Shard("scan", 0, 0, 9))
+                dask_engine._arrays(wrong_input, shards.Shard("scan", "i2t", 0, 0, 9))
             assert (found.value.what, found.value.where, found.value.fix) == ("bad", "f.npz", "mend it")
     finally:
         cluster.scheduler.allowed_failures = before

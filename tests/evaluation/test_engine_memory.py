@@ -39,7 +39,7 @@ def test_a_worker_keeps_no_pages_of_mapped_files(tmp_path: Path, monkeypatch: py
     data = inputs.read(given, options)
     plan = make_plan(data, options)
     job = shards.make_job(shards.source_of(given, options), data, plan, options)
-    found = shards.compute(job, shards.shards_of(plan)[0])
+    found = shards.compute(job, shards.shards_of(plan, data)[0])
     assert not isinstance(found, VsebenchError), found
     kept = shards._kept[0].data.scorer
     assert kept is not None

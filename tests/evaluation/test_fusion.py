@@ -162,7 +162,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "too few weights": ({"fuse": "B.npz", "weights": "1"}, "weights is '1' for 2 systems"),
     "a weight of 0": ({"fuse": "B.npz", "weights": "1,0"}, "weights is '1,0' for 2 systems"),
     "words": ({"fuse": "B.npz", "weights": "much,little"}, "weights is 'much,little' for 2 systems"),
-    "other processes": ({"fuse": "B.npz", "engine": "dask"}, "fuse has no meaning with engine='dask'"),
     "no file": ({"fuse": "C.npz"}, "no such file"),
 }
 
@@ -179,8 +178,16 @@ def test_systems_of_other_items(systems: dict[str, Any], tmp_path: Path):
     np.savez(tmp_path / "C.npz", image_embeddings=np.eye(4), text_embeddings=np.eye(8, 4) + 0.1)
     with pytest.raises((BadInput, UsageError)):
         vb.evaluate(systems["folder"] / "A.npz", fuse=tmp_path / "C.npz", metrics="R@1")
-    with pytest.raises(UsageError, match="fuse has no meaning with scores by direction"):
-        each = {"i2t": systems["A"], "t2i": systems["B"]}
-        vb.evaluate(scores=each, fuse=[systems["A"]], captions_per_image=2, metrics="R@1")
-    with pytest.raises(UsageError, match="scores by direction has no meaning with engine='dask'"):
-        vb.evaluate(scores={"i2t": systems["A"]}, engine="dask", captions_per_image=2, metrics="R@1")
+
+
+def test_systems_of_each_direction(systems: dict[str, Any]):
+    given: dict[str, Any] = {"captions_per_image": 2, "metrics": "R@1,MedR", "ci": 0, "trust": True}
+    each = {"i2t": systems["A"], "t2i": systems["B"]}
+    found = vb.evaluate(scores=each, fuse={"i2t": systems["B"], "t2i": systems["A"]}, weights="3,1", **given)
+    for direction, total in (("i2t", 3 * systems["A"] + systems["B"]), ("t2i", 3 * systems["B"] + systems["A"])):
+        one = vb.evaluate(scores=total, **given)
+        for name in ("R@1", "MedR"):
+            assert found[name, direction].value == one[name, direction].value
+    one_sided = vb.evaluate(scores=each, fuse=[systems["B"]], **given)
+    total = vb.evaluate(scores=systems["A"] + systems["B"], **given)
+    assert one_sided["MedR", "i2t"].value == total["MedR", "i2t"].value

@@ -232,7 +232,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"rerank": {"i2t": np.ones((N, M))}, "rerank_depth": 5, "ties": "expected"},
         "rerank has no meaning with ties='expected'",
     ),
-    "a run": ({"rerank": {"i2t": np.ones((N, M))}, "rerank_depth": 5, "lists": 3}, "rerank has no meaning with lists"),
 }
 
 
@@ -244,6 +243,35 @@ def test_what_is_refused(case: str, stages: tuple[Array, ...]):
         vb.evaluate(images, captions, captions_per_image=2, metrics="R@1", trust=True, **given)
     assert message in str(refused.value)
     assert isinstance(refused.value, UsageError | BadInput)
+
+
+@pytest.mark.parametrize("ending", [".json", ".trec"])
+def test_final_rankings_are_kept(stages: tuple[Array, ...], ending: str, tmp_path: Path):
+    """A report keeps the final order, and what is saved is evaluated to the same values."""
+    images, captions, i2t, _ = stages
+    options: dict[str, Any] = {"captions_per_image": 2, "ci": 0, "trust": True, "metrics": "R@1,R@5,Recall@5"}
+    path, rerank = tmp_path / f"top{ending}", {"i2t": i2t}
+    report = vb.evaluate(
+        images,
+        captions,
+        similarity="dot",
+        rerank=rerank,
+        rerank_depth=DEPTH,
+        lists=12,
+        save_run=path,
+        depth=30,
+        **options,
+    )
+    lists = report.lists[0]
+    final = np.argsort(-final_places(images.astype(float) @ captions.T, i2t, DEPTH, None), axis=1, kind="stable")
+    assert lists.scores is None and np.array_equal(lists.items, final[:, :12])
+    assert report.lists[1].scores is not None
+    runs = path if ending == ".json" else {d: tmp_path / f"top.{d}.trec" for d in ("i2t", "t2i")}
+    split = vb.Split("custom", np.arange(N), np.arange(M), np.arange(M) // 2)
+    again = vb.evaluate(run=runs, split=split, **{key: options[key] for key in ("ci", "trust", "metrics")})
+    for name in ("R@1", "R@5", "Recall@5"):
+        for direction in ("i2t", "t2i"):
+            assert again[name, direction].value == report[name, direction].value
 
 
 def uneven(first: Array, second: Array, none: float) -> Array:

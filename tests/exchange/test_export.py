@@ -83,12 +83,15 @@ def test_csv_has_every_number(report, tmp_path):
     assert {(r["model"], r["split"]) for r in rows} == {("'=lab/model", "f30k")}  # no formula of a spreadsheet
 
 
-@pytest.mark.parametrize("text", ["", "a: b", "- x", "yes", "1e5", "'\"\\", "ü\u2028\n#", "{", "null", "\x1b"])
-@pytest.mark.parametrize("number", [1e-05, 1e22, -0.1, 0.0, 3, None, True])
+@pytest.mark.parametrize(
+    "text",
+    ["", "a: b", "- x", "yes", "1e5", "'\"\\", "ü\u2028\n#", "{", "null", "\x1b", "🦊\x7f\x85\ufeff", "1e-05 \\"],
+)
+@pytest.mark.parametrize("number", [1e-05, -4e-05, 1.5e-07, 1e22, -0.1, 0.0, 3, None, True])
 def test_yaml_reads_back(text, number):
     yaml = needs("yaml")
-    value = {"a": [{"b": text, "c": [number, text]}, [], {}], "d": {"e": {"f": number}}}
-    assert yaml.safe_load(hub.yaml(value)) == value
+    value = {"a": [{"b": text, "c": [number, text]}, [], {}], "d": {"e": {text: number}}}
+    assert yaml.safe_load(hub.yaml(value)) == json.loads(hub.yaml(value)) == value
 
 
 def test_model_index_is_read_by_the_hub(report, tmp_path):

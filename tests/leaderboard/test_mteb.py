@@ -53,6 +53,12 @@ def test_both_directions_become_one_published_entry(tmp_path, folder):
     assert "Flickr30kI2TRetrieval of mteb 2.1.0" in page and "embeddings-benchmark" in page
 
 
+def test_a_file_of_vsebench_export_is_not_published_by_mteb(tmp_path, folder):
+    file = result(tmp_path / "I.json", "Flickr30kI2TRetrieval", I2T, dataset_revision="vsebench:0.1.0|split:f30k#1")
+    with pytest.raises(BadInput, match=r"was written by vsebench export.*\n  fix: add the report itself"):
+        submit.add(file, "CLIP", folder=folder)
+
+
 def test_coco_says_that_its_captions_are_not_those_of_coco_5k(tmp_path, folder):
     entry = submit.add(result(tmp_path / "I.json", "MSCOCOI2TRetrieval", I2T), "CLIP", folder=folder)
     assert "M-BEIR" in entry.value_of("R@1", "i2t").note

@@ -536,7 +536,7 @@ def test_on_a_gpu(open_clip_model, data):
         print("torch finds no GPU")
         pytest.skip("torch finds no GPU")
     cpu, gpu = (vsebench.encode(open_clip_model, *data, device=device) for device in ("cpu", "cuda"))
-    assert gpu.about["device"] == "cuda"
+    assert gpu.about["device"] == f"cuda, {torch.cuda.get_device_name()}"
     assert np.abs(cpu.images.vectors - gpu.images.vectors).max() < 1e-5
     assert np.abs(cpu.captions.vectors - gpu.captions.vectors).max() < 1e-5
 

@@ -71,11 +71,7 @@ LATE = [
     "torch", "transformers", "vl_convert",
 ]  # fmt: skip
 # Tensor code: these may import torch when they are loaded, and are themselves imported late.
-TENSOR_CODE = [
-    "vsebench.metrics.torch_tau", "vsebench.numeric.torch_support",
-    "vsebench.rank.torch_backend", "vsebench.relevance.torch_lists",
-    "vsebench.relevance.cider.torch_rows", "vsebench.relevance.spice.torch_rows",
-]  # fmt: skip
+TENSOR_CODE = ["vsebench.numeric.torch_support", "vsebench.rank.torch_backend"]
 
 
 @dataclass(frozen=True)

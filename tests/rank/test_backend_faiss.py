@@ -6,6 +6,7 @@ import gc
 import json
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import vsebench as vb
 from tests.graded_worlds import same_values, vector_world
 from tests.reports import same_reports
+from vsebench.cli import health
 from vsebench.errors import BadInput, UsageError
 from vsebench.rank import backends, full_order, top_certified
 from vsebench.rank.observe import Request
@@ -161,7 +163,7 @@ NAMES = ("cider:CS@30", "cider:CS[captions=all]@100", "cider:NCS@5", "cider:SR[m
 
 @pytest.mark.parametrize("cosine", [False, True])
 def test_graded_metrics(cosine: bool) -> None:
-    same_values(*vector_world(cosine), NAMES, block=16, order_of=Indexes().order_of)
+    same_values(*vector_world(cosine), NAMES, block=16, order_of=full_order.OrderOf(Indexes().order_of))
 
 
 @pytest.mark.parametrize("kind", ["normal", "integers", "near", "copies"])
@@ -287,8 +289,8 @@ class FakeGpuIndex:
     alive: ClassVar[weakref.WeakSet[FakeGpuIndex]] = weakref.WeakSet()
     most = 0  # at the same time
 
-    def __init__(self, resources: FakeResources, dim: int) -> None:
-        assert isinstance(resources, FakeResources)
+    def __init__(self, resources: FakeResources, dim: int, config: Any) -> None:
+        assert isinstance(resources, FakeResources) and config.device == 0
         self.resources, self.index = resources, faiss.IndexFlatIP(dim)
         FakeGpuIndex.alive.add(self)
         FakeGpuIndex.most = max(FakeGpuIndex.most, len(FakeGpuIndex.alive))
@@ -316,6 +318,8 @@ def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 1)
     monkeypatch.setattr(faiss, "StandardGpuResources", FakeResources, raising=False)
     monkeypatch.setattr(faiss, "GpuIndexFlatIP", FakeGpuIndex, raising=False)
+    monkeypatch.setattr(faiss, "GpuIndexFlatConfig", SimpleNamespace, raising=False)
+    monkeypatch.setattr(faiss_index, "fault", lambda _: None)
     monkeypatch.setattr(FakeResources, "made", [])
     monkeypatch.setattr(FakeGpuIndex, "alive", weakref.WeakSet())
     monkeypatch.setattr(FakeGpuIndex, "most", 0)
@@ -329,6 +333,53 @@ def test_index_of_a_gpu(fake_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(BadInput, match="FAISS failed on the GPU: Out of memory") as caught:
         vb.evaluate(*small("normal"), metrics="R@1", ci=0, backend="faiss")
     assert caught.value.fix is not None and "backend='numpy'" in caught.value.fix
+
+
+# An index on the processor in the place of one on a GPU, in the child process that tries it.
+STAND_IN = """
+import faiss, os, types, numpy as np
+class Index(faiss.IndexFlatIP):
+    def __init__(self, resources, dim, config): super().__init__(dim)
+    def search(self, x, k):
+        {0}
+        return super().search(x, k)
+faiss.GpuIndexFlatIP, faiss.GpuIndexFlatConfig, faiss.StandardGpuResources = Index, types.SimpleNamespace, object
+"""
+TF32 = "x = ((x.view(np.uint32) + 0x1000) & 0xffffe000).view(np.float32)"  # about: 10 bits of the mantissa
+FAULTS = {
+    "pass": None,
+    TF32: "its products are less precise than float32 (an error of 8.8e-05)",
+    "raise RuntimeError('no kernel image is available')": "RuntimeError: no kernel image is available",
+    "os.write(2, b'Faiss assertion failed'); os.abort()": "it ended the process by SIGABRT: Faiss assertion failed",
+}
+
+
+@pytest.mark.parametrize("what", FAULTS, ids=["none", "tf32", "error", "abort"])
+def test_an_index_on_a_gpu_is_tried_in_a_process(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faiss_index, "TRIAL", STAND_IN.format(what) + faiss_index.TRIAL)
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: 2)
+    monkeypatch.setattr(backends, "DRIVERS", (Path(__file__),))
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    monkeypatch.setattr(faiss_index, "fault", faiss_index.fault.__wrapped__)
+    assert faiss_index.fault(0) == FAULTS[what]
+    assert faiss_index.gpus(driver=True) == (2 if FAULTS[what] is None else 0)
+    found = health._faiss()
+    where = f"the processor, as FAISS fails on the GPU: {FAULTS[what]}" if FAULTS[what] else "GPU 1 of 2"
+    assert (found.state, found.detail) == ("ok", f"{faiss.__version__}, {where}")
+    if FAULTS[what]:  # the index is that of the processor, and the report says why
+        report, _ = both(*small("normal"), metrics="R@1", ci=0)
+        assert report.provenance is not None and report.provenance["device"].startswith(where)
+
+
+@pytest.mark.gpu
+def test_an_index_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not faiss_index.gpus(backends.has_driver()):
+        pytest.skip(f"FAISS uses no GPU: {faiss_index.described()}")
+    for kind in ("normal", "integers", "equal", "near", "copies"):
+        both(*small(kind), metrics=METRICS, ci=0)
+    for name in ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION"):  # refused, or of no effect on an index
+        monkeypatch.setenv(name, "1")
+        assert faiss_index.fault.__wrapped__(0) is None or "less precise" in str(faiss_index.fault.__wrapped__(0))
 
 
 def test_indexes_of_a_gpu_share_its_memory_and_old_ones_are_dropped(

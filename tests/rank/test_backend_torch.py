@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,8 @@ from tests import worlds
 from tests.graded_worlds import same_values, vector_world
 from tests.hard_vectors import hard_vectors
 from tests.reports import same_reports
-from vsebench.errors import DeviceMemory, UsageError
+from vsebench.errors import DeviceFault, DeviceMemory, UsageError
+from vsebench.graded import tasks
 from vsebench.rank import backends, full_order
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot, Matrix, Scorer
@@ -141,8 +144,9 @@ def test_orders_of_ties(device: Any) -> None:
 
 @pytest.mark.parametrize("dim", [16, 1024])
 def test_hard_vectors(dim: int, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "BLOCK", 1000)  # several blocks, and vectors converted in pieces
-    monkeypatch.setattr(order, "PIECE", 40 * dim)
+    sizes = replace(settings.SIZES["cpu"], block=1000, piece=40 * dim)  # several blocks, vectors converted in pieces
+    for kind in ("cpu", "cuda"):
+        monkeypatch.setitem(settings.SIZES, kind, sizes)
     monkeypatch.setattr(vectors, "KEPT_DOUBLE", 0)
     for name, images, captions, exact in hard_vectors(dim, np.random.default_rng(dim)):
         scorer = Dot(images, captions)
@@ -184,10 +188,14 @@ NAMES = (
 
 
 @pytest.mark.parametrize("cosine", [False, True, None])
-def test_graded_metrics(device: Any, cosine: bool | None) -> None:
+@pytest.mark.parametrize("pieces", [False, True])
+def test_graded_metrics(device: Any, cosine: bool | None, pieces: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a task orders 16 queries together and measures them a few at a time."""
+    if pieces:
+        monkeypatch.setattr(tasks, "tile_scores", lambda _: 1000)
     scorer, world = vector_world(bool(cosine))
     scorers = Matrix(world.scores) if cosine is None else scorer
-    same_values(scorers, world, NAMES, block=16, order_of=partial(order.order_of, device))
+    same_values(scorers, world, NAMES, block=16, order_of=full_order.OrderOf(partial(order.order_of, device)))
 
 
 def test_threads_of_the_user_are_restored(device: Any) -> None:
@@ -253,6 +261,82 @@ def test_products_are_not_of_reduced_precision(setting: str | None, device: Any)
     if setting and "fp32_precision" in setting and not hasattr(torch.backends.cuda.matmul, "fp32_precision"):
         pytest.skip("this torch has no such setting")
     subprocess.run([sys.executable, "-c", IN_A_PROCESS, setting or "", str(device)], check=True, timeout=200)
+
+
+def of_tf32(x: Any) -> Any:
+    """Numbers with the 10 bits of a mantissa that TF32 has."""
+    return ((x.contiguous().view(torch.int32) + 0x1000) & -0x2000).view(torch.float32)
+
+
+@pytest.fixture(params=[torch.float32, torch.float64])
+def reduced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Products of a dtype have a lower precision: those of TF32, or of float32 where float64 is asked for."""
+    made, dtype = torch.mm, request.param
+
+    def mm(x: Any, y: Any, **options: Any) -> Any:
+        if x.dtype != dtype:
+            return made(x, y, **options)
+        if dtype == torch.float32:
+            return made(of_tf32(x), of_tf32(y), **options)
+        return made(x.float(), y.float(), **options).double()
+
+    monkeypatch.setattr(torch, "mm", mm)
+    return dtype
+
+
+def test_reduced_precision_is_found_before_a_device_is_used(reduced: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, kind = torch.device("cpu"), str(reduced).removeprefix("torch.")
+    failed = settings.fault.__wrapped__(cpu)
+    assert failed is not None
+    assert re.fullmatch(rf"products of {kind} have [\d.e+]+ times the error that they can have in {kind}", failed.what)
+    monkeypatch.setattr(settings, "fault", settings.fault.__wrapped__)
+    with pytest.raises(UsageError, match=f"'torch:cpu', and torch fails on it: products of {kind}") as caught:
+        backends.ranker("torch:cpu")
+    assert caught.value.fix == "use backend='numpy', or switch TF32 and emulated products off for this device"
+
+
+@pytest.mark.parametrize("dim", [64, 256])
+def test_reduced_precision_is_found_where_it_changes_ranks(
+    dim: int, reduced: Any, device: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Past the products that are tried before: wherever the canonical score is known, the other is within its bound."""
+    images = rng.normal(size=(60, dim)).astype(np.float32)
+    captions = (np.repeat(images, 50, axis=0) + 3 * rng.normal(size=(3000, dim))).astype(np.float32)
+    scorer, ours = Dot(images, captions, cosine=True), partial(scan.scan, device)
+    message = "products of the device .* are less precise than they have to be"
+    if reduced == torch.float64:
+        with pytest.raises(DeviceFault, match=message):
+            order.order_of(device, scorer, "i2t", np.arange(60), 100, None)
+        return
+    requests = [Request("x", worlds.relevance("i2t", {i: list(range(50 * i, 50 * i + 50)) for i in range(60)}))]
+    for own, depth in ((requests, {}), ([], {"i2t": 5}), ([], {"t2i": 9})):
+        with pytest.raises(DeviceFault, match=message):
+            observe(scorer, own, scan=ours, depth=depth)
+    with pytest.raises(DeviceFault, match=message):
+        order.order_of(device, scorer, "i2t", np.arange(60), 10, None)
+    monkeypatch.setattr(vectors.Resident, "compare", lambda *_: None)  # what would have been reported
+    found, want = (observe(scorer, requests, scan=s)["i2t"].ranks["x"].rank for s in (ours, None))
+    assert not np.array_equal(found, want)
+
+
+@pytest.mark.parametrize("name", settings.LOWERED)
+def test_variables_that_lower_the_precision_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is computed: torch cannot switch them off, and a product of another size may hide them."""
+    gpu, fault = torch.device("cuda", 0), settings.fault.__wrapped__
+    monkeypatch.setattr(torch, "mm", lambda *_: 1 / 0)
+    for value in ("1", "true"):
+        monkeypatch.setenv(name, value)
+        assert fault(gpu) == (f"{name}={value} lowers the precision of products", f"unset {name}")
+    for value in ("", "0"):
+        monkeypatch.setenv(name, value)
+        assert "lowers" not in fault(gpu).what
+    monkeypatch.setenv(name, "1")
+    assert "lowers" not in fault(torch.device("cpu")).what
+    monkeypatch.setattr(backends, "DRIVERS", (Path(__file__),))
+    monkeypatch.setattr(settings, "device_of", lambda _: gpu)
+    monkeypatch.setattr(settings, "fault", fault)
+    wanted = f"torch fails on the GPU: {name}=1 lowers the precision of products; unset {name}"
+    assert backends.chosen("auto") == ("numpy", wanted)
 
 
 def failing_at_first(made: Callable[..., Any], attempts: int, error: Exception) -> tuple[list[Any], Callable[..., Any]]:
@@ -353,11 +437,11 @@ def test_auto_leaves_a_gpu_that_does_not_work(two_gpus: None, monkeypatch: pytes
     assert settings.fault.__wrapped__(torch.device("cpu")) is None
     monkeypatch.setattr(torch, "mm", old)
     failed = settings.fault.__wrapped__(torch.device("cpu"))
-    assert failed == "CUDA error: no kernel image is available for execution on the device"
+    assert failed.what == "CUDA error: no kernel image is available for execution on the device"
     monkeypatch.setattr(backends, "DRIVERS", (Path(__file__),))
     monkeypatch.setattr(settings, "device_of", lambda _: torch.device("cuda", 0))
     monkeypatch.setattr(settings, "fault", lambda _: failed)
-    assert backends.chosen("auto") == ("numpy", f"torch fails on the GPU: {failed}")
+    assert backends.chosen("auto") == ("numpy", f"torch fails on the GPU: {failed.what}; {failed.fix}")
     report = vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="R@1", ci=0, trust=True)
     assert report.provenance is not None and report.provenance["backend"] == "numpy"
     with pytest.raises(UsageError, match=r"'torch:cuda:0', and torch fails on it: CUDA error: no kernel image"):

@@ -40,4 +40,4 @@ def test_report_names_the_back_end() -> None:
 
 
 def test_orders_block_by_block_give_the_values_of_shared_products() -> None:
-    same_values(*vector_world(), NAMES, block=16, order_of=full_order.order_of)
+    same_values(*vector_world(), NAMES, block=16, order_of=full_order.OrderOf(full_order.order_of))

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..arguments import numbers, public, shown
-from ..data.choices.items import ChoiceSet
+from ..data.choices.items import ChoiceSet, words
 from ..data.choices.layouts import load, of_list
 from ..data.choices.scores import check_scores, holds_scores, read_scores
 from ..data.read import group
 from ..errors import UsageError
-from ..evaluation.inputs import is_path, read
+from ..evaluation.inputs import read
 from ..evaluation.intervals import interval
 from ..evaluation.options import Given, Options
 from ..numeric.parallel import default_threads
@@ -25,7 +25,7 @@ from ..report.choices import ALL, BASELINE, MEAN, Choices, Share
 from ..report.model import Resampling
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, evaluate, prepare
-from ..types import Float
+from ..types import Float, is_path
 from .systems import named, names_of
 
 LENGTH = "length"  # a baseline of its own: the shorter caption is right
@@ -100,20 +100,21 @@ def choice(
     taken = next((item.category for item in items.items if item.category in (MEAN, ALL)), None)
     if taken is not None:
         raise UsageError(f"'{items.name}' has a category '{taken}', which is a row of every table", fix="rename it")
-    how = Resampling(ci, resamples, seed) if ci else None
+    how, options = Resampling(ci, resamples, seed) if ci else None, Options(similarity=similarity)
     scores: dict[str, Float] = {}
     kinds, notes, warnings = [], [*items.notes], [*items.warnings]
     for name, source in _sources(systems, items, bool(image_key or text_key)):
-        if name in scores or name == BASELINE:
-            raise UsageError(f"two systems are called '{name}'", fix="give names: NAME=FILE")
+        if name in (*scores, BASELINE):
+            what = f"two systems are called '{name}'" if name in scores else f"'{name}' is the column of the baseline"
+            raise UsageError(what, fix="give names: NAME=FILE")
         given = Given(image_key=image_key, text_key=text_key, split=items.split)
-        scores[name], kind, said = _scores(source, items, given, similarity, threads)
+        scores[name], kind, said = _scores(source, items, given, options, threads)
         kinds.append(kind)
         notes += [f"{name}: {text}" for text in said]
     found = tuple(scores)
     if baseline is not None:
         file = Path(baseline).expanduser()
-        scores[BASELINE] = items.lengths() if str(baseline) == LENGTH else read_scores(file, items)
+        scores[BASELINE] = _lengths(items) if str(baseline) == LENGTH else read_scores(file, items)
         notes.append(f"{BASELINE}: {'the shorter caption is right' if str(baseline) == LENGTH else file.name}")
     shares = _shares(items, scores, len(found), how, threads)
     warnings += _often(shares, found)
@@ -125,26 +126,20 @@ def choice(
 
 def _sources(systems: Any, items: ChoiceSet, keys: bool) -> list[tuple[str, Any]]:
     """The name and the source of every system: a path, a pair of paths, or arrays."""
-    several = isinstance(systems, (list, tuple)) and all(map(is_path, systems))
-    if not isinstance(systems, Mapping) and not is_path(systems) and not several:
-        systems = {"A": systems}
-    if isinstance(systems, Mapping):
-        found = [(str(name), x) for name, x in systems.items()]
-    else:
-        files = [named(str(x)) for x in ([systems] if is_path(systems) else systems)]
-        alone = [keys or holds_scores(path, items) for _, path in files]
-        pairs = [*((n, p, None) for (n, p), one in zip(files, alone, strict=True) if one)]
-        pairs += group([file for file, one in zip(files, alone, strict=True) if not one])  # type: ignore[arg-type]
-        pairs.sort(key=lambda pair: files.index((pair[0], pair[1])))
+    listed = [systems] if is_path(systems) else systems
+    if isinstance(listed, (list, tuple)) and all(map(is_path, listed)):
+        pairs = group([named(str(x)) for x in listed], lambda path: keys or holds_scores(path, items))
         names = names_of([(name, path) for name, path, _ in pairs])
         found = [(n, p if q is None else (p, q)) for n, (_, p, q) in zip(names, pairs, strict=True)]
+    else:
+        found = [(str(name), x) for name, x in (systems.items() if isinstance(systems, Mapping) else [("A", systems)])]
     if not found:
         raise UsageError("no system is given", fix="give a file of embeddings or of scores")
     return found
 
 
 def _scores(
-    source: Any, items: ChoiceSet, given: Given, similarity: str, threads: int | None
+    source: Any, items: ChoiceSet, given: Given, options: Options, threads: int | None
 ) -> tuple[Float, str, tuple[str, ...]]:
     """(item, image, caption) float64 scores, what they are, and what was decided."""
     keys = given.image_key or given.text_key
@@ -153,12 +148,17 @@ def _scores(
     if not isinstance(source, tuple) and not is_path(source):
         return check_scores(numbers(source, "scores"), items), "scores", ()
     images, texts = source if isinstance(source, tuple) else (source, None)
-    found = read(replace(given, images=images, texts=texts), Options(similarity=similarity))
+    found = read(replace(given, images=images, texts=texts), options)
     assert found.scorer is not None
-    out = np.full(items.shape, np.nan)
-    place, image, caption = items.pairs
-    out.reshape(-1)[place] = found.scorer.pairs(image, caption, threads or default_threads())
-    return out, found.score, (*found.notes, *found.warnings)
+    item, caption = np.nonzero(items.exists)[0], np.arange(items.exists.sum())
+    rows = items.images[1].T  # (image, item)
+    of = [found.scorer.pairs(image[item], caption, threads or default_threads()) for image in rows]
+    return np.stack([items.of_captions(x) for x in of], axis=1), found.score, (*found.notes, *found.warnings)
+
+
+def _lengths(items: ChoiceSet) -> Float:
+    """(item, 1, caption) float64: minus the number of words of a caption."""
+    return items.of_captions([-len(words(caption)) for item in items.items for caption in item.captions])[:, None]
 
 
 def _right(scores: Float, items: ChoiceSet) -> dict[str, Right]:

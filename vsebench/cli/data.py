@@ -34,15 +34,20 @@ def _scenes(words: str, *names: str) -> Any:
 @app.command("list")
 @command
 def list_splits(terminal: Terminal) -> None:
-    """Show the declared splits, and data sets of your own, and whether they can be used here."""
+    """Show the declared splits, data sets of your own and sets of choices, and whether they can be used here."""
+    from ..data.choices.layouts import status
     from ..data.splits import catalogue as splits
 
-    rows = splits.status()
+    rows, choices = splits.status(), status()
     if terminal.json:
-        terminal.emit({"splits": [r.to_json() for r in rows]})
+        terminal.emit({"splits": [r.to_json() for r in rows], "choices": choices})
         return
-    shown = [(r.name, f"{r.images:,}", f"{r.captions:,}" if r.captions else "", r.available, r.needs) for r in rows]
-    terminal.table(shown, ("split", "images", "captions", "available", "how to get it"))
+    shown: list[tuple[str, ...]] = [
+        (r.name, f"{r.images:,}", f"{r.captions:,}" if r.captions else "", r.needs or r.available) for r in rows
+    ]
+    shown += [(one["name"], "choices", "", one["needs"] or one["available"]) for one in choices]
+    terminal.table(shown, ("split", "images", "captions", "available, or how to get it"))
+    terminal.note("the files of a published set: vsebench data build NAME, or --json")
 
 
 @app.command("build")
@@ -104,12 +109,12 @@ def build(
     from ..data.splits.sets import warning_of
 
     path = splits.build(name, source, part=part, captions_per_image=captions_per_image, force=force)
-    lines, built = [f"{name} is in {path}"], splits.splits_of(name)
-    if (found := splits.declared(built[0])).order == "file":
-        counts = f"{count_of(found.images, 'image')}, {count_of(found.captions, 'caption')}"
-        lines.append(f"{counts}{' each' if built[1:] else ''}; use it with --split {' or '.join(built)}")
+    built = splits.splits_of(name)
+    found = splits.declared(built[0])
+    counts = f"{count_of(found.images, 'image')}, {count_of(found.captions, 'caption')}"
     of_set = {"splits": built} if built != [name] else {"bytes": path.stat().st_size}
-    terminal.answer({"split": name, "file": str(path), **of_set}, *lines)
+    words = f"{f'{len(built)} languages' if built[1:] else counts}; use it with --split {' or '.join(built)}"
+    terminal.answer({"split": name, "file": str(path), **of_set}, f"{name} is in {path}", words)
     if warning := warning_of(name):
         terminal.warn(warning)
 
@@ -153,8 +158,10 @@ def remove(
     removed = [name] if is_name(name) or name in splits.names() else splits.splits_of(name)
     path = splits.remove(name)
     judged = [forget(kept, split) for split in removed for kept in kept_names(split)]  # which are of these items
-    lines = [f"removed {removed}" for removed in (path, *judged)]
-    terminal.answer({"split": name, "removed": str(path), "judgements": list(map(str, judged))}, *lines)
+    of_set = {"splits": removed} if removed[1:] else {}
+    lines = [f"removed {x}" for x in (f"{', '.join(removed)} from {path}" if of_set else path, *judged)]
+    document = {"split": name, "removed": str(path), **of_set, "judgements": list(map(str, judged))}
+    terminal.answer(document, *lines)
 
 
 @app.command("verify")

@@ -2,50 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError, count_of
-from .command import command
+from ..options import settings, spell
+from ..pretrained.choices import Choices
+from .blocks import options_of
+from .command import check_files, command
 from .terminal import Terminal
 from .train import trainer
 
 if TYPE_CHECKING:
-    from ..pretrained.names import Named
+    from ..pretrained.several import EncodedFile
 
 RESUME = "interrupted; the same command goes on after the last finished part"
 
 
 @command
+@options_of(Choices)
 def run(
     terminal: Terminal,
     model: Annotated[
-        str,
+        list[str],
         typer.Argument(
-            help="open_clip:NAME/WEIGHTS, sentence-transformers:NAME or the folder of such a model; or a checkpoint or "
-            "the folder of a run of train-reference."
+            help="open_clip:NAME/WEIGHTS, sentence-transformers:NAME or the folder of such a model, one or several; or "
+            "a checkpoint or the folder of a run of train-reference."
         ),
     ],
-    images: Annotated[Path | None, typer.Option(help="The folder of images, for a pretrained model.")] = None,
+    images: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Images for a pretrained model: a folder, parquet files or .tar shards. Repeatable: one for all sets, "
+            "or one a set."
+        ),
+    ] = None,
     captions: Annotated[
         Path | None,
         typer.Option(help="Their captions: .csv, .tsv, .jsonl, COCO annotations or a Karpathy file."),
     ] = None,
     split: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            help="coco-5k, f30k or another declared split: its images, and its captions; or a set of `vsebench choice`."
+            help="coco-5k, f30k or another declared split: its images, and its captions; or a set of `vsebench "
+            "choice`. Repeatable."
         ),
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="Evaluate the files by these metrics: a table of the models for every set.")
     ] = None,
     data: Annotated[str | None, typer.Option(help="Of a checkpoint: other data than those it was trained on.")] = None,
     part: Annotated[
         str | None,
-        typer.Option(help="Of a checkpoint: train, val or test (the default). Of --captions: a value of field split."),
+        typer.Option(help="Of a checkpoint: train, val or test (the default). Of captions: a value of field split."),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The .npz file; by default it has the name of the model.")
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The .npz file, by default with the name of the model; of several their folder.",
+        ),
     ] = None,
     batch: Annotated[
         int | None, typer.Option(min=1, help="Images or captions that a pretrained model encodes at once; 64.")
@@ -54,57 +74,102 @@ def run(
     threads: Annotated[
         int | None, typer.Option(min=1, max=1024, help="Threads of a pretrained model on the CPU; by default all.")
     ] = None,
+    **choices: Any,
 ) -> None:
     """Encode images and captions into a file for `vsebench eval`.
 
-    A pretrained model needs --images, and --captions or --split; after an interrupt the same command goes on where it
-    was. A checkpoint of train-reference has its data.
+    A pretrained model needs --images, and --captions or --split unless the images are stored with captions. The same
+    command goes on after an interrupt, and keeps finished files. A checkpoint of train-reference has its data.
 
     vsebench encode open_clip:ViT-B-32/laion2b_s34b_b79k --images val2014 --split coco-5k
     """
     from ..pretrained import names
+    from ..pretrained.encode import BATCH
 
-    named = names.find(model)
-    if named is None:
-        given = {"images": images, "captions": captions, "split": split, "batch": batch, "threads": threads}
-        _checkpoint(terminal, Path(model), data, part, output, device, given)
+    if len(model) == 1 and names.find(model[0]) is None:
+        given: dict[str, Any] = {"images": images, "captions": captions, "split": split, "batch": batch}
+        given |= {"threads": threads, "metrics": metrics, **settings(Choices(**choices))}
+        check_files({"output": out, "model": model})
+        _checkpoint(terminal, Path(model[0]), data, part, out, device, given)
         return
     if data is not None:
         raise UsageError("--data has no meaning for a pretrained model", fix="give --images and --captions or --split")
-    if images is None:
+    if not images:
         raise UsageError(
             "the folder of images is not given", fix="give --images DIR, and --captions FILE or --split NAME"
         )
-    options = {"captions": captions, "split": split, "part": part, "device": device, "threads": threads}
-    _pretrained(terminal, named, model, images, output, batch, options)
+    options = {"captions": captions, "split": split or None, "part": part, "device": device, "threads": threads}
+    _pretrained(terminal, model, images, metrics, {"output": out, "batch": batch or BATCH, **options, **choices})
 
 
 def _pretrained(
-    terminal: Terminal,
-    named: Named,
-    model: str,
-    images: Path,
-    output: Path | None,
-    batch: int | None,
-    options: dict[str, Any],
+    terminal: Terminal, models: list[str], images: list[Path], metrics: str | None, options: dict[str, Any]
 ) -> None:
-    from ..pretrained.encode import BATCH, encode
+    import vsebench
 
-    target = output or Path(f"{named.slug}-{Path(options['split'] or 'custom').name}.npz")
+    if metrics is not None:
+        _check_metrics(metrics, options["split"] or [])
     try:
         with terminal.progress("encoding") as update:
-            found = encode(model, images, batch=batch or BATCH, output=target, progress=update, **options)
+            files = vsebench.encode_all(models, images, progress=update, **options)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME) from None
-    for note in found.notes:
-        terminal.note(f"· {note}")
-    counts = {"images": len(found.images.ids), "captions": len(found.captions.ids), "split": found.split.name}
+    one, documents = len(files) == 1, []
+    for file in files:
+        for note in file.notes:
+            terminal.note(f"· {note if one else f'{file.path.name}: {note}'}")
+        counts = {"images": file.images, "captions": file.captions, "split": file.split}
+        documents.append({"file": str(file.path), **counts, "kind": "embeddings"})
+        documents[-1] |= {"encoder": file.about, "notes": list(file.notes)}
+        if not terminal.json:
+            terminal.say(f"{file.path}: {_counted(counts)} of {file.split}")
+            computed, dim = file.about["precision"], file.about["dim"]
+            half = "" if computed == "float32" else f" computed in {computed},"
+            terminal.note(f"· float32 vectors of length 1,{half} {dim:,} numbers, by {file.about['model']}")
+    tables = [] if metrics is None else _tables(terminal, files, len(models), metrics)
     if terminal.json:
-        document = {"file": str(target), **counts, "kind": "embeddings"}
-        terminal.emit({**document, "encoder": found.about, "notes": list(found.notes)})
-    else:
-        terminal.say(f"{target}: {_counted(counts)} of {counts['split']}")
-        terminal.note(f"· float32 vectors of length 1, {found.images.dim:,} numbers, by {found.about['model']}")
+        terminal.emit(documents[0] if one and metrics is None else {"files": documents, "tables": tables})
+
+
+def _check_metrics(metrics: str, splits: list[str]) -> None:
+    """Refuse unknown metrics, and sets that have none, before any work."""
+    from ..data.choices import layouts
+    from ..data.splits import catalogue
+    from ..evaluation.options import Options
+    from ..evaluation.plan import check_names
+
+    check_names(Options(metrics=metrics), None)
+    for name in splits:
+        if name not in catalogue.names() and layouts.is_known(name):
+            what = f"--metrics measures retrieval, and '{name}' is a set of choices"
+            raise UsageError(what, fix=f"leave --metrics out, and run vsebench choice FILE --set {name}")
+
+
+def _tables(terminal: Terminal, files: Sequence[EncodedFile], models: int, metrics: str) -> list[dict[str, Any]]:
+    """Print a table of the models for every set; returns their documents."""
+    import vsebench
+
+    from .evaluate import together
+    from .results import deliver, remark
+
+    sets, documents = len(files) // models, []
+    for at in range(sets):
+        reports = {}
+        for file in files[at::sets]:
+            split = None if file.split == "custom" else file.split
+            with terminal.progress(f"ranking {file.path.name}") as update:
+                # The rows have ids, so that recall at chance is that of the model.
+                found = vsebench.evaluate(file.path, split=split, metrics=metrics, trust=True, progress=update)
+            reports[file.model] = found
+        table = together(reports, metrics)
+        name = files[at].set
+        documents.append({"set": name, **table.to_dict(per_query=False)})
+        if terminal.json:
+            remark(terminal, table)
+        else:
+            terminal.say(f"\n{name}" if sets > 1 else "")
+            deliver(terminal, table, "terminal")
+    return documents
 
 
 def _counted(counts: dict[str, Any]) -> str:
@@ -121,12 +186,12 @@ def _checkpoint(
     given: dict[str, Any],
 ) -> None:
     for name, value in given.items():
-        if value is not None:
+        if value not in (None, []):
             from ..pretrained.names import HOW
 
             if not checkpoint.exists():
                 raise UsageError(f"'{checkpoint}' is no model, and no such file exists", fix=f"give {HOW}")
-            what = f"--{name} has no meaning for '{checkpoint}', which is no pretrained model"
+            what = f"{spell(name)} has no meaning for '{checkpoint}', which is no pretrained model"
             raise UsageError(what, fix=f"leave it out for a checkpoint of train-reference, or give {HOW}")
     part = part or "test"
     encoder = trainer("encode")

@@ -177,13 +177,12 @@ def _faiss() -> Finding:
         return Finding("faiss", "absent", f"not installed ({use})", "pip install 'vsebench[cpu]'")
     try:
         from ..rank import backends
-        from ..rank.faiss_index import gpus, package
+        from ..rank.faiss_index import described, package
 
         faiss = package()
-        found = gpus(driver=backends.has_driver())
+        where = described() if backends.has_driver() else "the index of the processor"
     except Exception as error:  # as of torch
         return Finding("faiss", "fault", f"does not import: {error}", "install faiss again")
-    where = f"{found} GPUs, of which the first is used" if found else "the index of the processor"
     return Finding("faiss", "ok", f"{faiss.__version__}, {where}")
 
 

@@ -1,11 +1,12 @@
-"""A folder of images: the file of every image id, and reading a file."""
+"""Files of images: which one is that of an image id, and reading one."""
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,26 @@ class ImageFiles:
     unused: int
 
 
+@dataclass(frozen=True)
+class Packed:
+    """An image inside another file: a row of a table, or a file of an archive.
+
+    Attributes:
+        path: the table or archive.
+        name: where in it, for messages.
+        place: likewise as a number; reading is fastest in its order.
+        read: gives its bytes; raises BadInput.
+    """
+
+    path: Path
+    name: str
+    place: int
+    read: Callable[[], bytes]
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.name}"
+
+
 def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = None) -> ImageFiles:
     """The file of every image, in a folder or in folders inside it.
 
@@ -51,6 +72,14 @@ def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = 
         BadInput: no such folder, one without images, ids without a file, or a file for which two ids stand.
     """
     files = _listed(folder)
+    found = match_images(files, folder, image_ids, names)
+    return ImageFiles(tuple(folder / file for file in found), len(files) - len(found))
+
+
+def match_images(
+    files: Sequence[str], folder: Path, image_ids: Ids, names: Mapping[str, str] | None = None
+) -> list[str]:
+    """The one of some files that belongs to every image id; arguments and errors as for ``find_images``."""
     tables = _tables(files)
     found: list[str] = []
     missing: list[str] = []
@@ -72,10 +101,10 @@ def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = 
             what = f"images '{owner[file]}' and '{image}' are the same file: {file}"
             raise BadInput(what, where=folder, fix="give every image one id")
         owner[file] = image
-    return ImageFiles(tuple(folder / file for file in found), len(files) - len(found))
+    return found
 
 
-def read_image(path: Path, small: int | None = None) -> Any:
+def read_image(path: Path | Packed, small: int | None = None) -> Any:
     """The pixels of a file as an RGB image of Pillow; a rotation that the file only asks for is not applied.
 
     Only ``FORMATS`` are read: others run programs (EPS) or are decoders that are rarely used. The size that the file
@@ -94,13 +123,15 @@ def read_image(path: Path, small: int | None = None) -> Any:
     except ImportError as error:
         raise MissingPackage("image files need Pillow", fix=INSTALL) from error
     fix = "copy the file again, or leave the image and its captions out"
-    check_file(path, fix)
+    where = str(path)
+    if isinstance(path, Path):
+        check_file(path, fix)
     try:
-        with _opened(Image, path) as file:
+        with _opened(Image, path if isinstance(path, Path) else io.BytesIO(path.read())) as file:
             pixels = file.width * file.height
             if pixels > MOST_PIXELS:
                 what = f"is an image of {pixels:,} pixels, and at most {MOST_PIXELS:,} are decoded"
-                raise BadInput(what, where=path, fix="save it smaller, or leave the image and its captions out")
+                raise BadInput(what, where=where, fix="save it smaller, or leave the image and its captions out")
             if small is not None:
                 file.draft("RGB", (small, small))
             return file.convert("RGB")
@@ -108,13 +139,13 @@ def read_image(path: Path, small: int | None = None) -> Any:
         raise
     except Image.UnidentifiedImageError:
         what = f"cannot be read as an image (no {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, or damaged)"
-        raise BadInput(what, where=path, fix=fix) from None
+        raise BadInput(what, where=where, fix=fix) from None
     # Pillow raises errors of many classes for damaged files: OSError, SyntaxError, ValueError, struct.error, ...
     except Exception as error:
-        raise BadInput(f"cannot be read as an image ({first_line(error)})", where=path, fix=fix) from error
+        raise BadInput(f"cannot be read as an image ({first_line(error)})", where=where, fix=fix) from error
 
 
-def _opened(engine: Any, path: Path) -> Any:
+def _opened(engine: Any, path: Path | io.BytesIO) -> Any:
     """An image whose header has been read; what Pillow warns of is an error elsewhere, or harmless."""
     with _OPENING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -126,14 +157,15 @@ def _listed(folder: Path) -> list[str]:
     if not folder.is_dir():
         what = "this is a file" if folder.exists() else "no such folder of images"
         raise BadInput(what, where=folder, fix="give the folder that has the image files")
-    files = sorted(_walk(folder))
+    files = sorted(walk(folder))
     if not files:
         what = f"no image is in this folder or below it ({', '.join(ENDINGS)})"
         raise BadInput(what, where=folder, fix="give the folder that has the image files")
     return files
 
 
-def _walk(folder: Path) -> Iterator[str]:
+def walk(folder: Path, endings: tuple[str, ...] = ENDINGS) -> Iterator[str]:
+    """The paths of the files with these endings below a folder, without hidden ones; a circle of links ends."""
     seen: set[str] = set()
     for here, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(here)
@@ -144,11 +176,11 @@ def _walk(folder: Path) -> Iterator[str]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         below = Path(here).relative_to(folder)
         for name in names:
-            if not name.startswith(".") and name.lower().endswith(ENDINGS):
+            if not name.startswith(".") and name.lower().endswith(endings):
                 yield (below / name).as_posix()
 
 
-def _tables(files: list[str]) -> tuple[dict[Any, list[str]], ...]:
+def _tables(files: Sequence[str]) -> tuple[dict[Any, list[str]], ...]:
     """The files by path, by name, by name without ending, and by number."""
     tables: tuple[dict[Any, list[str]], ...] = ({}, {}, {}, {})
     for file in files:

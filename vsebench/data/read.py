@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..errors import BadInput, UsageError
 from ..options import spell
+from ..signature import encoder_field
 from ..types import Ids
 from .formats.guard import check_size
 from .formats.ids import as_strings
@@ -173,11 +174,12 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> RawE
         raise UsageError(
             f"{spell('image_key')} and {spell('text_key')} both name '{images.name}'", where=path, fix="name two arrays"
         )
-    encoder = _encoder(members)
-    raw = stored(file, [images, texts, *encoder], captions=True)
+    described = _encoder(members)
+    raw = stored(file, [images, texts, *described], captions=True)
+    note, choices = _encoded_by(described[0]) if described else ("", "")
     return RawEmbeddings(
         raw.values, floats(texts, path), raw.image_ids, raw.text_ids, raw.image_of_text, raw.format, raw.sources,
-        (*raw.notes, *filter(None, map(_encoded_by, encoder))), raw.holds, raw.captions,
+        (*raw.notes, *filter(None, [note])), raw.holds, raw.captions, choices,
     )  # fmt: skip
 
 
@@ -200,13 +202,14 @@ def _encoder(members: Sequence[Member]) -> list[Member]:
     return list(found)[:1]
 
 
-def _encoded_by(member: Member) -> str:
-    """A note that names the model; empty where the string is not as ``vsebench encode`` writes it."""
+def _encoded_by(member: Member) -> tuple[str, str]:
+    """A note that names the model, and its choices for a signature; empty if ``vsebench encode`` did not write it."""
     try:
         about = json.loads(str(member.load()))
-        return f"encoded by {about['model']} (weights {about['weights_sha256']}, {about['library']})"[:300]
+        note = f"encoded by {about['model']} (weights {about['weights_sha256']}, {about['library']})"[:300]
+        return note, encoder_field(dict(about.get("choices", {})))
     except (ValueError, KeyError, TypeError, RecursionError):
-        return ""
+        return "", ""
 
 
 def _only_matrix(file: ArrayFile) -> Member:
@@ -241,11 +244,14 @@ def holds_both(file: ArrayFile) -> bool:
     return all(found) or (not any(found) and len(_matrices(file)) != 1)
 
 
-def group(files: Sequence[tuple[str | None, Path]]) -> list[tuple[str | None, Path, Path | None]]:
+def group(
+    files: Sequence[tuple[str | None, Path]], alone: Callable[[Path], bool] = lambda path: False
+) -> list[tuple[str | None, Path, Path | None]]:
     """Files as systems: (name, file, None) of a file with both sides, (name, images, texts) of two with one each.
 
     Args:
         files: with the name of the system, if one was given.
+        alone: whether a file is a system for another reason than that it has both sides.
 
     Raises:
         BadInput: a file of one side has no other of one side behind it; or as ``holds_both``.
@@ -254,10 +260,10 @@ def group(files: Sequence[tuple[str | None, Path]]) -> list[tuple[str | None, Pa
     left = list(files)
     while left:
         name, path = left.pop(0)
-        if holds_both(opened(path)):
+        if alone(path) or holds_both(opened(path)):
             systems.append((name, path, None))
             continue
-        if not left or left[0][0] is not None or holds_both(opened(left[0][1])):
+        if not left or left[0][0] is not None or alone(left[0][1]) or holds_both(opened(left[0][1])):
             raise BadInput(
                 "holds one side only, and no file of the other side is behind it", where=path,
                 fix="give the images and then the texts of a system, or files that hold both",

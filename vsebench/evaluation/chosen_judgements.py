@@ -25,7 +25,7 @@ from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS, LABELS
 from ..relevance.matrix import of_array, of_file
 from ..signature import STAGES
-from ..types import DIRECTIONS, Direction, Split
+from ..types import DIRECTIONS, Direction, Split, is_path
 
 LABELLED = "labels"  # in front of a file of class labels
 GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
@@ -83,13 +83,9 @@ def choose(given: Any) -> dict[str, list[Source]]:
     return found
 
 
-def _is_path(value: Any) -> bool:
-    return isinstance(value, str) or hasattr(value, "__fspath__")
-
-
 def _sources(value: Any) -> list[Source]:
     """The sources of one set of judgements."""
-    if _is_path(value):
+    if is_path(value):
         head, colon, tail = str(value).partition(":")
         if colon and head in (*DIRECTIONS, LABELLED):
             return [Source(head, Path(tail).expanduser())]  # type: ignore[arg-type]
@@ -97,7 +93,7 @@ def _sources(value: Any) -> list[Source]:
     if isinstance(value, Mapping) and set(value) == {LABELLED}:
         return [Source("labels", value[LABELLED])]
     if isinstance(value, Mapping) and value and set(value) <= set(DIRECTIONS):
-        return [Source(d, Path(x).expanduser() if _is_path(x) else x) for d, x in value.items()]
+        return [Source(d, Path(x).expanduser() if is_path(x) else x) for d, x in value.items()]
     return [Source(None, value)]
 
 
@@ -154,7 +150,7 @@ def keep(split: str, name: str, given: Any, *, level: float = 1.0, force: bool =
         BadInput, MissingPackage: the judgements cannot be read, or are not of this split.
         DiskError: the cache cannot be written.
     """
-    several = isinstance(given, (list, tuple)) and given and all(map(_is_path, given))
+    several = isinstance(given, (list, tuple)) and given and all(map(is_path, given))
     sources = choose([f"{name}={text}" for text in given] if several else {name: given})[name]
     items = load_split(split)
     refuse_folds(items)

@@ -1,7 +1,8 @@
 """The engine ``dask``: shards as tasks of a Dask scheduler, of its own on this machine or a running one.
 
-A task that a worker does not finish is computed by another one; what raises an error in a task is tried again, errors
-about the input excepted. Every finished shard is written to a file here, before the next ones are waited for.
+A task that a worker does not finish is computed by another one. A worker on which a task fails, for want of memory or
+by its GPU, is started again, and is tried no more after ``FAILURES`` of them; errors about the input end the work.
+Every finished shard is written to a file here, before the next ones are waited for.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import signal
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import __version__
-from ..errors import MissingPackage, VsebenchError, WorkersLost, first_line, printable
+from ..errors import DeviceMemory, MissingPackage, VsebenchError, WorkersLost, count_of, first_line, printable
 from ..memory import require
 from ..numeric.parallel import default_threads
 from ..options import spell
@@ -36,7 +38,9 @@ WORKER_BYTES = 100 << 20  # of one that has no input yet
 CONNECT = 10.0  # seconds to reach a scheduler
 PATIENCE = 60.0  # seconds without any worker
 POLL = 2.0  # seconds after which it is checked that there are workers
-RETRIES = 2  # of a task that raises an error
+FAILURES = 2  # after which a worker gets no more shards
+ATTEMPTS = 4  # of a shard
+RESTART = 30.0  # seconds for a worker to start again
 _NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # its default port may be taken
 _INSTALL = "pip install 'vsebench[dask]'"
 _ADDRESS = "start one (dask scheduler), and give its address, such as tcp://10.0.0.1:8786"
@@ -205,13 +209,68 @@ def _no_workers() -> WorkersLost:
     return _lost(what, f"start workers (dask worker ADDRESS); {_continue()}")
 
 
+class Failed(NamedTuple):
+    """A shard that a worker could not compute, for a reason that is the worker's.
+
+    Attributes:
+        worker: its name, which it keeps when it starts again.
+        address: where it was.
+        error: in words, as errors of torch are not always the same in another process.
+    """
+
+    worker: str
+    address: str
+    error: str
+
+
+def attempt(job: Job, shard: Shard) -> Any:
+    """The arrays of a shard, an error about the input, or what failed on this worker."""
+    from distributed import get_worker
+
+    try:
+        found = compute_shard(job, shard)
+        if not isinstance(found, DeviceMemory):
+            return found
+        words = found.what
+    except Exception as error:  # of the memory, of a device or of a driver: another worker may be well
+        words = _words(error)
+    worker = get_worker()
+    return Failed(str(worker.name), worker.address, words)
+
+
+@dataclass
+class _Failures:
+    """What failed, and the workers that get the next attempt."""
+
+    of_worker: Counter[str] = field(default_factory=Counter)
+    of_shard: Counter[Shard] = field(default_factory=Counter)
+
+    def workers(self, client: Any, shard: Shard, failed: Failed) -> list[str]:
+        """The addresses of workers that may compute a shard that has failed; the worker is started again.
+
+        Raises:
+            WorkersLost: every worker has failed ``FAILURES`` times, or the shard ``ATTEMPTS`` times.
+        """
+        self.of_worker[failed.worker] += 1
+        self.of_shard[shard] += 1
+        with suppress(Exception):  # without a nanny, or ended since: its next failure excludes it
+            client.restart_workers([failed.address], timeout=RESTART, raise_for_error=False)
+        known = {address: str(w["name"]) for address, w in client.scheduler_info()["workers"].items()}
+        well = [address for address, name in known.items() if self.of_worker[name] < FAILURES]
+        if not well or self.of_shard[shard] >= ATTEMPTS:
+            tried = f"shard {shard.name} failed {count_of(self.of_shard[shard], 'time')}"
+            what = tried if well else f"every worker failed {FAILURES} times"
+            raise _lost(f"{what}, at last on worker {failed.worker}: {failed.error}", _continue())
+        return [address for address in well if known[address] != failed.worker] or well
+
+
 def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Any]]:
     """The arrays of shards, in the order in which they are finished."""
     from distributed import TimeoutError as Late
     from distributed import wait
     from distributed.comm import CommClosedError
 
-    pending = {client.submit(compute_shard, job, s, pure=False, retries=RETRIES): s for s in shards}
+    pending, failures = {client.submit(attempt, job, s, pure=False): s for s in shards}, _Failures()
     last = time.monotonic()
     while pending:
         try:
@@ -230,8 +289,13 @@ def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[S
         last = time.monotonic()
         for future in done:
             shard = pending.pop(future)
-            yield shard, _arrays(future, shard)
+            found = _arrays(future, shard)
             future.release()
+            if isinstance(found, Failed):
+                workers = failures.workers(client, shard, found)
+                pending[client.submit(attempt, job, shard, pure=False, workers=workers)] = shard
+            else:
+                yield shard, found
 
 
 def _arrays(future: Any, shard: Shard) -> Any:
@@ -248,9 +312,6 @@ def _arrays(future: Any, shard: Shard) -> Any:
     except ImportError as error:
         what = f"a worker does not import what it needs: {_words(error)}"
         raise MissingPackage(what, where=spell("engine", "dask"), fix=f"on all machines: {_INSTALL}") from error
-    except MemoryError as error:
-        what = f"a worker has not enough memory for shard {shard.name}"
-        raise _lost(what, f"give workers more memory; {_continue()}") from error
     except (CancelledError, CommClosedError) as error:
         raise _no_scheduler() from error
     except Exception as error:

@@ -10,16 +10,18 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..graded.engine import Fill
 from ..options import spell
 from ..rank import backends
 from ..rank.full_order import OrderOf
 from ..rank.observe import in_memory, observe
+from ..rank.scorers import Scorer
 from ..types import Direction, Observation
 from . import dask_engine, depths, shard_files, shards
 from .inputs import Input
-from .options import Given, Options
+from .options import Options
 from .plan import Plan
 
 
@@ -32,18 +34,16 @@ class Engine:
         observe: ranks of relevant items and top lists, as ``rank.observe``.
         order: orders of galleries for graded metrics, see ``rank.backends``.
         fill: writes values of graded metrics that are computed elsewhere, see ``graded.engine``; or None.
-        device: of torch, where gains are computed as well, see ``rank.backends``; or None.
     """
 
     plan: Plan
     observe: Callable[..., dict[Direction, Observation]]
     order: OrderOf | None
     fill: Fill | None = None
-    device: str | None = None
 
 
 @contextmanager
-def start(source: Given | None, data: Input, plan: Plan, options: Options) -> Iterator[Engine]:
+def start(source: shards.Source | None, data: Input, plan: Plan, options: Options) -> Iterator[Engine]:
     """The engine of the options; what other processes compute is finished when the block begins.
 
     Args:
@@ -62,10 +62,10 @@ def start(source: Given | None, data: Input, plan: Plan, options: Options) -> It
         note = (
             f"{spell('engine', 'dask')}: retrieved lists have no scores to compute, and were evaluated in one process"
         )
-        yield Engine(_noted(routed, *[note] * lists), ranked, ranker.order, device=ranker.device)
+        yield Engine(_noted(routed, *[note] * lists), ranked, ranker.order)
         return
     dask_engine.check_installed()
-    job, pieces = shards.make_job(source, data, plan, options), shards.shards_of(plan)
+    job, pieces = shards.make_job(source, data, plan, options), shards.shards_of(plan, data)
     with shard_files.opened(job.key, options.resume) as folder:
         kept = dask_engine.compute(job, pieces, folder, options)
 
@@ -77,8 +77,12 @@ def start(source: Given | None, data: Input, plan: Plan, options: Options) -> It
             notes.append(
                 f"{spell('engine', 'dask')}: numpy ranked metrics of binary judgements, not {ranker.listed.name}"
             )
-        ranked = functools.partial(observe, scan=shards.scan_of(pieces, read))
-        yield Engine(_noted(routed, *notes), ranked, None, shards.fill_of(pieces, read))
+
+        def joined(scorer: Scorer, *args: Any, **how: Any) -> dict[Direction, Observation]:
+            first = next(served[0] for one, served in data.passes(plan.directions) if one is scorer)
+            return observe(scorer, *args, scan=shards.scan_of(pieces, read, first), **how)
+
+        yield Engine(_noted(routed, *notes), joined, None, shards.fill_of(pieces, read))
 
 
 def _noted(plan: Plan, *notes: str) -> Plan:

@@ -14,12 +14,12 @@ import numpy as np
 from ..data import read as files
 from ..data.align import AlignedLists
 from ..data.formats.members import opened
-from ..errors import BadInput, UsageError
-from ..options import spell
+from ..errors import BadInput
 from ..rank.sums import weighted_sum
-from ..types import Direction, Int
+from ..signature import ENCODER
+from ..types import Direction, Int, is_path
 from . import inputs
-from .inputs import Input, is_path
+from .inputs import Input
 from .options import Given, Options
 
 CONSTANT = 60  # of reciprocal rank fusion (Cormack et al., 2009)
@@ -34,17 +34,13 @@ def fuse(data: Input, given: Given, options: Options) -> Input:
         options: with ``weights``, one a system, the first one first; equal ones without.
 
     Raises:
-        UsageError: weights that are not one a system; scores by direction.
+        UsageError: weights that are not one a system.
         BadInput, MissingPackage: another system cannot be read or is of other items.
     """
-    others = inputs.listed(given.fuse)
-    if sides := [x for x in others if is_path(x) and inputs.run_path(x)[0]]:  # i2t=FILE and t2i=FILE are one system
-        others = [*(x for x in others if not is_path(x) or x not in sides), sides]
+    others = given.fuse or []
     weights = options.fusion_weights(len(others) + 1)
     if not others:
         return data
-    if data.lists is None and len(data.passes(data.directions)) > 1:
-        raise UsageError(f"{spell('fuse')} has no meaning with {spell('scores')} by direction", fix="leave out one")
     read = [_read(other, data, given, options) for other in others]
     for other, one in zip(others, read, strict=True):
         if not np.array_equal(one.split.caption_ids, data.split.caption_ids) or one.directions != data.directions:
@@ -54,29 +50,28 @@ def fuse(data: Input, given: Given, options: Options) -> Input:
     notes = tuple(note for one in read for note in one.notes if note not in data.notes)
     notes += tuple(
         f"{Path(other).name}: no ids, so its rows are taken to be in the order of {data.split.name}"
-        for other in others
-        if data.lists is None and is_path(other) and not _has_ids(Path(other).expanduser())
+        for other, one in zip(others, read, strict=True)
+        if data.lists is None and is_path(other) and not one.by_ids
     )
+    encoders = [one.stages.get(ENCODER, "") for one in (data, *read)]
+    stages = {ENCODER: " + ".join(x or "default" for x in encoders)} if any(encoders) else {}
     data = replace(
-        data, stages={"fuse": f"{rule},{written}"}, sources=(*data.sources, *(x for one in read for x in one.sources)),
-        notes=(*data.notes, *notes),
+        data, stages={**stages, "fuse": f"{rule},{written}"}, notes=(*data.notes, *notes),
+        sources=(*data.sources, *(x for one in read for x in one.sources)),
     )  # fmt: skip
     if data.lists is not None:
         return replace(data, lists=_by_reciprocal_ranks([data.lists, *(one.lists for one in read)], weights))  # type: ignore[list-item]
-    total = weighted_sum([next(iter(one.scorers.values())) for one in (data, *read)], weights)
-    return replace(data, scorers=dict.fromkeys(data.scorers, total), vectors=None)
-
-
-def _has_ids(path: Path) -> bool:
-    """Whether a file of embeddings or of scores has ids of both sides."""
-    raw = files.read_embeddings(path) if files.holds_both(opened(path)) else files.read_scores(path)
-    return raw.image_ids is not None and raw.text_ids is not None
+    each = {d: [one.scorers[d] for one in (data, *read)] for d in data.directions}
+    first = next(iter(each.values()))
+    if all(parts == first for parts in each.values()):  # the same objects: one pass serves both directions
+        return replace(data, scorers=dict.fromkeys(each, weighted_sum(first, weights)), vectors=None)
+    return replace(data, scorers={d: weighted_sum(parts, weights) for d, parts in each.items()}, vectors=None)
 
 
 def _read(other: Any, data: Input, given: Given, options: Options) -> Input:
     """Another system, on the split of the first."""
     if data.lists is not None:
-        return inputs.read(Given(run=inputs.listed(other), split=data.split), options)
+        return inputs.read(Given(run=other, split=data.split), options)
     if is_path(other) and files.holds_both(opened(Path(other).expanduser())):
         keys = {"image_key": given.image_key, "text_key": given.text_key}
         return inputs.read(Given(images=Path(other).expanduser(), split=data.split, **keys), options)

@@ -93,6 +93,6 @@ def _measured(
         found |= run.run(
             scorer, plan.split, plan.graded, plan.gains, directions, expected=plan.ties == EXPECTED,
             threads=options.threads, progress=options.progress, influence=influence, order_of=engine.order,
-            fill=engine.fill, device=engine.device, new=new,
+            fill=engine.fill, new=new,
         )  # fmt: skip
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 from ..arguments import numbers, shown
 from ..data import read as files
@@ -16,7 +16,8 @@ from ..data.splits import catalogue
 from ..errors import BadInput, UsageError
 from ..options import spell
 from ..rank.scorers import Matrix, Scorer, choose
-from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, PathLike, Split, id_rows
+from ..signature import ENCODER
+from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, PathLike, Split, id_rows, is_path
 from . import chosen_gains as gains
 from . import chosen_judgements
 from .options import Given, Options
@@ -40,7 +41,8 @@ class Input:
         sources: the files that were read.
         complete: the split of which ``split`` is a part, if it is one.
         second: by direction the scores of a second stage, for the top of the rankings.
-        stages: what was done with the scores, by field of the signature: ``fuse``.
+        stages: what was done with the vectors and scores, by field of the signature: ``encoder``, ``fuse``.
+        by_ids: the items were matched by the ids of both sides.
     """
 
     split: Split
@@ -55,6 +57,7 @@ class Input:
     complete: Split | None = None
     second: Mapping[Direction, SecondScores] = field(default_factory=dict)
     stages: Mapping[str, str] = field(default_factory=dict)
+    by_ids: bool = False
 
     @property
     def scorer(self) -> Scorer | None:
@@ -119,7 +122,8 @@ def _vectors(given: Given, options: Options) -> Input:
     scorer, decision = choose(found.images, found.captions, options.similarity)
     return Input(
         found.split, dict.fromkeys(DIRECTIONS, scorer), found.where, None, (found.images, found.captions), found.rows,
-        (*found.notes, decision), found.warnings, raw.sources,
+        (*found.notes, decision), found.warnings, raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
+        by_ids=_has_ids(raw),
     )  # fmt: skip
 
 
@@ -137,8 +141,12 @@ def _scores(given: Given, options: Options) -> Input:
     scorers = dict.fromkeys(DIRECTIONS, Matrix(found.scores, *found.rows))
     return Input(
         found.split, scorers, found.where, rows=found.rows, notes=found.notes, warnings=found.warnings,
-        sources=raw.sources,
+        sources=raw.sources, by_ids=_has_ids(raw),
     )  # fmt: skip
+
+
+def _has_ids(raw: RawArray | RawEmbeddings) -> bool:
+    return raw.image_ids is not None and raw.text_ids is not None
 
 
 def _of_each(given: Given, options: Options) -> Input:
@@ -153,7 +161,8 @@ def _of_each(given: Given, options: Options) -> Input:
     warned = dict.fromkeys(warning for one in read.values() for warning in one.warnings)
     return replace(
         first, scorers={d: one.scorers[d] for d, one in read.items()}, notes=tuple(every), warnings=tuple(warned),
-        rows=first.rows, sources=(*first.sources, *(path for one in others for path in one.sources)),
+        by_ids=all(one.by_ids for one in read.values()),
+        sources=(*first.sources, *(path for one in others for path in one.sources)),
     )  # fmt: skip
 
 
@@ -238,16 +247,20 @@ def run_path(text: PathLike) -> tuple[Direction | None, Path]:
     return (direction, Path(tail)) if direction else (None, Path(text))
 
 
-def of_run_folder(given: Given, options: Options) -> tuple[Given, Options]:
-    """What is given, with scores by direction as a mapping; of the folder of a training run its file, its similarity
-    and its split.
+def normal(given: Given, options: Options) -> tuple[Given, Options]:
+    """What is given, in one form: what is given by direction as mappings, other systems as a list; of the folder of a
+    training run its file, its similarity and its split.
 
     A similarity and a split that the user names are kept.
 
     Raises:
         BadInput: as ``run_folder.find``.
+        UsageError: as ``of_directions``.
     """
-    given = replace(given, scores=_scores_given(given.scores))
+    fused = listed(given.fuse)
+    if sides := [x for x in fused if is_path(x) and run_path(x)[0]]:  # i2t=FILE and t2i=FILE are one system
+        fused = [*(x for x in fused if not is_path(x) or x not in sides), of_directions(sides, "fuse")]
+    given = replace(given, scores=_scores_given(given.scores), rerank=of_directions(given.rerank), fuse=fused)
     if not is_path(given.images) or given.texts is not None or given.scores is not None:
         return given, options
     found = run_folder.find(Path(given.images).expanduser())
@@ -267,10 +280,13 @@ def paths_of(given: Given, options: Options) -> list[Path]:
     run = given.run
     runs_given = list(run.values()) if isinstance(run, Mapping) else [run] if is_path(run) else list(run or ())
     named = [run_path(x)[1] for x in runs_given if is_path(x)]
-    named += [x for x in of_directions(given.rerank).values() if isinstance(x, Path)]
-    scores = list(given.scores.values()) if isinstance(given.scores, Mapping) else [given.scores]
-    named += [Path(x) for x in (given.images, given.texts, *scores, *listed(given.fuse)) if is_path(x)]
-    return [*named, *beside(options)]
+    systems = (given.images, given.texts, given.scores, given.rerank, *listed(given.fuse))
+    return [*named, *(Path(x) for system in systems for x in leaves(system) if is_path(x)), *beside(options)]
+
+
+def leaves(given: Any) -> list[Any]:
+    """The files and arrays of an argument: itself, those of a mapping or of a list, none of None."""
+    return list(given.values()) if isinstance(given, Mapping) else listed(given)
 
 
 def captions_file(options: Options) -> Path | None:
@@ -304,25 +320,9 @@ def check(given: Given, options: Options) -> None:
         if getattr(given, name) is not None and (needed is None or (name.endswith("_key") and not is_path(needed))):
             what = "here" if needed is None else "for an array in memory"
             raise UsageError(f"{spell(name)} has no meaning {what}", fix="leave it out")
-    if options.engine != "local":
-        each = isinstance(given.scores, Mapping)
-        apart = {
-            spell("fuse"): given.fuse is not None,
-            f"{spell('scores')} by direction": each,
-            spell("normalise"): options.normalise is not None,
-            spell("rerank"): given.rerank is not None,
-        }
-        if strange := [name for name, found in apart.items() if found]:
-            what = f"{strange[0]} has no meaning with {spell('engine', options.engine)}"
-            raise UsageError(what, fix="leave out one of them")
     if options.run_order != "score" and given.run is None:
         raise UsageError(f"{spell('run_order')} has no meaning here", fix="leave it out")
     given_files = inputs[0].values() if isinstance(inputs[0], Mapping) else inputs[:1]
     for name in ("image_ids", "text_ids", "image_id_of_text"):
         if getattr(given, name) is not None and (given.run is not None or any(map(is_path, given_files))):
             raise UsageError(f"{name} has no meaning for a file", fix="save the ids in the file")
-
-
-def is_path(x: object) -> TypeGuard[PathLike]:
-    """Whether an argument is a path, not an array."""
-    return isinstance(x, str) or hasattr(x, "__fspath__")

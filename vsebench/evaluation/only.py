@@ -42,12 +42,8 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
         fix = f"give {spell('captions', 'FILE')} with that column, or {PART_GRAMMAR}"
         raise UsageError(f"{spell('only', options.only)} names no file", fix=fix)
     _refuse_gains(options)
-    if data.lists is not None or options.engine != "local":
-        what = (
-            f"{spell('only')} has no meaning for retrieved lists"
-            if data.lists is not None
-            else f"{spell('only')} needs {spell('engine', 'local')}"
-        )
+    if data.lists is not None:
+        what = f"{spell('only')} has no meaning for retrieved lists"
         raise UsageError(what, fix="leave it out, or give embeddings or scores")
     split = data.split
     if split.in_folds:

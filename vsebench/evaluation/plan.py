@@ -164,7 +164,12 @@ def make_plan(data: Input, options: Options) -> Plan:
         notes.append(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
     if graded and data.lists is not None:
         notes += gains_of.unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
-    depth = max(options.kept or 0, options.lists, *(m.k or 0 for m in metrics if m.family.of_lists))
+    depth = max(
+        options.kept or 0,
+        options.lists,
+        *(m.k or 0 for m in metrics if m.family.of_lists),
+        *(second.reach for second in data.second.values()),
+    )
     return Plan(
         split, tuple(metrics), named, directions, judgements, tuple(requests), gains, intra,
         depth or None, options.lists, options.ties, options.no_positive, options.short_lists, options.resampling,

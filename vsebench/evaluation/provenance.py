@@ -53,6 +53,7 @@ def attach(
         "packages": versions((*PACKAGES, *backends.BACKENDS[used.partition(":")[0]].packages)),
         "threads": threads or default_threads(),
         "backend": used,
+        **backends.about_device(used),
         "engine": engine,
         "settings": dict(settings or {}),
         "inputs": [describe(p) for p in sources if p.is_file()],

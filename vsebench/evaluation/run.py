@@ -24,7 +24,7 @@ from ..data.atomic import refuse_overwriting
 from ..data.captions import Captions
 from ..data.formats import spool
 from ..data.unchanged import unchanged
-from ..errors import DeviceMemory, first_line
+from ..errors import DeviceFault, first_line
 from ..memory import budget
 from ..metrics.suites import Names
 from ..options import settings
@@ -36,7 +36,6 @@ from . import (
     binary,
     corrections,
     engines,
-    fused,
     graded,
     hubness,
     inputs,
@@ -46,10 +45,10 @@ from . import (
     saved_run,
     second_stage,
     shards,
+    system,
     top_lists,
     top_scored,
 )
-from . import only as parts
 from .inputs import Input
 from .options import Given, Options
 from .plan import check_names, make_plan
@@ -193,16 +192,14 @@ def evaluate(
         WorkersLost: the workers of a cluster cannot be reached, or end before their work does.
     """
     started = provenance.start()
-    given, options = inputs.of_run_folder(Given.of(locals()), Options.of(locals()))
+    given, options = inputs.normal(Given.of(locals()), Options.of(locals()))
     inputs.check(given, options)
     check_names(options, given.split)
     source = shards.source_of(given, options) if options.engine != "local" and run is None else None
     with budget(options.budget), spool.notes() as said, unchanged(inputs.paths_of(given, options)):
-        data = inputs.read(given, options)
-        data = fused.fuse(data, given, options)
-        data = second_stage.read(data, rerank, options)
-        sources = [*data.sources, *inputs.beside(options)]
-        data, options = parts.only(data, options)
+        sources = inputs.beside(options)
+        data, options = system.read(given, options)
+        sources = [*data.sources, *sources]
         if save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
         report, observed, options = _where_it_works(data, options, source)
@@ -216,7 +213,7 @@ def evaluate(
 
 
 def _where_it_works(
-    data: Input, options: Options, source: Given | None
+    data: Input, options: Options, source: shards.Source | None
 ) -> tuple[Report, dict[Direction, Observation], Options]:
     """``run_evaluation``, once more by numpy where a GPU fails that ``auto`` has chosen; and the options that it took.
 
@@ -224,17 +221,17 @@ def _where_it_works(
     """
     try:
         return *run_evaluation(data, options, source), options
-    except (DeviceMemory, RuntimeError) as error:
+    except (DeviceFault, RuntimeError) as error:
         if options.backend != AUTO or (isinstance(error, RuntimeError) and "cuda" not in chosen(AUTO)[0]):
             raise
-        failed = error.what if isinstance(error, DeviceMemory) else f"torch failed on the GPU: {first_line(error)}"
+        failed = error.what if isinstance(error, DeviceFault) else f"torch failed on the GPU: {first_line(error)}"
     options = replace(options, backend="numpy")
     report, observed = run_evaluation(data, options, source)
     return replace(report, notes=(*report.notes, f"numpy ranked, because {failed}")), observed, options
 
 
 def run_evaluation(
-    data: Input, options: Options, source: Given | None = None
+    data: Input, options: Options, source: shards.Source | None = None
 ) -> tuple[Report, dict[Direction, Observation]]:
     """Plan, rank, score and report; also returns the ranks and the top of the rankings.
 
@@ -245,8 +242,6 @@ def run_evaluation(
     """
     top_lists.check(options.lists, data.split)
     plan = make_plan(data, options)
-    if data.second:
-        plan = replace(plan, depth=max(plan.depth or 0, *(second.reach for second in data.second.values())))
     warned = top_scored.check(data, plan.directions, options.trust)
     warned += misread.check(data, plan.directions, options.trust)
     # Before all the work, which would be lost where the ratings are missing.
@@ -258,14 +253,13 @@ def run_evaluation(
             plan, observed, more = binary.from_lists(plan, data)
             warned += more
         else:
-            observed, depths = {}, shards.depths(plan)
+            observed = {}
             for scorer, directions in ranked.passes(plan.directions):
                 observed |= engine.observe(
-                    scorer, [r for r in plan.requests if r.relevance.direction in directions], ties=plan.ties,
-                    depth={d: k for d, k in depths.items() if d in directions}, threads=options.threads,
-                    progress=options.progress,
+                    scorer, shards.asked(plan, directions), ties=plan.ties, depth=shards.depths(plan, directions),
+                    threads=options.threads, progress=options.progress,
                 )  # fmt: skip
-        plan, observed, new = second_stage.apply(plan, observed, data, options.weight)
+        plan, observed, new = second_stage.apply(plan, observed, data)
         results, notes = hubness.results(plan, data, observed)
         plan = replace(plan, notes=(*plan.notes, *notes))
         results |= binary.results(plan, observed)

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+
 from ..data.atomic import write_atomically
 from ..data.formats.trec import write_trec
 from ..types import DIRECTIONS, Direction, Observation, Split
@@ -31,6 +33,8 @@ def files(path: Path, directions: Sequence[Direction] = DIRECTIONS) -> dict[str,
 
 def write(path: Path, split: Split, observed: Mapping[Direction, Observation], depth: int | None = None) -> None:
     """The top of every ranking as JSON (direction -> query id -> item ids, best first) or as TREC runs with scores.
+
+    Re-ranked lists have minus the rank as their scores.
 
     Args:
         path: decides the format by its ending, see ``files``; with ``.gz`` behind it the content is compressed.
@@ -56,7 +60,8 @@ def write(path: Path, split: Split, observed: Mapping[Direction, Observation], d
     for direction, top in found.items():
         queries, items = sides[direction]
         rows = (items[row].tolist() for row in top.items)
-        scores = (row.tolist() for row in top.scores)
+        order = -1.0 - np.arange(top.items.shape[1])  # of a re-ranked top, which has no scores: what ranks it so
+        scores = (np.where(np.isnan(row), order, row).tolist() for row in top.scores)
         with _text(targets[direction]) as stream:
             write_trec(stream, queries.tolist(), rows, scores, targets[direction])
 

@@ -24,6 +24,7 @@ class SecondScores:
         complete: these are the first items of the first stage; otherwise those that have scores.
         gallery: the size of the gallery.
         where: the file, for messages.
+        weight: of these scores where they are added to those of the first stage; None where they replace them.
     """
 
     direction: Direction
@@ -34,6 +35,7 @@ class SecondScores:
     complete: bool
     gallery: int
     where: str
+    weight: float | None = None
 
     @property
     def reach(self) -> int:

@@ -19,22 +19,22 @@ from ..data.pair_files import SCORED, read_pairs
 from ..errors import BadInput, UsageError
 from ..metrics.suites import headlines
 from ..options import settings, spell
+from ..rank.observe import observe
 from ..rank.rerank import Reranking, ranks_of, reordered
-from ..rank.scorers import Matrix
+from ..rank.scorers import Matrix, Scorer, part_of
 from ..relevance.judgements.as_gains import Entries
 from ..relevance.judgements.own import place
 from ..report.format import printed
-from ..types import QUERIES_OF, Direction, Float, Modality, Observation, Split, TopK
+from ..types import QUERIES_OF, SIDES, Direction, Float, Observation, Split, TopK
 from . import binary
-from .inputs import Input, of_directions
-from .options import Options
+from .inputs import Input
+from .options import Given, Options
 from .plan import Plan
 from .second_scores import SecondScores
 from .top_scored import CHUNK, constant
 
 MARK = -100.0  # what released code fills the scores with
 FEW = 0.01  # share of the scores that may be missing: another precision of the first stage has other tops
-WORDS: dict[Direction, tuple[Modality, Modality]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 
 
 def load(
@@ -65,7 +65,7 @@ def load(
             fix = f"add {spell('rerank_depth', 128)}, the items of a query to re-rank"
             raise UsageError("every pair has a score", where=one.where, fix=fix)
         if depth is None and one.each.min() < most:
-            own = WORDS[direction][0]
+            own = SIDES[direction][0]
             notes.append(f"re-ranking, {direction}: {own}s have scores for {one.each.min():,} to {most:,} items")
         found[direction] = replace(one, depth=min(depth or most, gallery), complete=depth is not None)
     return found, notes
@@ -92,12 +92,12 @@ def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
     other = QUERIES_OF[direction]
     if len(np.unique(counts[direction])) > 1 == len(np.unique(counts[other])):
         what = (
-            f"every {WORDS[other][0]} has scores for {counts[other][0]:,} {WORDS[other][1]}s, and "
-            f"{WORDS[direction][0]}s have them for different numbers: these are scores of {other}"
+            f"every {SIDES[other][0]} has scores for {counts[other][0]:,} {SIDES[other][1]}s, and "
+            f"{SIDES[direction][0]}s have them for different numbers: these are scores of {other}"
         )
         raise BadInput(what, where=where, fix=f"give them as {other}")
     rows = found.rows[direction == "t2i"]  # the file's order of the queries
-    each, gallery = counts[direction] if rows is None else counts[direction][rows], len(split.ids(WORDS[direction][1]))
+    each, gallery = counts[direction] if rows is None else counts[direction][rows], len(split.ids(SIDES[direction][1]))
     return SecondScores(direction, Matrix(found.scores, *found.rows), missing, each, 0, False, gallery, where)
 
 
@@ -120,23 +120,23 @@ def _entries(path: Path, direction: Direction, split: Split) -> tuple[SecondScor
     own = place(replace(given[0], direction=direction), split, "scored")
     found = own.placed[direction]
     inside = found.item >= 0
-    gallery = len(split.ids(WORDS[direction][1]))
+    gallery = len(split.ids(SIDES[direction][1]))
     entries = Entries.of_pairs(found.query[inside], found.item[inside], found.grade[inside], gallery)
-    each = np.bincount(found.query[inside], minlength=len(split.ids(WORDS[direction][0])))
+    each = np.bincount(found.query[inside], minlength=len(split.ids(SIDES[direction][0])))
     notes = [f"re-ranking, {note}" for note in own.notes]
     if lost := int((~inside).sum()):
         notes.append(f"re-ranking, {direction}: {lost:,} scores are of items that are not in the gallery")
     return SecondScores(direction, entries, None, each, 0, False, gallery, str(path)), notes
 
 
-def read(data: Input, given: Any, options: Options) -> Input:
+def read(data: Input, given: Given, options: Options) -> Input:
     """The input with the scores of a second stage.
 
     Raises:
         UsageError: options or input that cannot be re-ranked.
         BadInput, MissingPackage: as ``load``.
     """
-    chosen = of_directions(given)
+    chosen = given.rerank or {}
     if not chosen:
         for name in ("combine", "rerank_depth"):
             if name in settings(options):
@@ -149,19 +149,18 @@ def read(data: Input, given: Any, options: Options) -> Input:
         "retrieved lists": data.lists is not None,
         spell("only"): options.only is not None,
         spell("ties", options.ties): options.ties != "index",
-        spell("save_run"): options.save_run is not None,
-        spell("lists"): options.lists > 0,
         f"the folds of {data.split.name}": data.split.in_folds,
     }
     if strange := [name for name, found in refused.items() if found]:
         raise UsageError(f"{spell('rerank')} has no meaning with {strange[0]}", fix="leave out one of them")
     second, notes = load(chosen, options.rerank_depth, data.split)
     sources = tuple(path for path in chosen.values() if isinstance(path, Path))
+    second = {direction: replace(one, weight=options.weight) for direction, one in second.items()}
     return replace(data, second=second, notes=(*data.notes, *notes), sources=(*data.sources, *sources))
 
 
 def apply(
-    plan: Plan, observed: dict[Direction, Observation], data: Input, weight: float | None
+    plan: Plan, observed: dict[Direction, Observation], data: Input
 ) -> tuple[Plan, dict[Direction, Observation], dict[Direction, Reranking]]:
     """The plan with notes, what was observed after re-ranking, and the new orders of the tops.
 
@@ -169,7 +168,6 @@ def apply(
         plan: what is measured.
         observed: the ranks and the tops of the first stage.
         data: with the scores of the second stage; nothing is done without.
-        weight: of the second scores where they are added to the first; None where they replace them.
 
     Raises:
         BadInput: an item of the top of the first stage has no score.
@@ -180,12 +178,9 @@ def apply(
         before = observed[direction]
         assert before.top is not None  # plan.depth is at least that of the second stage
         top = before.top.cut(given.reach)
-        queries, depth = top.items.shape
-        scores = given.of(np.repeat(np.arange(queries), depth), top.items.ravel()).reshape(queries, depth)
+        depth, scores = top.items.shape[1], _scores_of(top, given, 0)
         notes += _missing(scores, top, given, data.split)
-        if weight is not None:
-            scores = top.scores + weight * scores
-        new[direction] = reordered(top.items, scores, len(data.split.ids(WORDS[direction][1])))
+        new[direction] = _reordered(top, scores, given)
         digest.update(np.ascontiguousarray(new[direction].items[:, : given.depth]).tobytes())
         depths.append(f"{direction}@{given.depth}")
         ranks = {view: ranks_of(r, new[direction]) for view, r in before.ranks.items()}
@@ -194,9 +189,36 @@ def apply(
         notes += _gained(plan, direction, before, out[direction])
     if not new:
         return plan, observed, {}
+    weight = next(iter(data.second.values())).weight
     rule = "replace" if weight is None else f"add {weight:g}"
     second = f"{rule},{','.join(depths)}#{digest.hexdigest()[:8]}"
     return replace(plan, stages={**plan.stages, "rerank": second}, notes=(*plan.notes, *notes)), out, new
+
+
+def part(scorer: Scorer, given: SecondScores, queries: tuple[int, int], threads: int) -> Reranking:
+    """The new order of the tops of some queries, from their scores alone: what another process needs of re-ranking.
+
+    Args:
+        scorer: the first stage.
+        given: the scores of the second stage.
+        queries: the range, as indices.
+        threads: number of threads.
+    """
+    own = part_of(scorer, given.direction, *queries)
+    top = observe(own, [], depth={given.direction: given.reach}, threads=threads)[given.direction].top
+    assert top is not None
+    return _reordered(top, _scores_of(top, given, queries[0]), given, queries[0])
+
+
+def _scores_of(top: TopK, given: SecondScores, first: int) -> Float:
+    """(query, depth) second scores of the tops of queries from ``first`` on, NaN for none."""
+    queries, depth = top.items.shape
+    return given.of(first + np.repeat(np.arange(queries), depth), top.items.ravel()).reshape(queries, depth)
+
+
+def _reordered(top: TopK, scores: Float, given: SecondScores, first: int = 0) -> Reranking:
+    scores = scores if given.weight is None else top.scores + given.weight * scores
+    return reordered(top.items, scores, given.gallery, first)
 
 
 def _gained(plan: Plan, direction: Direction, before: Observation, after: Observation) -> list[str]:
@@ -220,7 +242,7 @@ def _missing(scores: Float, top: TopK, given: SecondScores, split: Split) -> lis
     Raises:
         BadInput: they are more than ``FEW`` of all.
     """
-    none, (own, other) = np.isnan(scores), WORDS[given.direction]
+    none, (own, other) = np.isnan(scores), SIDES[given.direction]
     if given.complete:
         lost, asked = none, scores.size
         what, behind = f"{other}s that the first stage ranks first have no score", "stand behind those with one"

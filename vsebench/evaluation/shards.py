@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,17 +37,17 @@ from ..numeric.parallel import default_threads
 from ..options import spell
 from ..rank import backends
 from ..rank import part_of_scan as scan_part
-from ..rank.observe import Counter, Depths, Scan, make_counters
+from ..rank.observe import Counter, Depths, Request, Scan, make_counters
 from ..rank.ties import EXPECTED
-from ..types import Relevance, SameFold, Split
+from ..types import Direction, Relevance, SameFold, Split, is_path
 from . import chosen_gains as gains_of
-from . import chosen_judgements, inputs, provenance
+from . import chosen_judgements, corrections, inputs, provenance, second_stage, system
 from . import depths as backend_depths
 from .inputs import Input
 from .options import Given, Options
 from .plan import Plan, make_plan
 
-LAYOUT = 1  # of the arrays of a shard
+LAYOUT = 2  # of the arrays of a shard
 SCORES = 1 << 24  # scores of a shard; COCO 5K has 8 shards a pass
 MOST = 128  # shards of a pass
 
@@ -59,11 +59,13 @@ class Shard(NamedTuple):
 
     Attributes:
         kind: ``scan``, with a range of images, or ``graded``, with a range of queries.
-        number: of the rankings that share their scores; 0 for a scan.
+        direction: of the queries; of a scan that serves both, the first.
+        number: of the rankings of the direction that share their scores; 0 for a scan.
         start, stop: the range.
     """
 
     kind: Literal["scan", "graded"]
+    direction: Direction
     number: int
     start: int
     stop: int
@@ -71,7 +73,10 @@ class Shard(NamedTuple):
     @property
     def name(self) -> str:
         """Of its file."""
-        return f"{self.kind}-{self.number}-{self.start}-{self.stop}"
+        return f"{self.kind}-{self.direction}-{self.number}-{self.start}-{self.stop}"
+
+
+Read = Callable[[Shard], Arrays]  # the arrays of a finished shard
 
 
 class File(NamedTuple):
@@ -103,55 +108,73 @@ class Job:
     version: str = __version__
 
 
-def source_of(given: Given, options: Options) -> Given:
-    """What is evaluated, as absolute paths and names.
+class Source(NamedTuple):
+    """What other processes evaluate, with absolute paths, and how."""
+
+    given: Given
+    options: Options
+
+
+def source_of(given: Given, options: Options) -> Source:
+    """What other processes evaluate.
 
     Raises:
-        UsageError: something is in memory, where other processes cannot read it.
+        UsageError: something is in memory, where they cannot read it.
     """
     gains = any(spec.values is not None for spec in gains_of.choose(options.gains).values())
-    judged = chosen_judgements.choose(options.judgements).values()
-    captions = options.captions is not None and not inputs.is_path(options.captions)
-    named = {name: x for name in ("images", "texts", "scores") if (x := getattr(given, name)) is not None}
-    memory = [name for name, x in named.items() if not inputs.is_path(x)]
+    judged = chosen_judgements.choose(options.judgements)
+    captions = options.captions is not None and not is_path(options.captions)
+    named = {name: getattr(given, name) for name in ("images", "texts", "scores", "fuse", "rerank")}
+    each = {name: [f for x in inputs.leaves(given) for f in inputs.leaves(x)] for name, given in named.items()}
+    memory = [name for name, files in each.items() if not all(map(is_path, files))]
     memory += ["gains"] * gains + ["captions"] * captions
-    memory += ["judgements"] * any(source.path is None for sources in judged for source in sources)
+    memory += ["judgements"] * any(source.path is None for sources in judged.values() for source in sources)
     if isinstance(given.split, Split) or memory:
         memory.append("split")
         fix = f"write it to a file and give the path (a split: its name), or leave out {spell('engine', 'dask')}"
         raise UsageError(f"{spell('engine', 'dask')} reads files, and {memory[0]} is in memory", fix=fix)
-    return replace(given, **{name: _absolute(x) for name, x in named.items()})
-
-
-def _absolute(path: Any) -> str:
-    return str(Path(path).expanduser().absolute())
-
-
-def make_job(source: Given, data: Input, plan: Plan, options: Options) -> Job:
-    """The job of an evaluation whose input is read and planned here."""
-    gains: Any = [
-        replace(spec, argument=_absolute(spec.argument))
+    kinds: Any = [
+        replace(spec, argument=str(_absolute(spec.argument)))
         if spec.argument is not None and Path(spec.argument).expanduser().is_file()
         else spec
         for spec in gains_of.choose(options.gains).values()
     ]
-    judged = [
+    own = [
         f"{name}={'' if source.holds is None else f'{source.holds}:'}{_absolute(source.path)}"
-        for name, sources in chosen_judgements.choose(options.judgements).items()
+        for name, sources in judged.items()
         for source in sources
     ]
-    elsewhere = replace(
-        options, gains=gains, judgements=judged,
-        captions=_absolute(options.captions) if inputs.is_path(options.captions) else None,
+    correction, (table, column, _) = options.correction, options.part
+    if correction is not None and correction.bank is not None:
+        correction = replace(correction, bank=_absolute(correction.bank))
+    only = f"{_absolute(table)}:{column}={str(options.only).partition('=')[2]}" if table else options.only
+    options = replace(
+        options, gains=kinds, judgements=own, captions=_absolute(options.captions), only=only,
+        normalise=None if correction is None else str(correction),
         engine="local", scheduler=None, workers=None, resume=False, progress=None,
     )  # fmt: skip
-    named = inputs.paths_of(source, elsewhere)
+    return Source(replace(given, **{name: _absolute(x) for name, x in named.items()}), options)
+
+
+def _absolute(given: Any) -> Any:
+    """The path that is given, or all that are, with the folder."""
+    if isinstance(given, Mapping):
+        return {key: _absolute(x) for key, x in given.items()}
+    if isinstance(given, list):
+        return [_absolute(x) for x in given]
+    return None if given is None else Path(given).expanduser().absolute()
+
+
+def make_job(source: Source, data: Input, plan: Plan, options: Options) -> Job:
+    """The job of an evaluation whose input is read and planned here."""
+    given, elsewhere = source.given, replace(source.options, backend=options.backend)
+    named = inputs.paths_of(given, elsewhere)
     files = tuple(map(_describe, unchanged.states(named)))
     decided = identity(data, plan)
     contents = [f.sha256 for f in files]
-    keys = [str(key) for key in (source.image_key, source.text_key, source.scores_key)]
+    keys = [str(key) for key in (given.image_key, given.text_key, given.scores_key)]
     key = fingerprint(__version__, LAYOUT, SCORES, contents, keys, decided)
-    return Job(source, elsewhere, files, decided, key)
+    return Job(given, elsewhere, files, decided, key)
 
 
 def _describe(path: Path) -> File:
@@ -165,7 +188,8 @@ def identity(data: Input, plan: Plan) -> str:
     parts: list[Any] = [data.score, *rows, _ids(split.image_ids), _ids(split.caption_ids), split.image_of.tobytes()]
     parts += [b"" if split.fold is None else split.fold.tobytes(), list(split.captions or ())]
     parts += [[str(m) for m in plan.single], list(plan.directions), str(plan.depth), str(plan.ties == EXPECTED)]
-    parts += [str(plan.resampling is not None)]
+    parts += [str(plan.resampling is not None), dict(plan.stages)]
+    parts += [f"{d} {s.depth} {s.reach} {s.weight}" for d, s in data.second.items()]
     for request in plan.requests:
         judged: Relevance = request.relevance
         parts += [request.view, judged.direction, str(isinstance(request.candidates, SameFold))]
@@ -193,13 +217,15 @@ class Prepared:
     states: dict[Path, unchanged.State] = field(default_factory=dict)
 
     @cached_property
-    def counters(self) -> list[Counter]:
-        """Of the relevant pairs."""
-        assert self.data.scorer is not None
-        return make_counters(self.data.scorer, self.plan.requests, self.threads)
+    def counters(self) -> dict[Direction, list[Counter]]:
+        """Of the relevant pairs, by the first direction of every scan."""
+        return {
+            served[0]: make_counters(scorer, asked(self.plan, served), self.threads)
+            for scorer, served in self.data.passes(self.plan.directions)
+        }
 
     @cached_property
-    def rankings(self) -> list[SharedScores]:
+    def rankings(self) -> dict[Direction, list[SharedScores]]:
         """Of graded metrics."""
         return rankings_of(self.plan)
 
@@ -214,24 +240,30 @@ class Prepared:
         return self.job.options.threads or default_threads()
 
 
-def rankings_of(plan: Plan) -> list[SharedScores]:
-    """The rankings of graded metrics that share their scores, always in the same order."""
+def asked(plan: Plan, directions: Sequence[Direction]) -> list[Request]:
+    """What is counted in a scan that serves some directions."""
+    return [r for r in plan.requests if r.relevance.direction in directions]
+
+
+def rankings_of(plan: Plan) -> dict[Direction, list[SharedScores]]:
+    """The rankings of graded metrics that share their scores, by direction, always in the same order."""
     if not plan.graded:
-        return []
-    return shared_rankings(
-        plan.split, plan.graded, plan.gains, plan.directions, plan.ties == EXPECTED, plan.resampling is not None
-    )
+        return {}
+    expected, influence = plan.ties == EXPECTED, plan.resampling is not None
+    return {d: shared_rankings(plan.split, plan.graded, plan.gains, [d], expected, influence) for d in plan.directions}
 
 
-def shards_of(plan: Plan) -> list[Shard]:
+def shards_of(plan: Plan, data: Input) -> list[Shard]:
     """The pieces of the work; the same whatever the number of workers, so that a run can be continued with others."""
     found: list[Shard] = []
     n_image, n_caption = len(plan.split.image_ids), len(plan.split.caption_ids)
     if plan.requests or plan.depth:
-        found += [Shard("scan", 0, *edge) for edge in _edges(n_image, n_caption)]
-    for number, shared in enumerate(rankings_of(plan)):
-        first = shared.first
-        found += [Shard("graded", number, *edge) for edge in _edges(len(first.queries), len(first.gallery))]
+        for _, (direction, *_) in data.passes(plan.directions):
+            found += [Shard("scan", direction, 0, *edge) for edge in _edges(n_image, n_caption)]
+    for direction, rankings in rankings_of(plan).items():
+        for number, shared in enumerate(rankings):
+            edges = _edges(len(shared.first.queries), len(shared.first.gallery))
+            found += [Shard("graded", direction, number, *edge) for edge in edges]
     return found
 
 
@@ -240,9 +272,9 @@ def _edges(queries: int, gallery: int) -> Iterator[tuple[int, int]]:
     return itertools.pairwise(queries * i // parts for i in range(parts + 1))
 
 
-def depths(plan: Plan) -> Depths:
-    """How many items of every ranking are listed."""
-    return {} if plan.depth is None else dict.fromkeys(plan.directions, plan.depth)
+def depths(plan: Plan, directions: Sequence[Direction]) -> Depths:
+    """How many items of every ranking of some directions are listed."""
+    return {} if plan.depth is None else dict.fromkeys(directions, plan.depth)
 
 
 _lock = threading.Lock()
@@ -259,8 +291,8 @@ def compute(job: Job, shard: Shard) -> Arrays | VsebenchError:
             prepared = _prepare(job)
             arrays = compute_prepared(prepared, shard)
             unchanged.refuse_changed(prepared.states)
-            if prepared.data.scorer is not None:
-                release(*prepared.data.scorer.mapped)
+            for scorer in prepared.data.scorers.values():
+                release(*scorer.mapped)
             return arrays
     except VsebenchError as error:
         return error
@@ -286,8 +318,8 @@ def prepare(job: Job) -> Prepared:
     Raises:
         BadInput: the plan is another one here.
     """
-    data = inputs.read(job.source, job.options)
-    plan = make_plan(data, job.options)
+    data, options = system.read(job.source, job.options)
+    plan, data = corrections.apply(make_plan(data, options), data, options)
     if identity(data, plan) != job.plan:
         what = f"metrics, judgements, captions or gains are others on {_host()} than where the evaluation was started"
         fix = "install the same packages and data (vsebench doctor) and set the same VSEBENCH_CACHE on all machines"
@@ -316,27 +348,34 @@ def _host() -> str:
 
 def compute_prepared(prepared: Prepared, shard: Shard) -> Arrays:
     """The arrays of a shard."""
-    scorer, plan, ranker, threads = prepared.data.scorer, prepared.plan, prepared.ranker, prepared.threads
-    assert scorer is not None
-    queries = (shard.start, shard.stop)
+    data, plan, ranker, threads = prepared.data, prepared.plan, prepared.ranker, prepared.threads
+    scorer, queries = data.scorers[shard.direction], (shard.start, shard.stop)
     if shard.kind == "scan":
-        return scan_part.count(ranker.scan, scorer, prepared.counters, depths(plan), threads, queries)
-    shared = prepared.rankings[shard.number]
+        served = next(served for _, served in data.passes(plan.directions) if served[0] == shard.direction)
+        counters = prepared.counters[shard.direction]
+        return scan_part.count(ranker.scan, scorer, counters, depths(plan, served), threads, queries)
+    shared = prepared.rankings[shard.direction][shard.number]
+    new = None
+    if second := data.second.get(shard.direction):
+        index = shared.first.queries[slice(*queries)]
+        new = second_stage.part(scorer, second, (int(index[0]), int(index[-1]) + 1), threads)
     own = restrict(scorer, shared.first)
-    return graded_part.measure(shared, own, plan.gains, queries, threads, ranker.order)
+    return graded_part.measure(shared, own, plan.gains, queries, threads, ranker.order, new)
 
 
-def scan_of(finished: Sequence[Shard], read: Any) -> Scan:
-    """The scan that the finished shards are together; ``read`` gives the arrays of one."""
-    return scan_part.joined(((s.start, s.stop), read(s)) for s in finished if s.kind == "scan")
+def scan_of(finished: Sequence[Shard], read: Read, direction: Direction) -> Scan:
+    """The scan that the finished shards are together, of which ``direction`` is the first."""
+    own = [s for s in finished if s.kind == "scan" and s.direction == direction]
+    return scan_part.joined(((s.start, s.stop), read(s)) for s in own)
 
 
-def fill_of(finished: Sequence[Shard], read: Any) -> Fill:
-    """Writes the values of graded metrics; ``read`` gives the arrays of a finished shard."""
+def fill_of(finished: Sequence[Shard], read: Read) -> Fill:
+    """Writes the values of graded metrics."""
 
     def fill(rankings: Sequence[SharedScores], out: Outs) -> None:
         for s in finished:
-            if s.kind == "graded":
-                graded_part.add(rankings[s.number], out, (s.start, s.stop), read(s))
+            own = [shared for shared in rankings if shared.first.direction == s.direction]
+            if s.kind == "graded" and own:
+                graded_part.add(own[s.number], out, (s.start, s.stop), read(s))
 
     return fill

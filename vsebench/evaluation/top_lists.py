@@ -54,7 +54,8 @@ def _top(
         assert top is not None  # plan.depth is at least plan.lists
         most = np.finfo(np.float32).max
         top = top.cut(plan.lists)
-        return top.items, top.scores.clip(-most, most).astype(np.float32)
+        known = not np.isnan(top.scores).any()  # a re-ranked top has an order alone
+        return top.items, top.scores.clip(-most, most).astype(np.float32) if known else None
     sizes = (len(plan.split.image_ids), len(plan.split.caption_ids))
     queries, gallery = sizes if direction == "i2t" else sizes[::-1]
     items = np.full((queries, min(plan.lists, gallery)), NOTHING, np.int64)

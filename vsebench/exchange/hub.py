@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
 from typing import Any
 
 from ..errors import UsageError
@@ -19,35 +18,13 @@ TASK = "image-text-retrieval"
 
 
 def yaml(value: Any) -> str:
-    """Plain values (mappings, sequences, texts, numbers, None) as block-style YAML 1.1; every text is quoted."""
-    return "\n".join(_lines(value)) + "\n"
+    """Plain values as JSON that is YAML 1.1 as well.
 
-
-def _lines(value: Any) -> Iterator[str]:
-    """The lines of a mapping or a sequence that is not empty."""
-    parts: list[tuple[str, Any]]
-    if isinstance(value, Mapping):
-        parts = [(f"{key}:", item) for key, item in value.items()]
-    else:
-        parts = [("-", item) for item in value]
-    for head, item in parts:
-        nested = isinstance(item, (Mapping, Sequence)) and not isinstance(item, str) and len(item) > 0
-        if not nested:
-            yield f"{head} {_scalar(item)}"
-        elif head == "-":
-            first, *others = _lines(item)
-            yield f"- {first}"
-            yield from (f"  {line}" for line in others)
-        else:
-            yield head
-            yield from (f"  {line}" for line in _lines(item))
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, float) and math.isfinite(value):  # YAML 1.1 takes 1e-05 for a text
-        mantissa, e, exponent = repr(value).partition("e")
-        return f"{mantissa if '.' in mantissa or not e else mantissa + '.0'}{e}{exponent}"
-    return json.dumps(value)
+    There 1e-05 is a text, control characters are refused, and a pair of escapes is no character.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    text = re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub(r'("(?:[^"\\]|\\.)*")|(?<![\d.])(\d)e', lambda found: found[1] or f"{found[2]}.0e", text) + "\n"
 
 
 def model_index(exported: Exported) -> dict[str, bytes]:

@@ -112,6 +112,9 @@ def read(path: Path) -> TaskResult | None:
         return None  # the reader of reports says what is wrong
     if not isinstance(document, dict) or not {"task_name", "scores"} <= document.keys():
         return None
+    if str(document.get("dataset_revision")).startswith("vsebench:"):
+        fix = "add the report itself: vsebench leaderboard add REPORT.json"
+        raise BadInput("was written by vsebench export, and not measured by MTEB", where=path, fix=fix)
     task = str(document["task_name"])
     place = next((place for place, name in TASKS.items() if name == task), None)
     if place is None:

@@ -19,7 +19,7 @@ from .hub import yaml
 
 
 def mlflow(exported: Exported) -> dict[str, bytes]:
-    """``mlruns/EXPERIMENT/RUN/``: a finished run with its metrics and its report, in the experiment of the test set.
+    """``mlruns/EXPERIMENT/RUN/``: a finished run with its metrics, in the experiment of the test set.
 
     MLflow reads the folder (``mlflow migrate-filestore``, or ``MLFLOW_TRACKING_URI=mlruns`` where its version allows
     it). Names of its metrics have no ``@``, brackets or ``=``: ``R@1`` is ``R_at_1``, others are underscores.
@@ -38,7 +38,7 @@ def mlflow(exported: Exported) -> dict[str, bytes]:
     tags = {"mlflow.runName": exported.model, "signature": report.signature, "split": report.split}
     tags |= {"url": exported.url} if exported.url else {}
     own = {"meta.yaml": yaml(about | info), "params/split": report.split, "params/vsebench": exported.version}
-    own["artifacts/report.json"] = report.to_json(per_query=False)
+    own["artifacts/report.json"] = report.to_json(per_query=False)  # without artifacts it is no run for MLflow
     own |= {f"tags/{key}": value for key, value in tags.items()}
     own |= {f"metrics/{mlflow_name(key)}": f"{at} {value!r} 0\n" for key, value in exported.values.items()}
     top = f"mlruns/{experiment}"

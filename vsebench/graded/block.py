@@ -156,8 +156,7 @@ class Block:
         """What the metrics of a group read, with the order of gains or the pseudo-positives where they need them."""
         ranking, m = found.ranking, group.pseudo_positives
         if "gain_order" in group.needs:
-            order = gain_order(np.ascontiguousarray(ranking.gains), ranking.count)
-            ranking = replace(ranking, gain_order=replace(order, device=self.ranking.device))
+            ranking = replace(ranking, gain_order=gain_order(np.ascontiguousarray(ranking.gains), ranking.count))
         if not m:
             return ranking
         largest = self.largest(found, group)

@@ -20,9 +20,7 @@ from ..options import spell
 from ..rank.full_order import Order, OrderOf
 from ..rank.rerank import Reranking
 from ..rank.scorers import Scorer
-from ..relevance.cider.features import Features
 from ..relevance.gains import Gains
-from ..relevance.spice.postings import Postings
 from ..types import DIRECTIONS, Direction, Float, Int, Split
 from .measure import Out, make_room, measure
 from .rankings import Ranking, SharedScores, deepest_rank, plan, share_scores
@@ -92,7 +90,6 @@ def run(
     influence: bool = False,
     order_of: OrderOf | None = None,
     fill: Fill | None = None,
-    device: str | None = None,
     new: Mapping[Direction, Reranking] | None = None,
 ) -> Found:
     """Measure graded metrics from scores, in canonical order (ties to the lower index) or over all orders of ties.
@@ -110,8 +107,6 @@ def run(
         influence: also compute the influence of the images as candidates, which intervals need.
         order_of: of another back-end, see ``rank.backends``; each direction is then ranked by itself.
         fill: writes the values, which other processes have measured (``part``), instead of measuring here.
-        device: of torch, where rows of CIDEr-D and SPICE are computed and pairs of Kendall's tau are counted; None: by
-            the compiled kernels.
         new: by direction, the order of the first items of every query after re-ranking.
 
     Raises:
@@ -120,9 +115,6 @@ def run(
         BadInput: gains outside what a metric allows.
     """
     rankings = _rankings(split, metrics, gains, directions, expected, influence)
-    if device is not None:
-        rankings = [replace(ranking, device=device) for ranking in rankings]
-        gains = {view: on_device(each, device) for view, each in gains.items()}
     if scorer.shape != (len(split.image_ids), len(split.caption_ids)):
         raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
     out = {r: make_room(r) for r in rankings}
@@ -345,21 +337,3 @@ def _influence(m: Metric, each: Sequence[Out]) -> Float | None:
         return None
     # seven digits are more than enough, and take half the room in a report
     return np.asarray((np.sum(known, axis=0) / len(each)).astype(np.float32), np.float64)
-
-
-def on_device(gains: Gains, device: str) -> Gains:
-    """The same gains, with the same bits; those of other kinds than CIDEr-D and SPICE are returned as they are.
-
-    Args:
-        gains: any kind.
-        device: of torch, such as ``cuda:0``.
-    """
-    if isinstance(gains.values, Features):
-        from ..relevance.cider import torch_rows
-
-        return replace(gains, values=torch_rows.on_device(gains.values, device))
-    if isinstance(gains.values, Postings):
-        from ..relevance.spice import torch_rows as torch_spice
-
-        return replace(gains, values=torch_spice.on_device(gains.values, device))
-    return gains

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..rank.full_order import OrderOf
+from ..rank.rerank import Reranking
 from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
 from .engine import Work
@@ -32,6 +33,7 @@ def measure(
     queries: Queries,
     threads: int,
     order_of: OrderOf | None = None,
+    new: Reranking | None = None,
 ) -> Arrays:
     """The values of some queries of rankings that share their scores.
 
@@ -42,6 +44,7 @@ def measure(
         queries: the range.
         threads: number of threads.
         order_of: of another back-end, see ``rank.backends``.
+        new: the order of the first items of these queries after re-ranking, or None.
 
     Returns:
         For the first ranking ``values0``: (metric, query) float64, and where images are left out ``place0`` and
@@ -49,7 +52,7 @@ def measure(
     """
     out = {ranking: make_room(ranking) for ranking in shared.rankings}
     work = Work(gains, out, threads, scorer, None)
-    work.do(row_tasks(shared, scorer, threads, None, order_of, queries))
+    work.do(row_tasks(shared, scorer, threads, None, order_of, queries, new))
     found: Arrays = {}
     for i, ranking in enumerate(shared.rankings):
         own = _own(shared, ranking, queries)

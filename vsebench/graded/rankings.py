@@ -35,7 +35,6 @@ class Ranking:
         metrics: what is measured, without sums.
         expected: values are means over the orders of tied items; a tie may reach to the end of the gallery.
         influence: lists are deep enough to leave an image out of them, see ``influence``.
-        device: of torch, where pairs of Kendall's tau are counted; None: by numba.
     """
 
     split: Split
@@ -46,7 +45,6 @@ class Ranking:
     metrics: tuple[Metric, ...]
     expected: bool = False
     influence: bool = False
-    device: str | None = None
 
     @property
     def queries(self) -> Int:

@@ -22,7 +22,6 @@ from .shared_product import SharedProduct, ranges
 MOST_SCORES, LEAST_SCORES = 1 << 20, 1 << 19  # of a tile
 ALL_TILES = 4 << 20  # scores of the tiles of all threads together
 MOST_QUERIES = 2048
-SEARCHED = 128  # queries of a block that another back-end ranks: FAISS multiplies fewer than 100 one by one, 6 x slower
 
 Outs = Mapping[Ranking, Out]
 OrderWithin = Callable[[Subset, int], Order]  # of some queries of a block, up to a depth
@@ -63,13 +62,17 @@ class RowsTask:
 
 @dataclass(frozen=True, eq=False)
 class OrderTask:
-    """Queries ``start:stop`` of rankings, in the order that another back-end makes of them."""
+    """Queries ``start:stop`` of rankings, in the order that another back-end makes of them.
+
+    They are ordered together, and measured ``piece`` at a time.
+    """
 
     shared: SharedScores
     scorer: Scorer
     start: int
     stop: int
     order_of: OrderOf
+    piece: int
     new: Reranking | None = None
     scores: int = 0
 
@@ -78,9 +81,9 @@ class OrderTask:
         direction = self.shared.first.direction
 
         def order(within: Subset, depth: int) -> Order:
-            return self.order_of(self.scorer, direction, self.start + within.rows, depth, within.columns)
+            return self.order_of.of(self.scorer, direction, self.start + within.rows, depth, within.columns)
 
-        _measure(self.shared, self.start, self.stop, order, gains, out, self.new)
+        _measure(self.shared, self.start, self.stop, order, gains, out, self.new, self.piece)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +162,12 @@ def _measure(
     gains: Mapping[str, Gains],
     out: Outs,
     new: Reranking | None,
+    piece: int | None = None,
 ) -> None:
-    """Measure the queries ``start:stop``; ``first_stage`` gives the order of some of them up to a depth."""
+    """Measure the queries ``start:stop``, all at once or ``piece`` at a time.
+
+    ``first_stage`` gives the order of some of them up to a depth.
+    """
     first = shared.first
 
     def order_of(within: Subset, depth: int) -> Order:
@@ -171,16 +178,23 @@ def _measure(
         return rerank.order_of(found, new, first.queries[start + within.rows], gallery)
 
     order = order_of(Subset(start, np.arange(stop - start), None), first.depth)
-    blocks = measure(first, gains, order, start, out[first])
+    others: list[tuple[Ranking, Int, Order]] = []  # with the rows of the queries
     for ranking in shared.rankings[1:]:
         subset = shared.subset(ranking, start, stop)
         if not len(subset.rows):
             continue
         if subset.columns is None and first.depth >= ranking.depth:
-            own = Order(order.items[subset.rows], order.tied[subset.rows]).cut(ranking.depth)
+            own = order.rows(subset.rows).cut(ranking.depth)
         else:
             own = order_of(subset, ranking.depth)
-        measure(ranking, gains, own, subset.start, out[ranking], (blocks, subset))
+        others.append((ranking, subset.rows, own))
+    for a, b in ranges(stop - start, piece or stop - start):
+        blocks = measure(first, gains, order.rows(slice(a, b)), start + a, out[first])
+        for ranking, rows, own in others:
+            i, j = np.searchsorted(rows, (a, b))
+            if i < j:
+                subset = shared.subset(ranking, start + a, start + b)
+                measure(ranking, gains, own.rows(slice(i, j)), subset.start, out[ranking], (blocks, subset))
 
 
 def restrict(scorer: Scorer, ranking: Ranking) -> Scorer:
@@ -232,12 +246,11 @@ def row_tasks(
     """
     ranking = shared.first
     most = min(max(1, tile_scores(threads) // len(ranking.gallery)), MOST_QUERIES)
-    if order_of is not None:
-        most = max(most, min(SEARCHED, ALL_TILES // len(ranking.gallery)))
+    together = most if order_of is None else max(most, order_of.together(len(ranking.gallery)))
     begin, end = queries or (0, len(ranking.queries))
-    edges = [(begin + a, begin + b) for a, b in ranges(end - begin, block or most, threads if block is None else 1)]
+    edges = [(begin + a, begin + b) for a, b in ranges(end - begin, block or together, threads if block is None else 1)]
     if order_of is not None:
-        return [OrderTask(shared, scorer, start, stop, order_of, new) for start, stop in edges]
+        return [OrderTask(shared, scorer, start, stop, order_of, most, new) for start, stop in edges]
     return [RowsTask(shared, scorer, start, stop, new) for start, stop in edges]
 
 

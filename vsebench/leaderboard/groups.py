@@ -100,11 +100,10 @@ def rules(entry: Entry, metric: str) -> str:
         return entry.signature
     view = metric.partition(":")[0] if ":" in metric else "gt"
     graded = is_gains(view)
-    others = ({*JUDGEMENTS, *GAINS} - {view}) | (set() if graded else {"captions"})
+    # What a system is and does is no rule.
+    others = {*JUDGEMENTS, *GAINS, "vsebench", "score", signature.ENCODER, *(() if graded else ("captions",))} - {view}
     kept = {
-        key: text
-        for key, text in fields.items()
-        if key not in ("vsebench", "score") and key not in others and (key == view or not text.startswith("own#"))
+        key: text for key, text in fields.items() if key not in others and (key == view or not text.startswith("own#"))
     }
     return "|".join(f"{key}:{text}" for key, text in sorted(kept.items()))
 

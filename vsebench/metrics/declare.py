@@ -27,12 +27,11 @@ from ..errors import UsageError
 from ..options import spell
 from ..registry import Registry, closest, unknown
 from ..relevance.kinds import is_gains
-from ..types import Float, Int, Ranks
+from ..types import Float, Int, Ranks, Unit
 from .graded_ranking import GradedRanking
 
 Depth = Literal["k", "R", "best", "all"]
 Aggregate = Literal["mean", "floor-median", "sum"]
-Unit = Literal["fraction", "rank", "distance", "number"]
 Group = Literal["recall", "rank", "precision", "hubness"]
 Compute = Callable[..., Float | float]
 

@@ -23,14 +23,12 @@ class GainOrder:
         gains: (query, width) float32.
         listed: (query,) int64, how many items of a query are listed.
         ranked: (query, depth) float32 gains of all items by their index.
-        device: of torch, where pairs of Kendall's tau are counted; None: by numba.
     """
 
     items: Items
     gains: Vectors
     listed: Int
     ranked: Vectors
-    device: str | None = None
 
 
 def gain_order(gains: Vectors, count: Int) -> GainOrder:

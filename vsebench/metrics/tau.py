@@ -35,10 +35,6 @@ def pair_counts(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int]) -> 
         count: (query,) number of items of a query, from 1 to depth.
         ks: depths of at least 1, in any order; one beyond the number of items means all of them.
     """
-    if order.device is not None:
-        from . import torch_tau
-
-        return torch_tau.pair_counts(order, tied, count, ks, order.device)
     out = np.zeros((len(tied), len(ks), 5), np.int64)
     if not out.size:
         return out

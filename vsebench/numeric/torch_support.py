@@ -36,7 +36,7 @@ def within_memory(device: Any, work: Callable[[int], Made]) -> Made:
         if torch.device(device).type == "cuda":
             torch.cuda.empty_cache()
     raise DeviceMemory(
-        f"the device {device} has too little free memory for the vectors and a tile of scores or gains",
+        f"the device {device} has too little free memory for the vectors and a tile of scores",
         fix=f"end what else runs on it, or use {spell('backend', 'numpy')}",
     )
 

@@ -1,4 +1,4 @@
-"""Encoding a folder of images and their captions with a pretrained model."""
+"""Encoding the images of a set and their captions with a pretrained model."""
 
 from __future__ import annotations
 
@@ -16,24 +16,22 @@ import numpy as np
 from .. import __version__
 from ..arguments import public
 from ..data.atomic import check_writable, write_atomically
-from ..data.captions import with_captions
-from ..data.choices import layouts
-from ..data.image_files import find_images, read_image
-from ..data.splits import catalogue
-from ..data.splits.sources import with_image_files
-from ..errors import BadInput, UsageError, count_of
-from ..options import spell
-from ..types import Embeddings, Split, Vectors
+from ..data.image_files import Packed, read_image
+from ..errors import BadInput, UsageError, count_of, first_line
+from ..options import settings, spell
+from ..types import Embeddings, PathLike, Split, Vectors
 from . import names
+from .choices import PRECISIONS, Choices
 from .device import device_of, facts, float32
 from .encoder import Encoder
+from .inputs import Image, Inputs, read_inputs, state_of
 from .openclip import load_open_clip
 from .parts import Parts
 from .sentence import load_sentence_transformers
 
 BATCH = 64  # images or captions
 READERS = min(8, os.cpu_count() or 1)  # threads that read images
-PathLike = str | os.PathLike[str]
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +44,7 @@ class Encoded:
         images: (image, dim) float32 vectors of length 1, with their ids.
         captions: (caption, dim) float32 vectors of length 1, with their ids.
         split: the ids, the strings, and the image of every caption.
-        about: the model, its weights, its preprocessing and the versions of libraries, as plain values.
+        about: the model, its weights, its preprocessing, what was chosen and the versions of libraries.
         notes: what was decided, one sentence each.
     """
 
@@ -87,29 +85,39 @@ def encode(
     *,
     split: str | None = None,
     part: str | None = None,
+    lower: bool = False,
+    template: str | None = None,
+    precision: str = "fp32",
+    context_length: int | None = None,
     batch: int = BATCH,
     device: str = "auto",
     threads: int | None = None,
     output: PathLike | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Encoded:
-    """Encode a folder of images and their captions with a pretrained model.
+    """Encode the images of a set and their captions with a pretrained model.
 
-    The vectors are those of the model in float32, divided by their length. An interrupted call with the same arguments
-    goes on where it was, and gives the bits of an uninterrupted one. Other batches, devices and numbers of threads may
-    change the last bits.
+    The vectors are those of the model, divided by their length. An interrupted call with the same arguments goes on
+    where it was, and gives the bits of an uninterrupted one. Other batches, devices and numbers of threads may change
+    the last bits.
 
     Args:
         model: ``open_clip:NAME/WEIGHTS``, ``sentence-transformers:NAME``, or a folder that one of these libraries (or
             transformers, a CLIP model with its processor) wrote. Published models are downloaded by the library.
-        images: a folder, with folders inside it or without. A file belongs to an image if its path or its name is the
-            id, or has the same number (``391895`` and ``COCO_val2014_000000391895.jpg``), or if the file of captions
-            says so.
-        captions: JSON lines, a table (.csv, .tsv), COCO annotations or a Karpathy file; with ``split`` also a .txt file
-            in its order. None: those of the split.
+        images: a folder of image files, with folders inside it or without; parquet files as hub data sets are stored,
+            or webdataset archives (.tar): one, or a folder of them. A file belongs to an image if its path or its name
+            is the id, or has the same number (``391895`` and ``COCO_val2014_000000391895.jpg``), or if the file of
+            captions says so.
+        captions: JSON lines, a table (.csv, .tsv), COCO annotations or a Karpathy file; with ``split`` also a .txt
+            file in its order. None: those of the split, or of the parquet files or archives.
         split: a declared split, such as ``coco-5k``, or a set as for ``choice``; None: the images and captions of
-            the file.
-        part: the captions of the file whose field ``split`` has this value, as for ``vsebench data build``.
+            the file, or of the parquet files or archives.
+        part: the captions whose field ``split`` has this value, as for ``vsebench data build``.
+        lower: captions are encoded in lower case.
+        template: a prompt with ``{}`` in the place of the caption.
+        precision: of the weights and of all that is computed: ``fp32``, ``bf16`` or ``fp16``. The numbers that the
+            model gives are divided by their length in float32.
+        context_length: captions are cut to so many tokens; by default to those of the model.
         batch: images or captions that are encoded at once.
         device: auto, cpu or cuda.
         threads: of torch on the CPU; None for its own choice.
@@ -131,65 +139,78 @@ def encode(
         MissingPackage: the library of the model is not installed.
         DiskError: the file cannot be written.
     """
-    from ..evaluation.provenance import versions
-
+    choices = Choices(lower=lower, template=template, precision=precision, context_length=context_length)
     if output is not None:
         check_writable(Path(output))
+    named = known(model)
+    inputs = read_inputs(images, captions, split, part)
+    with float32(threads):
+        loaded = Loaded(named, device, choices, batch)
+        return loaded.encode(inputs, output, progress)
+
+
+def known(model: PathLike) -> names.Named:
+    """The model that is meant; raises UsageError and MissingPackage."""
     named = names.find(os.fspath(model))
     if named is None:
         raise UsageError(f"'{model}' is no model that is known", fix=f"give {names.HOW}")
-    if split is None and captions is None:
-        fix = f"give {spell('captions', 'FILE')}, or {spell('split', 'NAME')} for a declared split"
-        raise UsageError("the captions of the images are not given", fix=fix)
     names.require(named)
-    chosen, files = _items(split, captions, part)
-    found = find_images(Path(images).expanduser(), chosen.image_ids, files)
-    place = device_of(device)
-    load = load_open_clip if named.library == names.OPEN_CLIP else load_sentence_transformers
-    encoder = load(named, place)
-    with float32(threads):
-        made = {"vsebench": __version__, "precision": "float32", "normalised": True, "batch": batch}
+    return named
+
+
+class Loaded:
+    """A model that is loaded once and encodes sets one after the other, inside of ``device.float32``."""
+
+    def __init__(self, named: names.Named, device: str, choices: Choices, batch: int) -> None:
+        from ..evaluation.provenance import versions
+
+        place = device_of(device)
+        load = load_open_clip if named.library == names.OPEN_CLIP else load_sentence_transformers
+        self.encoder, self.choices, self.batch, self.title = load(named, place, choices), choices, batch, named.title
+        chosen = settings(choices)
+        if self.encoder.context == self.encoder.longest:
+            chosen.pop("context_length", None)  # as without it
+        made = {"vsebench": __version__, "precision": PRECISIONS[choices.precision], "normalised": True, "batch": batch}
         packages = versions(("torch", "torchvision", "transformers", "Pillow"))
-        about = {**encoder.about, **made, **facts(place), "versions": packages}  # all that decides the numbers
-        parts = Parts(about)
-        vectors = _vectors(encoder, found.paths, chosen.captions or (), parts, batch, progress)
-        _check(vectors, chosen, named.title)
-        notes = _notes(encoder, found.unused, chosen.captions or (), parts)
-    sides = (Embeddings("image", chosen.image_ids, vectors[0]), Embeddings("caption", chosen.caption_ids, vectors[1]))
-    result = Encoded(*sides, chosen, {**about, "dim": sides[0].dim, "context": encoder.context}, notes)
-    if output is not None:
-        result.save(output)
-    parts.remove()
-    return result
+        # All that decides the numbers.
+        self.about = {**self.encoder.about, **made, **({"choices": chosen} if chosen else {}), **facts(place)}
+        self.about["versions"] = packages
 
+    def encode(self, inputs: Inputs, output: PathLike | None, progress: Progress | None) -> Encoded:
+        """The vectors of a set; arguments and errors as for the function ``encode``."""
+        encoder, split, parts = self.encoder, inputs.split, Parts(self.about)
+        strings = list(map(self.choices.applied, split.captions or ()))
+        try:
+            vectors = _vectors(encoder, inputs.images, strings, parts, self.batch, progress)
+        except RuntimeError as error:
+            from ..numeric.torch_support import is_want
 
-def _items(split: str | None, captions: PathLike | None, part: str | None) -> tuple[Split, dict[str, str]]:
-    """What is encoded, with its captions, and the names of image files that the file of captions states."""
-    if split is not None:
-        if part is not None:
-            raise UsageError(f"{spell('part')} has no meaning with {spell('split')}", fix="leave one of them out")
-        choices = split not in catalogue.names() and layouts.is_known(split)
-        known = layouts.load(split).split if choices else catalogue.load_split(split, captions=captions is None)
-        return with_captions(known, None if captions is None else Path(captions)), {}
-    path = Path(captions or "").expanduser()
-    if path.suffix == ".txt":
-        what = "a .txt file of captions does not say which image they are of"
-        raise UsageError(
-            what, where=path, fix=f"add {spell('split', 'NAME')}, or give a table with the columns image and caption"
-        )
-    rows, files = with_image_files(path, part)
-    image_ids, image_of = rows.images()
-    return Split("custom", image_ids, rows.caption_id, image_of, rows.captions), files
+            if self.choices.precision == "fp32" or is_want(error):
+                raise
+            what = f"'{self.title}' cannot compute in {self.choices.precision} here ({first_line(error)})"
+            raise UsageError(what, fix=f"leave {spell('precision')} out, or try another") from error
+        _check(vectors, split, self.title, self.choices)
+        notes = _notes(encoder, inputs.unused, strings, parts)
+        sides = (Embeddings("image", split.image_ids, vectors[0]), Embeddings("caption", split.caption_ids, vectors[1]))
+        more = {"dim": sides[0].dim, "context": encoder.context, "inputs": inputs.identity()}
+        result = Encoded(*sides, split, {**self.about, **more}, notes)
+        if output is not None:
+            result.save(output)
+        parts.remove()
+        return result
 
 
 def _vectors(
     encoder: Encoder,
-    paths: Sequence[Path],
+    paths: Sequence[Image],
     captions: Sequence[str],
     parts: Parts,
     batch: int,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> tuple[Vectors, Vectors]:
+    # Images of a table or archive in their order there, in which they are read once.
+    order = sorted(range(len(paths)), key=lambda at: _place(paths[at]))
+    paths = [paths[at] for at in order]
     total = len(paths) + len(captions)
 
     def say(done: int) -> None:
@@ -210,11 +231,17 @@ def _vectors(
             say(len(paths) + min(at + batch, stop))
         return np.concatenate(found)
 
-    images = parts.vectors([_identity(path) for path in paths], batch, of_images, say)
+    found = parts.vectors([state_of(path) for path in paths], batch, of_images, say)
+    images = np.empty_like(found)
+    images[order] = found
     return images, parts.vectors(captions, batch, of_captions, lambda done: say(len(paths) + done))
 
 
-def _batches(paths: Sequence[Path], batch: int, prepare: Callable[[Any], Any]) -> Iterator[list[Any]]:
+def _place(image: Image) -> tuple[str, int]:
+    return (str(image.path), image.place) if isinstance(image, Packed) else ("", 0)
+
+
+def _batches(paths: Sequence[Image], batch: int, prepare: Callable[[Any], Any]) -> Iterator[list[Any]]:
     """The inputs of the images, ``batch`` of them at once; threads read the first ones of the next batch meanwhile.
 
     Few are read ahead, because images of any size may wait.
@@ -234,21 +261,15 @@ def _batches(paths: Sequence[Path], batch: int, prepare: Callable[[Any], Any]) -
                 future.cancel()
 
 
-def _identity(path: Path) -> str:
-    try:
-        state = path.stat()
-    except OSError as error:
-        raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix="check permissions") from error
-    return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"
-
-
-def _check(vectors: tuple[Vectors, Vectors], split: Split, title: str) -> None:
+def _check(vectors: tuple[Vectors, Vectors], split: Split, title: str, choices: Choices) -> None:
     """Refuse vectors that are not finite, and sides of different width."""
     for side, ids, array in zip(("image", "caption"), (split.image_ids, split.caption_ids), vectors, strict=True):
         wrong = np.flatnonzero(~np.isfinite(array).all(axis=1))
         if len(wrong):
             what = f"'{title}' gives vectors that are not finite for {len(wrong):,} {side}s (first: {ids[wrong[0]]})"
-            raise BadInput(what, fix="check the weights of the model")
+            half = choices.precision == "fp16"
+            fix = f"check the weights of the model, or give {spell('precision', 'bf16')}"
+            raise BadInput(what, fix=fix if half else "check the weights of the model")
     if vectors[0].shape[1] != vectors[1].shape[1]:
         what = f"'{title}' gives images {vectors[0].shape[1]} and captions {vectors[1].shape[1]} numbers"
         raise BadInput(what, fix="give a model that encodes both into one space")

@@ -1,4 +1,4 @@
-"""What an encoder is, and the identity of its weights."""
+"""What an encoder is, the identity of its weights, and vectors from what it gives."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ..errors import BadInput
 from ..types import Vectors
 
 
@@ -17,6 +20,7 @@ class Encoder:
     Attributes:
         about: the model, its weights and its preprocessing, as plain values for a JSON document.
         context: the largest number of tokens of a caption; None when it has no limit.
+        longest: likewise, of the model when nothing is chosen.
         prepare: an RGB image of Pillow -> input of ``images``; called in several threads.
         images: a list of inputs -> (image, dim) float32 of length 1.
         captions: a list of strings -> (caption, dim) float32 of length 1; longer ones than ``context`` are cut.
@@ -25,10 +29,21 @@ class Encoder:
 
     about: dict[str, Any]
     context: int | None
+    longest: int | None
     prepare: Callable[[Any], Any]
     images: Callable[[list[Any]], Vectors]
     captions: Callable[[list[str]], Vectors]
     is_cut: Callable[[list[str]], Sequence[bool]]
+
+
+def unit_vectors(output: Any) -> Vectors:
+    """(item, dim) float32 of length 1, from a tensor of any precision, which is divided by its length in float32."""
+    import torch
+
+    if output.ndim != 2:
+        what = f"the model gives arrays of shape {tuple(output.shape)}, no vectors"
+        raise BadInput(what, fix="give a model like CLIP")
+    return np.ascontiguousarray(torch.nn.functional.normalize(output.float(), dim=-1).cpu().numpy(), np.float32)
 
 
 def weights_identity(model: Any) -> str:

@@ -6,23 +6,22 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..data import published
-from ..errors import BadInput, UsageError
+from ..errors import UsageError
 from ..registry import unknown
 from ..types import Vectors
-from .encoder import Encoder, tokenizer_identity, weights_identity
+from .choices import PRECISIONS, Choices, context_of
+from .encoder import Encoder, tokenizer_identity, unit_vectors, weights_identity
 from .names import FIX, HUB, Named
 
 QUICK = "-quickgelu"  # the ending of models with OpenAI's approximation of GELU
 
 
-def load_open_clip(named: Named, device: str) -> Encoder:
-    """A model on ``cpu`` or ``cuda``, in float32.
+def load_open_clip(named: Named, device: str, choices: Choices) -> Encoder:
+    """A model on ``cpu`` or ``cuda``.
 
     Raises:
-        UsageError: open_clip has no such model or weights, or they do not fit each other.
+        UsageError: open_clip has no such model or weights, they do not fit each other, or it takes fewer tokens.
         BadInput: it cannot be loaded: no network, no such model, damaged files.
     """
     import open_clip
@@ -40,14 +39,20 @@ def load_open_clip(named: Named, device: str) -> Encoder:
     here = named.folder or Path(named.weights).is_file()
     fix = "copy or export the model again" if here else FIX
     model, preprocess, tokenizer = published.loaded(read, f"model '{named.title}'", fix, local=here)
-    model.eval()
-    context = int(tokenizer.context_length)
+    weights, precision = weights_identity(model), getattr(torch, PRECISIONS[choices.precision])
+    model = model.to(precision).eval()
+    longest = int(tokenizer.context_length)
+    context = context_of(longest, choices.context_length, named.title) or longest
 
     def images(inputs: list[Any]) -> Vectors:
-        return _numbers(model.encode_image(torch.stack(inputs).to(device), normalize=True))
+        return unit_vectors(model.encode_image(torch.stack(inputs).to(device, precision)))
 
     def captions(strings: list[str]) -> Vectors:
-        return _numbers(model.encode_text(tokenizer(strings).to(device), normalize=True))
+        tokens = tokenizer(strings, context_length=context)
+        if context < longest:  # the model takes its own number of positions
+            fill = int(tokenizer([""], context_length=longest)[0, -1])
+            tokens = torch.nn.functional.pad(tokens, (0, longest - context), value=fill)
+        return unit_vectors(model.encode_text(tokens.to(device)))
 
     def used(strings: list[str], length: int) -> Any:
         """(caption,) how many tokens there are when there is room for ``length``, without those that fill the rest."""
@@ -60,12 +65,12 @@ def load_open_clip(named: Named, device: str) -> Encoder:
     about = {
         "model": named.title,
         "revision": _revision(named, open_clip),
-        "weights_sha256": weights_identity(model),
+        "weights_sha256": weights,
         "preprocess": open_clip.get_model_preprocess_cfg(model),
         "tokenizer": tokenizer_identity(tokenizer),
         "library": f"open_clip {open_clip.__version__}",
     }
-    return Encoder(about, context, preprocess, images, captions, is_cut)
+    return Encoder(about, context, longest, preprocess, images, captions, is_cut)
 
 
 def _check(named: Named, open_clip: Any) -> None:
@@ -97,10 +102,3 @@ def _revision(named: Named, open_clip: Any) -> str:
     repository = named.name.removeprefix(HUB) if named.name.startswith(HUB) else cfg.get("hf_hub", "")
     repository = "/".join(repository.split("/")[:2])
     return f"{repository}@{published.revision(repository)}" if repository else str(cfg.get("url", ""))
-
-
-def _numbers(tensor: Any) -> Vectors:
-    found: Vectors = np.ascontiguousarray(tensor.float().cpu().numpy(), np.float32)
-    if found.ndim != 2:
-        raise BadInput(f"the model gives arrays of shape {found.shape}, no vectors", fix="give a model like CLIP")
-    return found

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..data import published
 from ..errors import BadInput
 from ..types import Vectors
-from .encoder import Encoder, tokenizer_identity, weights_identity
+from .choices import PRECISIONS, Choices, context_of
+from .encoder import Encoder, tokenizer_identity, unit_vectors, weights_identity
 from .names import FIX, Named
 
 
-def load_sentence_transformers(named: Named, device: str) -> Encoder:
-    """A model on ``cpu`` or ``cuda``, in float32.
+def load_sentence_transformers(named: Named, device: str, choices: Choices) -> Encoder:
+    """A model on ``cpu`` or ``cuda``.
 
     Raises:
+        UsageError: it takes fewer tokens than are chosen.
         BadInput: it cannot be loaded: no network, no such model, damaged files, or a model of captions alone.
     """
     import sentence_transformers
+    import torch
 
     def read(from_here: bool) -> Any:
         return sentence_transformers.SentenceTransformer(named.name, device=device, local_files_only=from_here)
@@ -30,13 +31,16 @@ def load_sentence_transformers(named: Named, device: str) -> Encoder:
     if "image" not in getattr(model, "modalities", ("image",)):
         fix = "give a CLIP model, such as sentence-transformers:clip-ViT-B-32"
         raise BadInput(f"model '{named.title}' encodes captions, no images", fix=fix)
-    context = _context(model)
+    weights, longest = weights_identity(model), _context(model)
+    context = context_of(longest, choices.context_length, named.title)
+    if context is not None:
+        model.max_seq_length = context
+    model = model.to(getattr(torch, PRECISIONS[choices.precision]))
 
     def vectors(inputs: list[Any]) -> Vectors:
-        found = model.encode(
-            inputs, batch_size=len(inputs), normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
+        return unit_vectors(
+            model.encode(inputs, batch_size=len(inputs), show_progress_bar=False, convert_to_tensor=True)
         )
-        return np.ascontiguousarray(found, np.float32)
 
     tokenizer = getattr(model.tokenizer, "tokenizer", model.tokenizer)  # that of a processor, or itself
 
@@ -48,12 +52,12 @@ def load_sentence_transformers(named: Named, device: str) -> Encoder:
     about = {
         "model": named.title,
         "revision": "" if named.folder else _revision(named.name),
-        "weights_sha256": weights_identity(model),
+        "weights_sha256": weights,
         "preprocess": _preprocess(model),
         "tokenizer": tokenizer_identity(tokenizer),
         "library": f"sentence-transformers {sentence_transformers.__version__}",
     }
-    return Encoder(about, context, lambda image: image, vectors, vectors, is_cut)
+    return Encoder(about, context, longest, lambda image: image, vectors, vectors, is_cut)
 
 
 def _context(model: Any) -> int | None:

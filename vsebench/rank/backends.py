@@ -58,13 +58,11 @@ class Ranker:
 
     Attributes:
         scan, order: see the module.
-        device: of torch, where gains and pairs of Kendall's tau are to be counted there as well; None: by numba.
     """
 
     scan: observe.Scan
     order: OrderOf | None = None
     listed: Listed | None = None
-    device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -98,30 +96,59 @@ def has_driver() -> bool:
     return any(path.exists() for path in DRIVERS)
 
 
+def about_device(name: str) -> dict[str, str]:
+    """For the provenance: ``device``, the GPU that a back-end uses, with its driver; empty where it uses none.
+
+    Args:
+        name: of ``chosen``.
+    """
+    backend, device = parts(name)
+    if backend == "torch" and (device or "").startswith("cuda"):
+        from .torch_backend.settings import described
+
+        return {"device": f"{described(device)}, driver {_driver()}"}
+    if backend == "faiss" and has_driver():
+        from .faiss_index import described as of_faiss
+
+        return {"device": f"{of_faiss()}, driver {_driver()}"}
+    return {}
+
+
+def _driver() -> str:
+    """The version of the driver, as Linux has it."""
+    try:
+        found = re.search(r"\b\d+\.\d+(\.\d+)?\b", DRIVERS[0].read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        found = None
+    return found[0] if found else "of unknown version"
+
+
 def _numpy() -> Ranker:
     return Ranker(observe.scan_tiles)
 
 
 def _faiss() -> Ranker:
     from .faiss_index import gpus
-    from .listed import Indexes
+    from .listed import Indexes, together
     from .top_certified import deepest
 
     driver = has_driver()
     indexes, found = Indexes(driver), partial(deepest, gpu=gpus(driver) > 0)
-    return Ranker(observe.scan_tiles, indexes.order_of, Listed(indexes.observe, found, "a FAISS index"))
+    return Ranker(
+        observe.scan_tiles, OrderOf(indexes.order_of, together), Listed(indexes.observe, found, "a FAISS index")
+    )
 
 
 def _torch(device: str | None) -> Ranker:
     from .torch_backend import order, scan, settings
 
     found = settings.device_of(device)
-    if found.type == "cuda" and (failed := settings.fault(found)) is not None:
-        fix = f"use {spell('backend', 'numpy')}, or install a torch that has code for this GPU"
-        raise UsageError(f"{spell('backend')} is 'torch:{found}', and torch fails on it: {failed}", fix=fix)
+    if (failed := settings.fault(found)) is not None:
+        fix = f"use {spell('backend', 'numpy')}, or {failed.fix}"
+        raise UsageError(f"{spell('backend')} is 'torch:{found}', and torch fails on it: {failed.what}", fix=fix)
     if found.type == "cpu":  # its orders take 1.7 times the time of the reference
         return Ranker(partial(scan.scan, found))
-    return Ranker(partial(scan.scan, found), partial(order.order_of, found), device=str(found))
+    return Ranker(partial(scan.scan, found), OrderOf(partial(order.order_of, found), order.together))
 
 
 BACKENDS: dict[str, Backend] = {
@@ -131,7 +158,7 @@ BACKENDS: dict[str, Backend] = {
         _faiss,
         "faiss",
         "'vsebench[cpu]'",
-        ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu11", "faiss-gpu-cu12"),
+        ("faiss-cpu", "faiss-cuda", "faiss-gpu", "faiss-gpu-cu11", "faiss-gpu-cu12"),
     ),
     "torch": Backend("tensors of torch, on a GPU or the processor", _torch, "torch", "torch", ("torch",), True),
 }
@@ -197,7 +224,7 @@ def chosen(name: str) -> tuple[str, str]:
     except Exception as error:  # a broken installation raises anything
         return "numpy", f"there is an NVIDIA driver, but torch does not import: {first_line(error)}"
     if failed is not None:
-        return "numpy", f"torch fails on the GPU: {failed}"
+        return "numpy", f"torch fails on the GPU: {failed.what}; {failed.fix}"
     return (f"torch:{found}", "torch finds a GPU") if found.type != "cpu" else ("numpy", "torch finds no GPU")
 
 

@@ -148,6 +148,11 @@ class Correction:
     settings: Mapping[str, float]
     bank: Path | None
 
+    def __str__(self) -> str:
+        """What ``parse`` reads."""
+        bank = [] if self.bank is None else [str(self.bank)]
+        return ":".join([self.rule, *bank, *(f"{key}={value!r}" for key, value in self.settings.items())])
+
 
 def parse(text: str) -> Correction:
     """The correction of ``RULE[:BANK][:SETTING=NUMBER...]``; raises UsageError for another form."""

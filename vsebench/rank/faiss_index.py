@@ -1,12 +1,16 @@
 """The vectors of one gallery in a flat index of FAISS, which finds the largest float32 inner products of a query.
 
-An index of the first GPU where there is one, else the search of the processor. The products are float32 sums in an
+An index of a GPU where there is one that FAISS can use, else the search of the processor. FAISS ends the process on a
+GPU that it has no code for, so a child process tries it first (``fault``). The products are float32 sums in an
 order that FAISS chooses, so they are within the error bound of the canonical scores (``exact``), and ``top_certified``
 makes canonical lists of them.
 """
 
 from __future__ import annotations
 
+import functools
+import signal
+import subprocess
 import sys
 import threading
 from typing import Any
@@ -16,6 +20,7 @@ import numpy as np
 from ..errors import BadInput
 from ..memory import RELEASED, Pages, mapping, release, releases_pages, require
 from ..numeric.openblas import kernels_of_numpy
+from ..numeric.parallel import local_rank
 from ..options import spell
 from ..types import Direction, Float, Int, Vectors
 from .scorers import Dot, unit_vectors
@@ -24,7 +29,20 @@ MOST_ITEMS = 2048  # of a list; more are not listed by an index on a GPU
 SCALED = 1024  # vectors that are scaled together
 PARTS = 4  # a thread searches one in so many of the bytes after which pages of a mapped file are released
 TEMPORARY = 256 << 20  # bytes of a GPU that FAISS reserves for temporary arrays; by default 0.5 to 1.5 GiB
-
+# Scores of an index, for factors that need more digits than TF32 has; their sums are known in integers.
+TRIAL = """
+import sys, faiss, numpy as np
+x = 4096.0 + np.arange(256 * 64).reshape(256, 64) % 3
+config = faiss.GpuIndexFlatConfig()
+config.device = int(sys.argv[1])
+index = faiss.GpuIndexFlatIP(faiss.StandardGpuResources(), 64, config)
+index.add(x.astype(np.float32))
+scores, items = index.search(x[:7].astype(np.float32), 9)
+wrong = np.abs(scores / (x[:7, None] * x[items]).sum(2) - 1).max()
+if not wrong <= 72 * 2.0**-24:
+    sys.exit(f"its products are less precise than float32 (an error of {wrong:.1e})")
+"""
+TRIED = 180  # seconds
 _IMPORT = threading.Lock()
 
 
@@ -39,32 +57,68 @@ def package() -> Any:
 
 
 def gpus(driver: bool) -> int:
-    """How many GPUs FAISS can use.
+    """How many GPUs FAISS can use: 0 where it fails on the one of this process.
 
     Args:
         driver: whether the driver of a GPU is loaded. Where it is not, FAISS does not count devices: older versions
             then ended the process (facebookresearch/faiss, issue 4251).
     """
-    return int(package().get_num_gpus()) if driver else 0
+    found = int(package().get_num_gpus()) if driver else 0
+    return found if found and fault(own_gpu(found)) is None else 0
+
+
+def own_gpu(number: int) -> int:
+    """The GPU of this process among so many: that of ``LOCAL_RANK``, or the first."""
+    return (local_rank() or 0) % number
+
+
+@functools.cache
+def fault(device: int) -> str | None:
+    """Why an index on a GPU cannot be used, tried in a child process because FAISS may end it; or None."""
+    command = [sys.executable, "-c", TRIAL, str(device)]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=TRIED
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"a process to try it in failed: {error}"
+    if not done.returncode:
+        return None
+    last = (done.stderr.strip() or "no message").splitlines()[-1][:200]
+    ended = f"it ended the process by {signal.Signals(-done.returncode).name}: " if done.returncode < 0 else ""
+    return f"{ended}{last}"
+
+
+def described() -> str:
+    """What an index is searched with where a driver is found, and why not a GPU."""
+    found = int(package().get_num_gpus())
+    if not found:
+        return f"the processor, as FAISS {package().__version__} finds no GPU"
+    failed = fault(own_gpu(found))
+    return (
+        f"GPU {own_gpu(found)} of {found}" if failed is None else f"the processor, as FAISS fails on the GPU: {failed}"
+    )
 
 
 class Gpu:
-    """What all indexes on the first GPU share: memory for temporary arrays, and a lock, as it serves one thread."""
+    """What all indexes on the GPU share: memory for temporary arrays, and a lock, as it serves one thread."""
 
     def __init__(self) -> None:
         self.resources, self.lock = package().StandardGpuResources(), threading.Lock()
         self.resources.setTempMemory(TEMPORARY)
+        self.config = package().GpuIndexFlatConfig()
+        self.config.device = own_gpu(int(package().get_num_gpus()))
 
     def index(self, vectors: Vectors) -> Any:
         """An index of (item, dim) float32 vectors on the GPU."""
         with self.lock:
-            index = package().GpuIndexFlatIP(self.resources, vectors.shape[1])
+            index = package().GpuIndexFlatIP(self.resources, vectors.shape[1], self.config)
             index.add(vectors)
             return index
 
 
 def first_gpu(driver: bool) -> Gpu | None:
-    """The first GPU that FAISS can use, or None.
+    """The GPU that FAISS can use, or None.
 
     Args:
         driver: as of ``gpus``.

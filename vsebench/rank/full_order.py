@@ -55,8 +55,22 @@ class Order:
         """The first k of every query."""
         return Order(np.ascontiguousarray(self.items[:, :k]), np.ascontiguousarray(self.tied[:, :k]))
 
+    def rows(self, some: Int | slice) -> Order:
+        """The order of some of the queries."""
+        return Order(self.items[some], self.tied[some])
 
-OrderOf = Callable[[Scorer, Direction, Int, int, "Int | None"], Order]  # arguments as of ``order_of``
+
+@dataclass(frozen=True)
+class OrderOf:
+    """What orders galleries instead of the reference.
+
+    Attributes:
+        of: arguments as of ``order_of``.
+        together: for the size of a gallery, how many queries it best orders together.
+    """
+
+    of: Callable[[Scorer, Direction, Int, int, Int | None], Order]
+    together: Callable[[int], int] = lambda gallery: 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,10 +27,16 @@ from .ties import check_ties
 from .top_certified import Tops, tops
 
 QUERIES = 512  # searched together
+SEARCHED, SCORES = 128, 4 << 20  # queries ordered together: FAISS multiplies fewer than 100 one by one, 6 x slower
 KEPT = 6  # indexes: a block of queries has the complete gallery, one or two folds, the first captions of these
 ENTRY_BYTES = 64  # memory for an item of a list, while it is made
 
 Key = tuple[Scorer, Direction, bytes | None]
+
+
+def together(gallery: int) -> int:
+    """How many queries are ordered together, see ``full_order.OrderOf``."""
+    return min(SEARCHED, SCORES // gallery)
 
 
 class Indexes:

@@ -25,15 +25,18 @@ class Reranking:
     Attributes:
         items: (query, depth) int64 gallery indices, best first.
         gallery: the size of the gallery.
+        first: the index of the query of the first row.
     """
 
     items: Int
     gallery: int
+    first: int = 0
 
     @cached_property
     def _places(self) -> tuple[Int, Int]:
         """(query x depth,) places in the matrix (query, gallery), ascending, and the new index in the top of each."""
-        place = (np.arange(len(self.items))[:, None] * self.gallery + self.items).ravel()
+        place = (self.first + np.arange(len(self.items))[:, None]) * self.gallery + self.items
+        place = place.ravel()
         order = np.argsort(place)
         return place[order], order % self.items.shape[1]
 
@@ -45,7 +48,7 @@ class Reranking:
         return np.where(places[at] == wanted, index[at], -1)
 
 
-def reordered(items: Int, scores: Float, gallery: int) -> Reranking:
+def reordered(items: Int, scores: Float, gallery: int, first: int = 0) -> Reranking:
     """The first items of every query by descending score, ties to the lower gallery index.
 
     Items without a score stand behind those with one, in the order of the first stage.
@@ -54,11 +57,12 @@ def reordered(items: Int, scores: Float, gallery: int) -> Reranking:
         items: (query, depth) int64 gallery indices, the top of the first stage.
         scores: (query, depth) float64, NaN for none.
         gallery: the size of the gallery.
+        first: the index of the query of the first row.
     """
     none = np.isnan(scores)
     among_equals = np.where(none, np.arange(items.shape[1]), items)
     order = np.lexsort((among_equals, np.where(none, 0.0, -scores), none), axis=1)
-    return Reranking(np.take_along_axis(items, order, axis=1), gallery)
+    return Reranking(np.take_along_axis(items, order, axis=1), gallery, first)
 
 
 def ranks_of(ranks: Ranks, new: Reranking) -> Ranks:
@@ -83,7 +87,7 @@ def order_of(order: Order, new: Reranking, queries: Int, gallery: Int) -> Order:
         queries: (query,) int64 indices.
         gallery: (gallery,) int64 indices of the candidates, ascending.
     """
-    top = new.items[queries]
+    top = new.items[queries - new.first]
     position = np.searchsorted(gallery, top).clip(max=len(gallery) - 1)
     inside = gallery[position] == top
     # Candidates of the top first, in their new order: the others follow as they are.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .model import Resampling, Unit
+from ..types import Unit
+from .model import Resampling
 
 ARROWS = {"i2t": "image→text", "t2i": "text→image", "i2i": "image→image", "t2t": "text→text", None: "sum"}
 UNITS = "Fractions are printed times 100, ranks as ranks (↓ lower is better)."

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from ..errors import UsageError
-from ..types import Direction, Float, Ids
-
-Unit = Literal["fraction", "rank", "distance", "number"]
+from ..types import Direction, Float, Ids, Unit
 
 
 class MetricName(Protocol):

@@ -19,7 +19,6 @@ from ..arguments import numbers, public
 from ..data.unchanged import unchanged
 from ..errors import BadInput, UsageError
 from ..evaluation import intervals, provenance
-from ..evaluation.inputs import is_path
 from ..evaluation.intervals import Key
 from ..evaluation.options import Options
 from ..metrics import Metric, parse
@@ -32,7 +31,20 @@ from ..options import check_one, check_word, spell
 from ..relevance.kinds import LABELS
 from ..report.model import Resampling, Result
 from ..report.report import Report
-from ..types import Direction, Embeddings, Float, Ids, Int, Modality, PathLike, ReportProgress, Split, Vectors, as_array
+from ..types import (
+    Direction,
+    Embeddings,
+    Float,
+    Ids,
+    Int,
+    Modality,
+    PathLike,
+    ReportProgress,
+    Split,
+    Vectors,
+    as_array,
+    is_path,
+)
 from .distances import LabelDistance
 from .files import Read, read_vectors
 from .labels import label_distance_of, read_labels

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 
@@ -13,9 +14,12 @@ import numpy as np
 from ... import __version__, signature
 from ...errors import BadInput, count_of
 from ...memory import text_array
-from ...types import Float, Int, Split
+from ...types import Bool, Float, Int, Split
 
-_WORDS = re.compile(r"[\w']+")
+
+def words(caption: str) -> list[str]:
+    """The words of a caption in lower case, without punctuation."""
+    return re.findall(r"[\w']+", caption.lower())
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,8 @@ class Item:
     @property
     def order_blind(self) -> bool:
         """Whether a score that ignores the order of words can be right: no other caption has the same words."""
-        words = [sorted(_WORDS.findall(caption.lower())) for caption in self.captions]
-        return words.count(words[self.right]) == 1
+        bags = [sorted(words(caption)) for caption in self.captions]
+        return bags.count(bags[self.right]) == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,38 +93,30 @@ class ChoiceSet:
         return (f"{counted} the right caption twice, which is always a tie (first: {same[0]})",) if same else ()
 
     @cached_property
-    def split(self) -> Split:
-        """The images, in the order in which items name them, and all captions, in that of the items."""
-        row: dict[str, int] = {}
-        owners = []
-        for item in self.items:
-            own = [row.setdefault(image, len(row)) for image in item.images]
-            owners += own if len(own) > 1 else own * len(item.captions)
-        ids = [f"{item.id}#{k}" for item in self.items for k in range(len(item.captions))]
-        captions = tuple(caption for item in self.items for caption in item.captions)
-        images = text_array(list(row), "image ids")
-        return Split(self.name, images, text_array(ids, "caption ids"), np.array(owners), captions)
+    def exists(self) -> Bool:
+        """(item, caption) bool: whether an item has a caption of this number."""
+        return np.arange(self.shape[2]) < np.array([len(item.captions) for item in self.items])[:, None]
 
     @cached_property
-    def pairs(self) -> tuple[Int, Int, Int]:
-        """(pair,) int64 of every image with every caption of its item: the place in ``shape``, flat, the image row and
-        the caption row of ``split``."""
-        row = {image: i for i, image in enumerate(self.split.image_ids.tolist())}
-        _, images, width = self.shape
-        found, first = [], 0
-        for n, item in enumerate(self.items):
-            numbers = range(len(item.captions))
-            places = ((i, image, k) for i, image in enumerate(item.images) for k in numbers)
-            found += [((n * images + i) * width + k, row[image], first + k) for i, image, k in places]
-            first += len(item.captions)
-        place, of_image, of_caption = np.array(found, np.int64).T
-        return place, of_image, of_caption
+    def images(self) -> tuple[list[str], Int]:
+        """The images, in the order in which items name them, and the rows of those of every item, (item, image)."""
+        row: dict[str, int] = {}
+        rows = np.array([[row.setdefault(image, len(row)) for image in item.images] for item in self.items])
+        return list(row), rows
 
-    def lengths(self) -> Float:
-        """(item, 1, caption) float64: minus the number of words of a caption, NaN where an item has fewer captions."""
-        out = np.full((len(self.items), 1, self.shape[2]), np.nan)
-        for n, item in enumerate(self.items):
-            out[n, 0, : len(item.captions)] = [-len(_WORDS.findall(caption)) for caption in item.captions]
+    @cached_property
+    def split(self) -> Split:
+        """The images, and all captions, item by item."""
+        images, rows = self.images
+        owners = np.broadcast_to(rows, self.exists.shape)[self.exists]
+        ids = [f"{item.id}#{k}" for item in self.items for k in range(len(item.captions))]
+        captions = tuple(caption for item in self.items for caption in item.captions)
+        return Split(self.name, text_array(images, "image ids"), text_array(ids, "caption ids"), owners, captions)
+
+    def of_captions(self, values: Sequence[float] | Float) -> Float:
+        """(item, caption) float64: a value for each caption of ``split``, NaN where an item has fewer captions."""
+        out = np.full(self.exists.shape, np.nan)
+        out[self.exists] = values
         return out
 
     def signature(self, how: str) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput, MissingPackage, count_of
-from ...options import spell
 from ...registry import unknown
 from ..cache import cache_dir
 from ..regular import is_folder
@@ -34,6 +33,7 @@ class Layout:
         item: a record as an item, None for one that the published protocol leaves out.
         source: where the files come from.
         left_out: what ``item`` leaves out, for a note.
+        files: of the complete set, without their ending.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Layout:
     item: Callable[[str, str, Mapping[str, Any], str], Item | None]
     source: str = ""
     left_out: str = ""
+    files: tuple[str, ...] = ()
 
 
 def _sugarcrepe(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item:
@@ -70,11 +71,11 @@ def _winoground(file: str, key: str, record: Mapping[str, Any], spot: str) -> It
 
 def _own(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item:
     given = field(record, "image", (str, int, list), spot)
-    images = tuple(map(str, given if isinstance(given, list) else [given]))
-    captions = tuple(field(record, "captions", list, spot))
+    images, captions = given if isinstance(given, list) else [given], field(record, "captions", list, spot)
+    for of, values, kind in (("image", images, (str, int)), ("captions", captions, str)):
+        if not all(isinstance(value, kind) for value in values):
+            raise BadInput(f"field '{of}' is {shown(values)}", where=spot, fix="write a list of texts")
     right = field(record, "right", int, spot) if "right" in record else 0
-    if not all(isinstance(caption, str) for caption in captions):
-        raise BadInput(f"field 'captions' is {shown(list(captions))}", where=spot, fix="write a list of texts")
     if len(captions) < 2 or len(images) not in (1, 2) or (len(images) == 2 and (len(captions), right) != (2, 0)):
         what = f"{count_of(len(images), 'image')} and {count_of(len(captions), 'caption')}"
         fix = "give one image and two or more captions, or two images and the caption of each"
@@ -82,8 +83,9 @@ def _own(file: str, key: str, record: Mapping[str, Any], spot: str) -> Item:
     if not 0 <= right < len(captions):
         what = f"field 'right' is {right}, and there are {len(captions)} captions"
         raise BadInput(what, where=spot, fix="give the number of the right caption, from 0")
-    category, group = (str(record.get(name, other)) for name, other in (("category", "all"), ("group", images[0])))
-    return Item(str(record.get("id", key)), images, captions, right, category, group)
+    others = {"id": key, "category": "all", "group": images[0], **record}
+    name, category, group = (str(field(others, x, (str, int), spot)) for x in ("id", "category", "group"))
+    return Item(name, tuple(map(str, images)), tuple(captions), right, category, group)
 
 
 LAYOUTS: dict[str, Layout] = {
@@ -92,14 +94,18 @@ LAYOUTS: dict[str, Layout] = {
         Layout(
             "sugarcrepe", ("filename", "caption", "negative_caption"), _sugarcrepe,
             "the folder data of RAIVNLab/sugar-crepe on GitHub",
+            files=("add_att", "add_obj", "replace_att", "replace_obj", "replace_rel", "swap_att", "swap_obj"),
         ),
         Layout(
             "valse", ("image_file", "caption", "foil"), _valse, "the folder data of Heidelberg-NLP/VALSE on GitHub",
             "fewer than two of three annotators chose the caption alone",
+            ("existence", "plurals", "counting-hard", "counting-small-quant", "counting-adversarial", "relations",
+            "action-replacement", "actant-swap", "coreference-standard", "coreference-hard", "foil-it"),
         ),
         Layout(
             "aro", ("true_caption", "false_caption", "image_path"), _aro,
             "visual_genome_relation.json and visual_genome_attribution.json of ARO",
+            files=("visual_genome_relation", "visual_genome_attribution"),
         ),
         Layout(
             "winoground", ("image_0", "image_1", "caption_0", "caption_1"), _winoground,
@@ -134,9 +140,15 @@ def load(named: str | os.PathLike[str]) -> ChoiceSet:
         first = next((", ".join(map(str, record[2])) for records in read.values() for record in records), "none")
         what = f"has no choices of a known layout (fields of the first item: {first[:200]})"
         raise BadInput(what, where=path, fix="give every item the fields image, captions and right")
-    unused = tuple(f"{file.name} is left out: it has another layout" for file in files if layouts[file] is not chosen)
-    name = chosen.name if chosen.source else _parts(path)[0]
-    return _of_records(name, chosen, [r for file in files if layouts[file] is chosen for r in read[file]], unused)
+    notes = [f"{file.name} is left out: it has another layout" for file in files if layouts[file] is not chosen]
+    records = [record for file in files if layouts[file] is chosen for record in read[file]]
+    if absent := sorted({*chosen.files} - {stem for stem, *_ in records}):
+        of = f"of the {len(chosen.files)} files of {chosen.name}"
+        counted = count_of(len(absent), f"{of} is", f"{of} are")
+        notes.append(
+            f"{counted} not here ({', '.join(absent)}): the mean of categories and all items are of the others"
+        )
+    return _of_records(chosen.name if chosen.source else _parts(path)[0], chosen, records, tuple(notes))
 
 
 def of_list(items: Sequence[Mapping[str, Any]]) -> ChoiceSet:
@@ -160,13 +172,24 @@ def _of_records(name: str, layout: Layout, records: Sequence[Record], notes: tup
 
 
 def _in_cache(name: str) -> Path:
-    if name not in LAYOUTS or not LAYOUTS[name].source:
-        raise unknown("set", name, [known.name for known in LAYOUTS.values() if known.source])
-    path = cache_dir() / "choices" / name
-    if not path.is_dir():
-        fix = f"give their folder, {spell('set', 'FOLDER')}, or copy it to {path}; it is {LAYOUTS[name].source}"
-        raise MissingPackage(f"the files of set '{name}' are not here", fix=fix)
+    known, path = {one["name"]: one for one in status()}, cache_dir() / "choices" / name
+    if name not in known:
+        raise unknown("set", name, known)
+    if known[name]["needs"]:
+        needs = f"{known[name]['needs']}, or copy the folder to {path}; it is {known[name]['source']}"
+        raise MissingPackage(f"the files of set '{name}' are not here", fix=needs)
     return path
+
+
+def status() -> list[dict[str, str]]:
+    """``name``, ``source``, ``available`` (``cached`` or ``absent``) and ``needs`` of every published set."""
+    found = []
+    for layout in LAYOUTS.values():
+        if layout.source:
+            there = (cache_dir() / "choices" / layout.name).is_dir()
+            state = ("cached", "") if there else ("absent", "vsebench choice FILE --set FOLDER")
+            found.append({"name": layout.name, "source": layout.source, "available": state[0], "needs": state[1]})
+    return found
 
 
 def _records(path: Path) -> Iterable[Record]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -99,28 +99,66 @@ def _parquet_batches(file: Any, names: list[str], path: Path) -> Iterator[Any]:
     Raises:
         BadInput: it is far more than the file has.
     """
+    _check_declared(file, range(file.metadata.num_row_groups), path)
+    yield from file.iter_batches(batch_size=_BATCH, columns=names)
+
+
+def _check_declared(file: Any, groups: Iterable[int], path: Path) -> None:
     # The sizes of its columns are not read: pyarrow ends the process where their statistics are damaged.
-    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-    growth, declared = Growth(path, path.stat().st_size, large=BOMB_BYTES), sum(g.total_byte_size for g in groups)
+    growth = Growth(path, path.stat().st_size, large=BOMB_BYTES)
+    declared = sum(file.metadata.row_group(i).total_byte_size for i in groups)
     if declared > growth.harmless:
         growth.add(declared)
-    yield from file.iter_batches(batch_size=_BATCH, columns=names)
+
+
+def schema_of(path: Path) -> tuple[Any, list[int]]:
+    """The schema of a parquet file of pyarrow, and the number of rows of every row group; raises BadInput."""
+    with _parquet(path) as file:
+        counts = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+        return file.schema_arrow, counts
+
+
+def read_group(path: Path, column: str, group: int) -> Any:
+    """One column of a row group of a parquet file, an array of pyarrow; ``a.b`` has the field b of column a alone.
+
+    Raises:
+        BadInput: the file is damaged, or takes far more memory than it has bytes.
+    """
+    with _parquet(path) as file:
+        _check_declared(file, [group], path)
+        return file.read_row_group(group, columns=[column]).column(0)
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    with (
+        reading(path, "is a truncated or damaged table", pa.ArrowException, OSError, ValueError, KeyError),
+        pyarrow.parquet.ParquetFile(path) as file,
+    ):
+        yield file
 
 
 def read_columns(path: Path, names: list[str] | None = None) -> dict[str, list[Any]]:
     """The columns of a table by name, None for missing values; ``names``: those to read that it has, all by default.
+
+    Of a column of a parquet file ``a.b`` reads the field b alone, as objects with that field.
 
     Raises:
         BadInput: the file is damaged, or takes far more memory than it has bytes.
     """
     growth = Growth(path, path.stat().st_size)
     with _table(path) as (schema, batches):
-        chosen = [name for name in dict.fromkeys(schema.names) if names is None or name in names]
-        columns: dict[str, list[Any]] = {name: [] for name in chosen}
-        for batch in batches(chosen) if chosen else ():
+        known = schema.names
+        named = known if names is None else names
+        wanted = {name if name in known else name.partition(".")[0]: name for name in named}
+        columns: dict[str, list[Any]] = {name: [] for name in known if name in wanted}
+        for batch in batches([wanted[name] for name in columns]) if columns else ():
             growth.add(2 * batch.nbytes)
-            for name in chosen:
-                columns[name] += batch.column(name).to_pylist()
+            for name, values in columns.items():
+                values += batch.column(name).to_pylist()
     return columns
 
 

@@ -71,6 +71,7 @@ class RawEmbeddings:
         notes: decisions made while reading, one sentence each.
         captions: (n_text_rows,) strings, what the texts say, or None when the file does not have them.
         holds: what ``image_of_text`` may hold. A column of a table or of metadata holds ids, never rows.
+        encoder: what the encoder of the vectors was given that is not its default, as a signature has it.
     """
 
     images: Array
@@ -83,6 +84,7 @@ class RawEmbeddings:
     notes: tuple[str, ...] = ()
     holds: Holds = "rows or ids"
     captions: tuple[str, ...] | None = None
+    encoder: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from ...registry import unknown
 from ...scenes.settings import is_name
 from ...types import Split
 from ..atomic import refused
+from ..regular import is_folder
 from ..scenes import known as scenes
 from . import layouts, own, sets
 from .declared import DECLARED, DeclaredSplit
@@ -46,6 +47,7 @@ class SplitStatus:
             own, built before), ``absent`` or ``damaged`` (also: built by another version of the generator).
         has_captions: whether the captions can be read, not only the ids.
         needs: what to do to have all of it; empty when nothing is needed.
+        files: what it is built from, where this is a file of the user's.
     """
 
     name: str
@@ -54,6 +56,7 @@ class SplitStatus:
     available: Available
     has_captions: bool
     needs: str
+    files: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values under the keys of ``vsebench data list --json``."""
@@ -95,7 +98,7 @@ def declared(name: str) -> DeclaredSplit:
     scenes.require(name)
     if name not in own.names():
         _refuse_not_built(name)
-        raise unknown("split", name, [*names(), *sets.SETS])
+        raise unknown("split", name, dict.fromkeys([*names(), *sets.SETS]))
     return own.declared(name)
 
 
@@ -106,14 +109,14 @@ def _refuse_not_built(name: str) -> None:
     one, languages = found
     if len(languages) > 1:
         built = splits_of(name)
-        fix = f"give one of {', '.join(one.splits)}" if built == [name] else f"give one of {', '.join(built)}"
-        raise UsageError(f"'{name}' has {len(languages)} languages, and each is a split", fix=fix)
+        fix = f"give one of {', '.join(one.splits if built == [name] else built)}, or name files after their languages"
+        raise UsageError(f"'{name}' has {len(languages)} languages, and each is a split", fix=f"{fix}: de=FILE")
     what = f"split '{name}' is not built here, and no package holds it"
     raise MissingPackage(what, fix=f"run: {_command(name)}, with {one.files}")
 
 
 def _command(name: str) -> str:
-    return f"vsebench data build {name} --from FILE_OR_FOLDER"
+    return f"vsebench data build {name} --from PATH"
 
 
 @public
@@ -245,15 +248,23 @@ def _build_set(
 def _build_own(
     name: str, source: str | os.PathLike[str] | None, part: str | None, captions_per_image: int | None, force: bool
 ) -> Path:
+    from ..choices import layouts as choices
+
     if source is None:
         error = unknown("split", name, names())
         fix = f"{error.fix}, or declare a data set of your own: vsebench data build {name} --from captions.jsonl"
         raise UsageError(error.what, fix=fix)
+    if name in [one["name"] for one in choices.status()]:
+        fix = "give its folder where it is used: vsebench choice FILE --set FOLDER"
+        raise UsageError(f"'{name}' is a set of choices, which is not built", fix=fix)
     own.check_name(name)
     path = stored_path(name)
     if path.exists() and not force:
         what = f"split '{name}' is built already, and the source was not read"
         raise UsageError(what, where=path, fix=f"add {spell('force', True)} to build it again, or choose another name")
+    if is_folder(Path(source).expanduser()):
+        error = unknown("split", name, dict.fromkeys([*names(), *sets.SETS]))
+        raise UsageError(error.what, fix=f"{error.fix} (a data set of your own is built from one file)")
     rows = all_of_file(source, part)
     if captions_per_image is not None:
         rows = first_captions(rows, captions_per_image)
@@ -356,15 +367,15 @@ def _installed(split: DeclaredSplit, *, captions: bool) -> CaptionRows:
 
 
 def _status(split: DeclaredSplit) -> SplitStatus:
-    def line(available: Available, has_captions: bool, needs: str) -> SplitStatus:
-        return SplitStatus(split.name, split.images, split.captions, available, has_captions, needs)
+    def line(available: Available, has_captions: bool, needs: str, files: str = "") -> SplitStatus:
+        return SplitStatus(split.name, split.images, split.captions, available, has_captions, needs, files)
 
-    command = f"vsebench data build {split.name} --from FILE"
+    command = _command(split.name)
     source = PACKAGES.get(split.built_as)
     if stored_path(split.built_as).exists():
         return line("cached", True, "")
     if source is None:
-        return line("absent", False, f"{command}  (FILE: {' or '.join(split.sources)})")
+        return line("absent", False, command, " or ".join(split.sources))
     if not source.has_ids():
         return line("absent", False, f"{INSTALL}, or {command}")
     has_captions = source.has_captions()
@@ -388,8 +399,8 @@ def _status_of_set(found: sets.PublishedSet) -> SplitStatus | None:
     if not absent:
         return None
     names = ", ".join(split.partition(":")[2] for split in absent) if len(absent) < 8 else f"{len(absent)} languages"
-    needs = f"{_command(found.name)}  ({found.files}{f'; {names}' if found.languages else ''})"
-    return SplitStatus(found.name, found.images, found.captions or 0, "absent", False, needs)
+    files = found.files + (f"; {names}" if found.languages else "")
+    return SplitStatus(found.name, found.images, found.captions or 0, "absent", False, _command(found.name), files)
 
 
 def _status_of_own(name: str) -> SplitStatus:

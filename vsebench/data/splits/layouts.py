@@ -162,7 +162,7 @@ def pool(annotations: str, names: str) -> Layout:
     """Captions by the name of their image, and the names of a larger gallery: other images belong to no caption."""
 
     def read(source: Path, _: Sequence[str]) -> Read:
-        path = require(source, annotations)
+        path = one_file(source, annotations)
         gallery = _names(require(source, f"{names}.txt", f"{names}.npy"))
         captions = parse_json(read_text(path), path)
         if not isinstance(captions, dict) or not all(isinstance(found, list) for found in captions.values()):
@@ -202,7 +202,7 @@ def described_clips(descriptions: str, part: str) -> Layout:
     """Lines of an id and a caption, and a file with the ids of the test set."""
 
     def read(source: Path, _: Sequence[str]) -> Read:
-        path, listed = require(source, descriptions), require(source, part)
+        path, listed = one_file(source, descriptions), require(source, part)
         wanted = dict.fromkeys(line.strip() for line in text_lines(read_text(listed)) if line.strip())
         found: dict[str, list[str]] = {name: [] for name in wanted}
         for line in text_lines(read_text(path)):
@@ -223,11 +223,18 @@ def described_clips(descriptions: str, part: str) -> Layout:
 
 def _of_languages(source: Path, languages: Sequence[str], files: Sequence[str]) -> Iterator[tuple[str, Path]]:
     """The file of every language that a folder has; a file is that of the one language that is asked for."""
-    if len(languages) == 1 and not is_folder(source):
+    if not is_folder(source):
+        if len(languages) > 1:
+            fix = "give their folder, or build one language, as in xtd10:de"
+            raise UsageError("is one file, and every language has its own", where=source, fix=fix)
+        for file in files:
+            pattern = "(^|/)" + re.escape(file).replace(r"\{\}", "([a-z]{2,3})") + "$"
+            named = re.search(pattern, source.as_posix().removesuffix(".gz"))
+            if named and named[2] != languages[0]:
+                what = f"is the file of '{named[2]}' by its name, and '{languages[0]}' is built"
+                raise UsageError(what, where=source, fix="give the file of this language, or the folder")
         yield languages[0], source
         return
-    if not is_folder(source):
-        raise UsageError("is one file, and every language has its own", where=source, fix="give their folder")
     found = {name: find(source, *(file.format(name) for file in files)) for name in languages}
     if not any(found.values()):
         raise BadInput(f"holds no {' or '.join(file.format(languages[0]) for file in files)}", where=source)

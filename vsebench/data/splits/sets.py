@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadInput, UsageError, count_of
-from ...registry import unknown
 from ..regular import is_folder
 from . import layouts, own
 from .declared import DeclaredSplit
@@ -161,9 +160,8 @@ def find(name: str) -> tuple[PublishedSet, tuple[str, ...]] | None:
     if (found := SETS.get(head)) is None:
         return None
     if colon and language not in found.languages:
-        if found.languages:
-            raise unknown("split", name, found.splits)
-        raise UsageError(f"'{head}' has no languages", fix=f"write {head}")
+        fix = f"its languages are {', '.join(found.languages)}" if found.languages else f"write {head}"
+        raise UsageError(f"'{head}' has no language '{language}'", fix=fix)
     return found, (language,) if colon else found.languages or ("",)
 
 

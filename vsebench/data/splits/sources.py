@@ -186,17 +186,21 @@ def with_image_files(path: str | os.PathLike[str], part: str | None = None) -> t
 
 
 def _all(source: FileSource, file: CaptionFile, part: str | None) -> CaptionRows:
-    path, parts = file.where, source.parts(file)
+    check_part(file.where, part, source.parts(file), source is not FILES["karpathy"])
+    return source.whole(file, part)
+
+
+def check_part(path: str, part: str | None, parts: list[str], chooses: bool = True) -> None:
+    """Refuse a part of captions without parts, and with ``chooses`` no part of several; raises UsageError."""
     if part is not None and not parts:
         raise UsageError(
             f"{spell('part')} is '{part}', and the file has no field split", where=path, fix="leave it out"
         )
-    if part is None and source is not FILES["karpathy"] and len(parts) > 1:
+    if part is None and chooses and len(parts) > 1:
         what = f"holds {len(parts)} parts: {', '.join(parts[:6])}"
         raise UsageError(
             what, where=path, fix=f"choose one with {spell('part', 'test' if 'test' in parts else parts[0])}"
         )
-    return source.whole(file, part)
 
 
 def _recognised(path: str | os.PathLike[str]) -> tuple[FileSource, CaptionFile]:

@@ -10,15 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import torch
 
 from ...types import Direction
 from ..observe import Counter
-from .vectors import Resident, Tensor, canonical, tensor
+from .settings import Sizes
+from .vectors import Resident, Tensor, canonical, host, tensor
 
 SPAN = 64  # candidates of a span
-SPANS = 1 << 14  # spans compared together
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +63,11 @@ class PairCounter:
         of: the vectors, None where the tiles have the canonical scores.
         device: where the tiles are.
         threads: how many count at once.
+        sizes: of the device.
     """
 
-    def __init__(self, counter: Counter, of: Resident | None, device: torch.device, threads: int):
-        self.counter, self.of, pairs = counter, of, counter.pairs
+    def __init__(self, counter: Counter, of: Resident | None, device: torch.device, threads: int, sizes: Sizes):
+        self.counter, self.of, self.spans, pairs = counter, of, sizes.spans, counter.pairs
         self.query, self.item, self.exact, self.high, self.low = (
             tensor(a, device) for a in (pairs.query, pairs.item, pairs.exact, pairs.high, pairs.low)
         )
@@ -77,20 +77,30 @@ class PairCounter:
     def count(self, tile: Tile, part: int) -> None:
         """Count one tile; ``part`` is the row of counts of the calling thread."""
         direction = self.counter.direction
-        (q0, q1), (g0, _) = tile.sides(direction)
+        (q0, q1), (g0, g1) = tile.sides(direction)
         begin, end = self.counter.pairs.indptr[[q0, q1]].tolist()
         if begin == end:
             return
         scores, maxima = tile.spans(direction)
         row = self.query[begin:end] - q0
+        self._check(scores.flatten(1)[:, : g1 - g0], row, begin, end, g0)
         possible = maxima[row] >= self.low[begin:end, None]
         if self.counter.fold is not None:
             possible &= self._in_fold(self.query[begin:end], g0, scores.shape[1])
         pairs, spans = possible.nonzero(as_tuple=True)
         every = scores.flatten(0, 1)
-        for a in range(0, len(pairs), SPANS):
-            p, s = pairs[a : a + SPANS], spans[a : a + SPANS]
+        for a in range(0, len(pairs), self.spans):
+            p, s = pairs[a : a + self.spans], spans[a : a + self.spans]
             self._compare(every.index_select(0, row[p] * scores.shape[1] + s), p + begin, s * SPAN + g0, part)
+
+    def _check(self, scores: Tensor, row: Tensor, begin: int, end: int, g0: int) -> None:
+        """Compare the scores of the pairs themselves, those that are in the tile, with their canonical scores."""
+        if self.of is None:
+            return
+        place = self.item[begin:end] - g0
+        here = (place >= 0) & (place < scores.shape[1])
+        own = scores[row, place.clamp(0, scores.shape[1] - 1)]
+        self.of.compare(~here | ((own >= self.low[begin:end]) & (own <= self.high[begin:end])))
 
     def _compare(self, values: Tensor, pair: Tensor, start: Tensor, part: int) -> None:
         """Count ``values`` (span, SPAN), scores of the candidates from ``start`` (span,) on, for ``pair`` (span,)."""
@@ -114,6 +124,8 @@ class PairCounter:
             value = values[span, place].double()
         else:
             value = canonical(self.of, self.counter.direction, self.query[pair], item)
+            allowed = (self.high[pair].double() - self.low[pair]) / 2
+            self.of.compare((values[span, place] - value).abs() <= allowed)
         for counts, chosen in (
             (above, value > self.exact[pair]),
             (before, (value == self.exact[pair]) & (item < self.item[pair])),
@@ -141,4 +153,4 @@ class PairCounter:
 
     def finish(self) -> None:
         """Add the counts to those of the counter."""
-        self.counter.counts[:, 0] += self.total.sum(1).cpu().numpy().astype(np.int32)
+        self.counter.counts[:, 0] += host(self.total.sum(1).int())

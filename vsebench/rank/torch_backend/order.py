@@ -2,27 +2,35 @@
 
 Scores are float32 products, or for deep orders float64 products with the mean of the query subtracted, rounded to
 float32, with the error bounds of ``full_order``. They are sorted, and runs of near-ties are sorted by canonical score.
-On the processor only the tests order by it: torch sorts seven times as slowly there (70 ns a number, not 9), and its
-search for the best takes longer than that sort.
+A device computes one block of queries at a time, whatever the number of threads that ask: they measure one while it
+orders the next. On the processor only the tests order by it: torch sorts seven times as slowly there (70 ns a
+number, not 9), and its search for the best takes longer than that sort.
 """
 
 from __future__ import annotations
 
+import contextlib
+import threading
+
 import numpy as np
 import torch
 
+from ...memory import memory_limit
+from ...numeric.parallel import default_threads
 from ...numeric.torch_support import within_memory
 from ...types import Direction, Int
 from .. import full_order
 from ..full_order import ErrorBound, Order
 from ..scorers import Dot, Scorer
-from .settings import exact
-from .vectors import Resident, Tensor, canonical, resident, tensor
+from .settings import SIZES, exact
+from .vectors import SHARE, Resident, Tensor, canonical, host, resident, tensor
 
 SPARE = 64  # candidates beyond k that are listed at first
+ENTRY = 5  # bytes of an item in an order
 MANY = 16  # products are made again in float64 where more than one score in so many is a near-tie
-BLOCK = 1 << 24  # scores of a block of queries
-PIECE = 1 << 22  # numbers of the items that are converted to float64 together
+TOGETHER = 1 << 24  # scores of the queries of a task; more where a gallery is so large that they are few
+FEW = 64  # queries
+_ONE = threading.Lock()
 
 
 def order_of(
@@ -35,18 +43,25 @@ def order_of(
 
     Raises:
         DeviceMemory: the device has too little memory.
+        DeviceFault: its products are less precise than they have to be.
     """
     width = scorer.shape[1 if direction == "i2t" else 0] if gallery is None else len(gallery)
 
     def work(share: int) -> list[Order]:
         # A task may have fewer scores than a block: what is divided is what it has.
-        step = max(1, min(BLOCK, len(queries) * width) // share // max(width, 1))
+        step = max(1, min(SIZES[device.type].block, len(queries) * width) // share // max(width, 1))
         blocks = [queries[a : a + step] for a in range(0, len(queries), step)]
         return [_of_block(device, scorer, direction, block, k, gallery) for block in blocks]
 
-    with exact(device):
+    with exact(device), contextlib.nullcontext() if device.type == "cpu" else _ONE:
         parts = within_memory(device, work)
     return Order(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]))
+
+
+def together(gallery: int) -> int:
+    """How many queries a task orders together, see ``full_order.OrderOf``; orders of all threads fit the memory."""
+    many = max(TOGETHER // gallery, min(FEW, SIZES["cuda"].block // gallery))
+    return max(1, min(many, memory_limit() // SHARE // default_threads() // (ENTRY * gallery)))
 
 
 def _of_block(
@@ -59,7 +74,8 @@ def _of_block(
     of = resident(scorer, device)
     if k <= full_order.SHALLOW:
         bound = full_order.float32_bound(scorer, direction, queries)
-        found = _of_products(of, direction, query, k, items, _float32_rows(of, direction, query, items), bound)
+        rows = _float32_rows(of, direction, query, items), torch.zeros((len(query), 1), device=device)
+        found = _of_products(of, direction, query, k, items, rows, bound)
         if found is not None:
             return found
     bound = full_order.float64_bound(scorer, direction, queries, full_order.BEST)
@@ -92,15 +108,16 @@ def _float32_rows(of: Resident, direction: Direction, queries: Tensor, gallery: 
     return rows
 
 
-def _float64_rows(of: Resident, direction: Direction, queries: Tensor, gallery: Tensor | None) -> Tensor:
-    """(query, gallery) float64 scores, less about the mean of those of the query, rounded to float32."""
+def _float64_rows(of: Resident, direction: Direction, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
+    """(query, gallery) float64 scores, less about the mean of those of the query, rounded to float32; (query, 1) it."""
     own, other = of.sides(direction)
     n = len(other.vectors) if gallery is None else len(gallery)
     left, centre = own.float64(queries), None
     if of.cosine:
         left = left * own.scale[queries, None]
     rows = torch.empty((len(queries), n), dtype=torch.float32, device=of.device)
-    step = n if other.double is not None else max(1, PIECE // max(left.shape[1], 1))
+    other.float64(slice(0, 0))  # makes the copy that is kept, where there is room for it
+    step = n if other.double is not None else max(1, SIZES[of.device.type].piece // max(left.shape[1], 1))
     for c in range(0, n, step):
         items = slice(c, c + step) if gallery is None else gallery[c : c + step]
         part = torch.mm(left, other.float64(items).t())
@@ -109,13 +126,20 @@ def _float64_rows(of: Resident, direction: Direction, queries: Tensor, gallery: 
         if centre is None:
             centre = part.mean(dim=1, keepdim=True)
         rows[:, c : c + step] = part.sub_(centre)
-    return rows
+    return rows, centre
 
 
 def _of_products(
-    of: Resident, direction: Direction, queries: Tensor, k: int, gallery: Tensor | None, rows: Tensor, bound: ErrorBound
+    of: Resident,
+    direction: Direction,
+    queries: Tensor,
+    k: int,
+    gallery: Tensor | None,
+    made: tuple[Tensor, Tensor],
+    bound: ErrorBound,
 ) -> Order | None:
-    """The order from ``rows`` (query, gallery) of products; None where near-ties of float32 products are too many."""
+    """The order from (query, gallery) products, less a number a query; None where near-ties in float32 are too many."""
+    rows, centre = made
     base = tensor(bound.base, of.device)[:, None]
     value, place = _best(rows, k, bound.rate, base)
     near = _near(value[:, :-1], value[:, 1:], bound.rate, base)
@@ -124,13 +148,18 @@ def _of_products(
     beside = torch.zeros((len(value), 1), dtype=torch.bool, device=of.device)
     after, before = torch.cat([near, beside], dim=1), torch.cat([beside, near], dim=1)
     member = after | before
+    member[:, 0] = True  # the best of every query too: its canonical score checks the product
     query, at = member.nonzero(as_tuple=True)
-    if bound.least < full_order.BEST and MANY * len(query) > rows.numel():
+    if bound.least < full_order.BEST and MANY * (len(query) - len(rows)) > rows.numel():
         return None
     tied = torch.zeros(value.shape, dtype=torch.bool, device=of.device)
     if len(query):
         item = place[query, at]
         score = canonical(of, direction, queries[query], item if gallery is None else gallery[item])
+        fast = value[query, at].double()
+        allowed = bound.rate * fast.abs() + base[query, 0]
+        of.compare((fast - (score - centre[query, 0])).abs() <= allowed)
+        of.check()
         run = (~before[query, at]).cumsum(0)
         turn = item.argsort()
         turn = turn[score[turn].argsort(descending=True, stable=True)]
@@ -162,4 +191,4 @@ def _best(rows: Tensor, k: int, rate: float, base: Tensor) -> tuple[Tensor, Tens
 
 
 def _as_order(place: Tensor, tied: Tensor) -> Order:
-    return Order(place.to(torch.int32).contiguous().cpu().numpy(), tied.contiguous().cpu().numpy())
+    return Order(host(place.to(torch.int32)), host(tied))

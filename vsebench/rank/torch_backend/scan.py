@@ -15,11 +15,11 @@ from ..observe import Counter, Depths
 from ..scorers import Dot, Scorer
 from ..stream import tiles
 from .count import SPAN, PairCounter, Tile
-from .settings import exact
+from .settings import SIZES, Sizes, exact
 from .top import TopLists
 from .vectors import Resident, Tensor, dtype_of, resident, tensor
 
-DEVICE_TILE = 1 << 26  # scores of a tile on a CUDA device
+SIDE = 1 << 13  # images of a tile on a device, if more scores fit than those of all captions with them
 
 
 def scan(
@@ -38,6 +38,7 @@ def scan(
 
     Raises:
         DeviceMemory: the device has too little memory.
+        DeviceFault: its products are less precise than float32.
     """
     with exact(device):
         return within_memory(
@@ -61,9 +62,10 @@ class _Scan:
         self.device, self.scorer = device, scorer
         self.threads = 1 if device.type == "cuda" else threads
         self.of = resident(scorer, device) if isinstance(scorer, Dot) else None
-        self.counters = [PairCounter(counter, self.of, device, self.threads) for counter in counters]
-        self.lists = {d: TopLists(scorer, self.of, d, k, device) for d, k in depth.items()}
-        height, width = tile_shape or _tile_shape(scorer, device, self.threads)
+        sizes = SIZES[device.type].divided(share)
+        self.counters = [PairCounter(counter, self.of, device, self.threads, sizes) for counter in counters]
+        self.lists = {d: TopLists(scorer, self.of, d, k, device, sizes) for d, k in depth.items()}
+        height, width = tile_shape or _tile_shape(scorer, SIZES[device.type], self.threads)
         self.height, self.width = max(1, min(height, scorer.shape[0]) // share), min(width, scorer.shape[1])
 
     def run(self, progress: Progress | None) -> dict[Direction, TopK]:
@@ -88,9 +90,12 @@ class _Scan:
             return work
 
         in_turn(corners, worker, self.threads, progress)
+        lists = {d: top.finish() for d, top in self.lists.items()}
+        if self.of is not None:
+            self.of.check()
         for counter in self.counters:
             counter.finish()
-        return {d: top.finish() for d, top in self.lists.items()}
+        return lists
 
     def _tile(self, r0: int, c0: int, room: Tensor) -> Tile:
         r1, c1 = min(r0 + self.height, self.scorer.shape[0]), min(c0 + self.width, self.scorer.shape[1])
@@ -115,12 +120,12 @@ def _products(of: Resident, images: slice, captions: slice, out: Tensor) -> None
     torch.mm(x, y.t(), out=out)
 
 
-def _tile_shape(scorer: Scorer, device: torch.device, threads: int) -> tuple[int, int]:
+def _tile_shape(scorer: Scorer, sizes: Sizes, threads: int) -> tuple[int, int]:
     """(image, caption) size of a tile."""
-    if device.type != "cuda":
+    if not sizes.tile:
         return tiles(scorer.shape, np.dtype(scorer.dtype).itemsize, threads)
-    width = min(scorer.shape[1], max(SPAN, DEVICE_TILE // scorer.shape[0]))
-    return min(scorer.shape[0], DEVICE_TILE // width), width
+    height = min(scorer.shape[0], max(SIDE, sizes.tile // scorer.shape[1]))
+    return height, min(scorer.shape[1], max(SPAN, sizes.tile // height))
 
 
 def _padded(n: int) -> int:

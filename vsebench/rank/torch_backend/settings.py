@@ -1,17 +1,25 @@
-"""Settings of torch while the back-end works: the device, exact float32 products, one thread a call."""
+"""Settings of torch while the back-end works: the device, its sizes, exact float32 products, one thread a call."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
+from ...environment import LOWERED
 from ...errors import UsageError, first_line
+from ...numeric.parallel import local_rank
 from ...numeric.torch_support import full_precision
 from ...options import spell
+from ..exact import product_bound
+
+PROBED = (128, 64, 192)  # rows, terms and columns of the products that are tried
 
 _LOCK = threading.Lock()
 _inside = 0
@@ -20,7 +28,10 @@ _restore: Callable[[], None]
 
 
 def device_of(name: str | None) -> torch.device:
-    """The device of ``cpu``, ``cuda`` or ``cuda:1``; for None the first CUDA device, or the processor without one.
+    """The device of ``cpu``, ``cuda`` or ``cuda:1``; for None a CUDA device, or the processor without one.
+
+    A CUDA device without a number is the one of the process: that of ``LOCAL_RANK`` where processes were started one a
+    GPU (as by torchrun), else the current device of torch.
 
     Raises:
         UsageError: a device that this machine does not have.
@@ -28,7 +39,7 @@ def device_of(name: str | None) -> torch.device:
     available = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "cpu" or (name is None and not available):
         return torch.device("cpu")
-    number = int((name or "").partition(":")[2] or 0)
+    number = int((name or "").partition(":")[2] or _own(available))
     if number >= available:
         found = f"{available or 'no'} CUDA device{'s' * (available > 1)}"
         raise UsageError(
@@ -38,15 +49,96 @@ def device_of(name: str | None) -> torch.device:
     return torch.device("cuda", number)
 
 
+def described(name: str | None) -> str:
+    """The name of a GPU, and what torch computes with there."""
+    found = torch.cuda.get_device_properties(device_of(name))
+    memory = found.total_memory >> 30
+    return f"{found.name}, {memory} GiB, compute capability {found.major}.{found.minor}, CUDA {torch.version.cuda}"
+
+
+def _own(available: int) -> int:
+    rank = local_rank()
+    if rank is not None and available:
+        return rank % available
+    return torch.cuda.current_device() if torch.cuda.is_initialized() else 0
+
+
+class Fault(NamedTuple):
+    """Why a device is not used, and what to do about it."""
+
+    what: str
+    fix: str
+
+
 @functools.cache
-def fault(device: torch.device) -> str | None:
-    """What fails when a device is used, or None: torch finds GPUs for which it has no compiled code."""
+def fault(device: torch.device) -> Fault | None:
+    """What fails when a device is used, or None.
+
+    Torch finds GPUs for which it has no compiled code, and products can be of a lower precision than torch was asked
+    for: by variables of the environment, or by a library in its place. So products are tried whose factors need more
+    digits than TF32 has, or float32 for those of float64.
+    """
+    lowered = [name for name in LOWERED if os.environ.get(name, "0") not in ("", "0")]
+    if lowered and device.type == "cuda":
+        return Fault(f"{lowered[0]}={os.environ[lowered[0]]} lowers the precision of products", f"unset {lowered[0]}")
     try:
-        x = torch.ones((8, 8), device=device)
-        float(torch.mm(x, x).sort(dim=1).values.sum())  # waits for the device
+        with exact(device):
+            ratios = {dtype: _error(device, dtype) for dtype in (torch.float32, torch.float64)}
     except Exception as error:
-        return first_line(error)
+        return Fault(first_line(error), "install a torch that has code for this GPU")
+    for dtype, ratio in ratios.items():
+        if not ratio <= 1:
+            kind = str(dtype).removeprefix("torch.")
+            return Fault(
+                f"products of {kind} have {ratio:.3g} times the error that they can have in {kind}",
+                "switch TF32 and emulated products off for this device",
+            )
     return None
+
+
+def _error(device: torch.device, dtype: torch.dtype) -> float:
+    """The largest error of a product of a dtype by its bound, for terms that are known in integers."""
+    rows, terms, columns = PROBED
+    # 2^12 + 1 has two digits more than the 11 of TF32; 2^26 + 1 has three more than the 24 of float32.
+    large = 1 << (12 if dtype == torch.float32 else 26)
+    place = torch.arange(max(rows, columns) * terms).reshape(-1, terms)
+    x, y = large + place[:rows] % 3 - 1, large + 1 - place[:columns] % 2
+    truth = (x[:, None] * y).sum(2)  # below 2^59
+    found = torch.mm(x.to(device, dtype), y.to(device, dtype).t()).sort(dim=1).values.cpu()  # sorts are needed too
+    truth = truth.sort(dim=1).values
+    whole = found.double().round().long()
+    bound = product_bound(terms) * (1 if dtype == torch.float32 else 2.0**-29) * float(truth.max())
+    return float((whole - truth).abs().max()) / bound if bool(found.isfinite().all()) else float("inf")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is computed together; a GPU takes about as long for a thousand numbers as for a million.
+
+    Attributes:
+        tile: scores of a tile of a scan; 0: those of the reference, which fit the cache.
+        spans: spans of candidates that are compared with thresholds together.
+        merged: scores that are merged into lists together.
+        block: scores of queries that are ordered together.
+        piece: numbers of vectors that are converted to float64 together.
+    """
+
+    tile: int
+    spans: int
+    merged: int
+    block: int
+    piece: int
+
+    def divided(self, share: int) -> Sizes:
+        """Less at a time, where the device has too little memory."""
+        each = (self.tile, self.spans, self.merged, self.block, self.piece)
+        return Sizes(*(n // share for n in each))
+
+
+SIZES = {
+    "cpu": Sizes(tile=0, spans=1 << 14, merged=1 << 22, block=1 << 24, piece=1 << 22),
+    "cuda": Sizes(tile=1 << 26, spans=1 << 20, merged=1 << 26, block=1 << 26, piece=1 << 26),
+}
 
 
 @contextlib.contextmanager

@@ -15,10 +15,10 @@ from ...errors import UsageError
 from ...types import Direction, TopK
 from ..scorers import Scorer
 from .count import Tile
-from .vectors import Resident, Tensor, canonical, dtype_of, tensor
+from .settings import Sizes
+from .vectors import Resident, Tensor, canonical, dtype_of, host, tensor
 
 SPARE = 16  # candidates beyond k that a tile and a list have room for
-ROOM = 1 << 22  # scores merged together
 
 
 class TopLists:
@@ -30,15 +30,19 @@ class TopLists:
         direction: side of the queries.
         k: list length, clipped to the gallery.
         device: where the tiles are.
+        sizes: of the device.
 
     Raises:
         UsageError: k is below 1.
     """
 
-    def __init__(self, scorer: Scorer, of: Resident | None, direction: Direction, k: int, device: torch.device):
+    def __init__(
+        self, scorer: Scorer, of: Resident | None, direction: Direction, k: int, device: torch.device, sizes: Sizes
+    ):
         if k < 1:
             raise UsageError(f"list depth {k} is below 1", fix="give a depth of at least 1")
         self.of, self.direction, self.device, self._lock = of, direction, device, threading.Lock()
+        self.room = sizes.merged
         n_query, self.gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
         self.k = min(k, self.gallery)
         width = min(self.k + SPARE, self.gallery)
@@ -52,7 +56,7 @@ class TopLists:
         """Add one tile."""
         (q0, q1), (g0, g1) = tile.sides(self.direction)
         scores = (tile.scores if self.direction == "i2t" else tile.scores.t())[: q1 - q0, : g1 - g0]
-        step = max(1, ROOM // (self.value.shape[1] + g1 - g0))
+        step = max(1, self.room // (self.value.shape[1] + g1 - g0))
         with self._lock:  # tiles of other threads have the same queries
             for a in range(q0, q1, step):
                 b = min(a + step, q1)
@@ -98,7 +102,10 @@ class TopLists:
         if self.of is None:
             exact[row, place] = value[row, place].double()
         else:
-            exact[row, place] = canonical(self.of, self.direction, queries[row], index[row, place])
+            own = queries[row]
+            found = canonical(self.of, self.direction, own, index[row, place])
+            self.of.compare((value[row, place].double() - found).abs() <= self.slack[own] / 2)
+            exact[row, place] = found
         by_index = index.argsort(dim=1)
         exact, order = exact.gather(1, by_index).sort(dim=1, descending=True, stable=True)
         return by_index.gather(1, order), exact
@@ -107,12 +114,12 @@ class TopLists:
         """The top lists, after the last tile."""
         n = len(self.value)
         items, scores = np.empty((n, self.k), np.int64), np.empty((n, self.k))
-        step = max(1, ROOM // self.value.shape[1])
+        step = max(1, self.room // self.value.shape[1])
         for a in range(0, n, step):
             own = slice(a, min(a + step, n))
             index = self.index[own]
             queries = torch.arange(own.start, own.stop, device=self.device)
             order, exact = self._order(self.value[own], index, index < self.gallery, queries)
-            items[own] = index.gather(1, order[:, : self.k]).cpu().numpy()
-            scores[own] = exact[:, : self.k].cpu().numpy()
+            items[own] = host(index.gather(1, order[:, : self.k]))
+            scores[own] = host(exact[:, : self.k])
         return TopK(items, scores)

@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...errors import DeviceFault
 from ...memory import memory_limit
+from ...options import spell
 from ...types import Direction
 from ..kernels import LANES
 from ..scorers import Dot, Scorer
+from .settings import SIZES
 
-PIECE = 1 << 22  # numbers that canonical scores are computed from together
 SHARE = 8  # of the memory: what a float64 copy takes is at most one in so many
-KEPT_DOUBLE = 1 << 28  # bytes of the vectors of one side up to which their float64 copy is kept
+KEPT_DOUBLE = 1 << 28  # bytes of the vectors of one side up to which their float64 copy is kept on the processor
 Tensor = Any  # torch counts as untyped
 
 _LOCK = threading.Lock()
@@ -41,24 +43,55 @@ class Side:
 
     def float64(self, items: Tensor | slice) -> Tensor:
         """(item, dim) float64 vectors of some items."""
-        nbytes, cuda = 8 * self.vectors.numel(), self.vectors.is_cuda  # a GPU's memory is not that of the budget
-        if self.double is None and nbytes <= KEPT_DOUBLE and (cuda or nbytes <= memory_limit() // SHARE):
+        if self.double is None and 8 * self.vectors.numel() <= _room(self.vectors.device):
             self.double = self.vectors.double()
         return self.vectors[items].double() if self.double is None else self.double[items]
 
 
+def _room(device: torch.device) -> int:
+    """Bytes that the float64 copy of one side may take; a GPU's memory is not that of the budget."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0]) // SHARE
+    return min(KEPT_DOUBLE, memory_limit() // SHARE)
+
+
 @dataclass(frozen=True, eq=False)
 class Resident:
-    """What scores are computed from, on the device; ``cosine``: inner products are scaled."""
+    """What scores are computed from, on the device.
+
+    Attributes:
+        device, images, captions: where, and the vectors.
+        cosine: inner products are scaled.
+        outside: () int64, how many scores were further from the canonical one than their bound allows.
+    """
 
     device: torch.device
     images: Side
     captions: Side
     cosine: bool
+    outside: Tensor
 
     def sides(self, direction: Direction) -> tuple[Side, Side]:
         """Queries and gallery."""
         return (self.images, self.captions) if direction == "i2t" else (self.captions, self.images)
+
+    def compare(self, inside: Tensor) -> None:
+        """Count the scores whose distance to the canonical one, known by now, is not within the bound."""
+        self.outside.add_((~inside).sum())
+
+    def check(self) -> None:
+        """Wait for the device, and refuse its scores where one was outside.
+
+        Raises:
+            DeviceFault: one was.
+        """
+        if found := int(self.outside):
+            self.outside.zero_()
+            raise DeviceFault(
+                f"the products of the device {self.device} are less precise than they have to be: {found:,} scores "
+                "are further from the canonical ones than the bound",
+                fix=f"use {spell('backend', 'numpy')}, or switch TF32 and emulated products off for this device",
+            )
 
 
 def tensor(array: Any, device: torch.device) -> Tensor:
@@ -75,7 +108,8 @@ def resident(scorer: Dot, device: torch.device) -> Resident:
         if str(device) not in kept:
             sides = zip((scorer.images, scorer.captions), scorer.scales, strict=True)
             images, captions = (Side(tensor(vectors, device), tensor(scale, device)) for vectors, scale in sides)
-            kept[str(device)] = Resident(device, images, captions, scorer.cosine)
+            outside = torch.zeros((), dtype=torch.int64, device=device)
+            kept[str(device)] = Resident(device, images, captions, scorer.cosine, outside)
         return kept[str(device)]
 
 
@@ -86,12 +120,17 @@ def pair_scores(of: Resident, images: Tensor, captions: Tensor) -> Tensor:
     interleaved partial sums, added in a fixed tree.
     """
     out = torch.empty(len(images), dtype=torch.float64, device=of.device)
-    step = max(1, PIECE // max(of.images.vectors.shape[1], 1))
+    step = max(1, SIZES[of.device.type].piece // max(of.images.vectors.shape[1], 1))
     for a in range(0, len(images), step):
         r, c = images[a : a + step], captions[a : a + step]
         dot = _dots(of.images.vectors[r], of.captions.vectors[c])
         out[a : a + step] = dot * of.images.scale[r] * of.captions.scale[c]
     return out
+
+
+def host(values: Tensor) -> Any:
+    """The array of a tensor on the device."""
+    return values.contiguous().cpu().numpy()
 
 
 def canonical(of: Resident, direction: Direction, queries: Tensor, items: Tensor) -> Tensor:

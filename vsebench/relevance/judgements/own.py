@@ -12,12 +12,11 @@ from ...data.formats.ids import places, respelled
 from ...data.pair_files import Labels, Pairs
 from ...errors import BadInput, count_of
 from ...options import spell
-from ...types import DIRECTIONS, QUERIES_OF, Bool, Direction, Float, Ids, Int, Modality, Relevance, Split
+from ...types import DIRECTIONS, QUERIES_OF, SIDES, Bool, Direction, Float, Ids, Int, Modality, Relevance, Split
 from ..gains import Gains
 from .declare import Judgements, Placed, from_pairs
 
 BLOCK = 1 << 22  # entries of a matrix read at a time
-SIDES: dict[Direction, tuple[Modality, Modality]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,92 @@
+"""``--engine dask`` with fused, corrected and re-ranked scores, and with workers on which every shard fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench as vb
+from tests.evaluation.engines import SETTINGS, N
+from tests.reports import same_reports
+from vsebench.errors import WorkersLost
+from vsebench.evaluation import shards
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of its own, and six shards a pass."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(shards, "SCORES", N * 2 * N // 6)
+
+
+STAGES: dict[str, dict[str, Any]] = {
+    "scores of each direction": {"scores": {"i2t": "scores.npy", "t2i": "other.npy"}},
+    "fused vectors": {"images": "e.npz", "fuse": ["f.npz"], "weights": "0.7,0.3"},
+    "fused, one by direction": {"images": "e.npz", "fuse": {"i2t": "scores.npy", "t2i": "other.npy"}},
+    "csls": {"images": "e.npz", "normalise": "csls:k=5"},
+    "qb of a bank": {"images": "e.npz", "normalise": "qb:f.npz:beta=3"},
+    "dual softmax": {"scores": "scores.npy", "normalise": "dsl:beta=0.5"},
+    "re-ranked": {"images": "e.npz", "rerank": ["i2t=second.npy", "t2i=second.npy"], "rerank_depth": 7},
+    "one direction re-ranked": {"images": "e.npz", "rerank": {"t2i": "second.npy"}, "combine": "add:0.3",
+                                "rerank_depth": 20, "direction": "t2i"},
+    "a part": {"images": "e.npz", "only": "halves.csv:half=a", "gains": "cider", "metrics": "R@1,MedR,cider:NCS@5",
+               "captions": "halves.csv"},
+    "all at once": {"scores": {"i2t": "scores.npy", "t2i": "other.npy"}, "fuse": "e.npz", "normalise": "csls:k=3",
+                    "rerank": {"i2t": "second.npy"}, "rerank_depth": 5},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", STAGES)
+def test_the_stages_of_one_process(kind: str, folder: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(8)
+    np.save(folder / "other.npy", rng.integers(0, 30, (N, 2 * N)).astype(np.float32))
+    np.save(folder / "second.npy", rng.integers(0, 12, (N, 2 * N)).astype(np.float32))
+    second = np.load(folder / "e.npz")
+    np.savez(folder / "f.npz", **{key: second[key] + rng.integers(0, 2, second[key].shape) + 0.5 for key in second})
+    words = ("a man", "a dog runs", "a red car", "two men and a dog", "the red dog")
+    rows = [f"{i},{i // 2},{words[i % 5]} {words[i % 3]},{'ab'[i % 4 > 1]}" for i in range(2 * N)]
+    (folder / "halves.csv").write_text("\n".join(["caption_id,image_id,caption,half", *rows]))
+    monkeypatch.chdir(folder)  # the workers have another folder
+    given = {**SETTINGS, "gains": "gains.npy", **STAGES[kind]}
+    local = vb.evaluate(**given)
+    found = vb.evaluate(**given, engine="dask", scheduler=cluster.scheduler_address)
+    same_reports(local, found)
+
+
+def raises_on(names: set[str]) -> Any:
+    """A plugin of Dask: every shard fails on some workers, also after these have started again."""
+    from distributed import WorkerPlugin
+
+    class Raises(WorkerPlugin):  # type: ignore[misc]
+        def setup(self, worker: Any) -> None:
+            from vsebench.evaluation import shards as of_worker
+
+            def compute_prepared(*_: Any) -> None:
+                raise RuntimeError("CUDA error: an illegal memory access")
+
+            if str(worker.name) in names:
+                of_worker.compute_prepared = compute_prepared  # type: ignore[assignment]
+
+    return Raises()
+
+
+@pytest.mark.parametrize("bad", [1, 3])
+def test_a_worker_on_which_every_shard_fails(bad: int, folder: Path) -> None:
+    """The others compute its shards; where all fail, the error says on which worker and why."""
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), "images": folder / "e.npz"}
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50, memory_limit=0
+    ) as three:
+        with distributed.Client(three, set_as_default=False) as client:
+            client.register_plugin(raises_on({str(name) for name in sorted(three.workers)[:bad]}))
+        elsewhere = {**given, "engine": "dask", "scheduler": three.scheduler_address}
+        if bad == 1:
+            same_reports(vb.evaluate(**given), vb.evaluate(**elsewhere))
+            return
+        with pytest.raises(WorkersLost, match="CUDA error: an illegal memory access") as caught:
+            vb.evaluate(**elsewhere)
+        assert "worker" in caught.value.what and "resume=True" in str(caught.value.fix)

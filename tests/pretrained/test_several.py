@@ -1,0 +1,198 @@
+"""Several models and sets in one call, images in parquet files and archives, and the choices of an encoder."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench
+from tests import clip_models
+from tests.commands import invoke
+from vsebench.errors import BadInput, UsageError
+from vsebench.pretrained import several
+
+torch = pytest.importorskip("torch", reason="torch is not installed (extra: clip)")
+pytest.importorskip("PIL", reason="Pillow is not installed (extra: clip)")
+pytest.importorskip("open_clip", reason="open_clip_torch is not installed (extra: clip)")
+
+FILES = ["a.png", "b.png", "c.png", "d.png"]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("models")
+    return [clip_models.open_clip_folder(folder / "one"), clip_models.open_clip_folder(folder / "two")]
+
+
+@pytest.fixture
+def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of four images, ``captions.csv`` beside it with two captions each; a cache of its own."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.chdir(tmp_path)
+    clip_models.captions_csv(tmp_path / "captions.csv", FILES)
+    return clip_models.photos(tmp_path / "photos", FILES)
+
+
+def strings(path: Path = Path("captions.csv")) -> list[str]:
+    return [line.partition(",")[2] for line in path.read_text().splitlines()[1:]]
+
+
+def as_parquet(photos: Path, path: Path) -> None:
+    """As hub data sets are stored: a struct of bytes and name, and a list of captions."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = strings()
+    images = [{"bytes": (photos / name).read_bytes(), "path": name} for name in FILES]
+    captions = [rows[2 * i : 2 * i + 2] for i in range(len(FILES))]
+    parquet.write_table(arrow.table({"image": images, "captions": captions, "image_id": FILES}), path)
+
+
+def as_tar(photos: Path, path: Path, files: list[str] = FILES, broken: bool = False) -> None:
+    """A shard of webdataset: KEY.png and KEY.json."""
+    rows = strings()
+    with tarfile.open(path, "w") as archive:
+        for name in files:
+            i = FILES.index(name)
+            content = b"no image" if broken and name == "b.png" else (photos / name).read_bytes()
+            for ending, data in (("png", content), ("json", json.dumps({"caption": rows[2 * i : 2 * i + 2]}).encode())):
+                entry = tarfile.TarInfo(f"{Path(name).stem}.{ending}")
+                entry.size = len(data)
+                archive.addfile(entry, io.BytesIO(data))
+
+
+def vectors(path: Path) -> tuple[Any, Any]:
+    with np.load(path) as arrays:
+        return arrays["image_embeddings"], arrays["text_embeddings"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "tar"])
+def test_stored_images_have_the_vectors_of_a_folder(kind: str, models: list[Path], photos: Path):
+    stored = Path("stored")
+    stored.mkdir()
+    if kind == "parquet":
+        as_parquet(photos, stored / "test-00000-of-00001.parquet")
+    else:
+        as_tar(photos, stored / "000.tar", FILES[:2])
+        as_tar(photos, stored / "001.tar", FILES[2:])
+    wanted = vsebench.encode(models[0], photos, "captions.csv")
+    found = vsebench.encode(models[0], stored)
+    assert found.split.captions == tuple(strings()) == wanted.split.captions
+    assert np.array_equal(found.split.image_of, wanted.split.image_of)
+    assert np.array_equal(found.images.vectors, wanted.images.vectors)
+    assert np.array_equal(found.captions.vectors, wanted.captions.vectors)
+
+
+def test_every_model_and_set_once(models: list[Path], photos: Path, monkeypatch: pytest.MonkeyPatch):
+    as_tar(photos, Path("half.tar"), FILES[:2])
+    loads: list[str] = []
+    load = several.Loaded.__init__
+
+    def counted(self: Any, model: Any, *args: Any) -> None:
+        loads.append(model.slug)
+        load(self, model, *args)
+
+    monkeypatch.setattr(several.Loaded, "__init__", counted)
+    as_tar(photos, Path("all.tar"))
+    both = ["all.tar", "half.tar"]
+    files = vsebench.encode_all(models, both, output="out")
+    assert [f.path.name for f in files] == ["one-all.npz", "one-half.npz", "two-all.npz", "two-half.npz"]
+    assert loads == ["one", "two"] and not any(f.kept for f in files)
+    one = vsebench.encode(models[1], "half.tar")
+    assert np.array_equal(vectors(files[3].path)[0], one.images.vectors)
+    before = {f.path: f.path.read_bytes() for f in files}
+    files[1].path.write_bytes(before[files[1].path][:200])  # damaged
+    files[2].path.unlink()
+    again = vsebench.encode_all(models, both, output="out")
+    assert [f.kept for f in again] == [True, False, False, True]
+    for path in before:
+        assert all(map(np.array_equal, vectors(path), vectors_of(before[path])))
+    as_tar(photos, Path("half.tar"), FILES[1:3])
+    assert [f.kept for f in vsebench.encode_all(models, both, output="out")] == [True, False, True, False]
+
+
+def vectors_of(content: bytes) -> tuple[Any, Any]:
+    with np.load(io.BytesIO(content)) as arrays:
+        return arrays["image_embeddings"], arrays["text_embeddings"]
+
+
+def test_choices_are_in_the_file_and_in_the_signature(models: list[Path], photos: Path):
+    plain = vsebench.encode(models[0], photos, "captions.csv", output="plain.npz")
+    rows = [f"a photo: {s.lower()}" for s in strings()]
+    named = Path("lower.csv")
+    lines = Path("captions.csv").read_text().splitlines()
+    named.write_text(
+        "\n".join([lines[0], *(f"{x.partition(',')[0]},{row}" for x, row in zip(lines[1:], rows, strict=True))])
+    )
+    wanted = vsebench.encode(models[0], photos, named)
+    found = vsebench.encode(models[0], photos, "captions.csv", lower=True, template="a photo: {}", output="p.npz")
+    assert np.array_equal(found.captions.vectors, wanted.captions.vectors)
+    assert not np.array_equal(found.captions.vectors, plain.captions.vectors)
+    assert found.split.captions == plain.split.captions, "gains are those of the captions, not of the prompt"
+    assert found.about["choices"] == {"lower": True, "template": "a photo: {}"} and "choices" not in plain.about
+    options = {"metrics": "R@1", "ci": 0, "trust": True}
+    assert "|encoder:lower,template=a photo: {}|" in vsebench.evaluate("p.npz", **options).signature
+    assert "encoder:" not in vsebench.evaluate("plain.npz", **options).signature
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precision_is_near(precision: str, models: list[Path], photos: Path):
+    full = vsebench.encode(models[0], photos, "captions.csv")
+    half = vsebench.encode(models[0], photos, "captions.csv", precision=precision)
+    for one, other in ((full.images, half.images), (full.captions, half.captions)):
+        assert other.vectors.dtype == np.float32 and not np.array_equal(one.vectors, other.vectors)
+        assert np.abs(one.vectors - other.vectors).max() < 0.1
+        assert np.allclose(np.linalg.norm(other.vectors, axis=1), 1, atol=1e-5)
+    assert half.about["precision"] == {"bf16": "bfloat16", "fp16": "float16"}[precision]
+
+
+def test_a_shorter_context_cuts_captions(models: list[Path], photos: Path):
+    full = vsebench.encode(models[0], photos, "captions.csv")
+    short = vsebench.encode(models[0], photos, "captions.csv", context_length=4)
+    assert np.array_equal(full.images.vectors, short.images.vectors)
+    assert not np.array_equal(full.captions.vectors, short.captions.vectors)
+    assert any("longer than 4 tokens" in note for note in short.notes)
+
+
+def test_the_command_prints_a_table_of_models(models: list[Path], photos: Path):
+    as_tar(photos, Path("all.tar"))
+    words = ["encode", *map(str, models), "--images", "all.tar", "-o", "out", "--metrics", "R@1"]
+    found = invoke(*words, "--json")
+    assert found.exit_code == 0, found.stderr
+    document = json.loads(found.stdout)
+    assert [Path(f["file"]).name for f in document["files"]] == ["one-all.npz", "two-all.npz"]
+    assert len(document["tables"]) == 1
+    table = invoke(*words)
+    assert table.exit_code == 0 and "one" in table.stdout and "two" in table.stdout and "kept" in table.stderr
+
+
+WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "no place": ({"template": "a photo"}, UsageError, "with 0 places for a caption"),
+    "two places": ({"template": "{} {}"}, UsageError, "with 2 places for a caption"),
+    "a long context": ({"context_length": 90}, UsageError, "has 12 positions"),
+    "another precision": ({"precision": "int8"}, UsageError, "precision"),
+    "no image": ({"images": "broken.tar"}, BadInput, "broken.tar: b.png"),
+    "no archive": ({"images": "text.tar"}, BadInput, "text.tar"),
+    "twice": ({"images": "twice"}, BadInput, "is also that of"),
+    "without captions": ({"images": "photos"}, UsageError, "the captions of the images are not given"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_named(case: str, models: list[Path], photos: Path):
+    as_tar(photos, Path("good.tar"))
+    as_tar(photos, Path("broken.tar"), broken=True)
+    Path("text.tar").write_text("no archive")
+    Path("twice").mkdir()
+    for name in ("a.tar", "b.tar"):
+        as_tar(photos, Path("twice") / name)
+    given, kind, message = WRONG[case]
+    with pytest.raises(kind) as caught:
+        vsebench.encode_all(models[0], **{"images": "good.tar", **given}, output="out.npz")
+    assert message in str(caught.value)
+    assert not Path("out.npz").exists()

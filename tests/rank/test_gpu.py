@@ -1,0 +1,188 @@
+"""What a GPU needs: block sizes, little memory, several processes, variables of the environment.
+
+Marked ``gpu`` is what needs one; the same bodies run on the processor where they mean something there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench as vb
+from tests import worlds
+from tests.graded_worlds import same_values, vector_world
+from tests.rank.test_backend_torch import DEVICES, NAMES, NO_GPU, same_observations
+from vsebench.numeric import parallel
+from vsebench.rank import backends, full_order
+from vsebench.rank.observe import Request
+from vsebench.rank.scorers import Dot
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+from vsebench.rank.torch_backend import order, scan, settings, vectors  # noqa: E402
+
+GPU = settings.SIZES["cuda"]
+needs_gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A GPU where there is one, and the processor with the sizes of one."""
+    monkeypatch.setitem(settings.SIZES, "cpu", GPU)
+    return settings.device_of(request.param)
+
+
+def test_default_tiles_of_a_device(device: Any) -> None:
+    world = worlds.tied_world(300, 1700, 4, 3, seed=5)
+    requests = [Request("x", r) for r in world.judged.values()]
+    for cosine in (False, True):
+        same_observations(Dot(world.images, world.captions, cosine), requests, device, depth={"i2t": 9, "t2i": 200})
+    order_of = full_order.OrderOf(partial(order.order_of, device), order.together)
+    same_values(*vector_world(), NAMES, order_of=order_of)
+
+
+@pytest.mark.parametrize(("shape", "tile"), [
+    ((5000, 25_000), (5000, 13_421)), ((31_000, 155_000), (8192, 8192)), ((10**7, 10**6), (8192, 8192)),
+    ((100, 50), (100, 50)), ((10**6, 40), (10**6, 67)),
+])  # fmt: skip
+def test_tiles_of_a_device_have_its_scores(shape: tuple[int, int], tile: tuple[int, int]) -> None:
+    found = scan._tile_shape(SimpleNamespace(shape=shape), GPU, 1)  # type: ignore[arg-type]
+    assert found == (tile[0], min(tile[1], shape[1])) and found[0] * found[1] <= GPU.tile
+
+
+def test_tasks_of_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2^24 scores, up to 2^26 of a large gallery; less where the orders of all threads would not fit the memory."""
+    monkeypatch.setattr(order, "default_threads", lambda: 16)
+    monkeypatch.setattr(order, "memory_limit", lambda: 512 << 30)
+    found = {n: order.together(n) for n in (1, 5000, 25_000, 10**6, 10**7, 10**9)}
+    assert found == {1: 1 << 24, 5000: 3355, 25_000: 671, 10**6: 64, 10**7: 6, 10**9: 1}
+    monkeypatch.setattr(order, "memory_limit", lambda: 8 << 30)
+    assert order.together(10**6) == 13
+
+
+def test_a_large_gallery_is_converted_once_for_many_queries(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    converted, made = list[int](), vectors.Side.float64
+
+    def float64(side: Any, items: Any) -> Any:
+        found = made(side, items)
+        converted.append(len(found))
+        return found
+
+    monkeypatch.setattr(vectors.Side, "float64", float64)
+    world = worlds.tied_world(64, 900, 4, 3, seed=5)
+    for room, copies in ((0, [64, 0, 250, 250, 250, 150]), (1 << 30, [64, 0, 900])):
+        monkeypatch.setattr(vectors, "_room", lambda _, room=room: room)
+        monkeypatch.setitem(settings.SIZES, device.type, replace(GPU, piece=1000))
+        scorer = Dot(world.images, world.captions)
+        found = order.order_of(device, scorer, "i2t", np.arange(64), 300, None)
+        assert np.array_equal(found.items, full_order.order_of(scorer, "i2t", np.arange(64), 300, None).items)
+        assert converted == copies
+        converted.clear()
+        assert (vectors.resident(scorer, device).captions.double is not None) == bool(room)
+
+
+def test_the_device_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    assert str(settings.device_of(None)) == "cuda:0"
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 2)
+    assert [str(settings.device_of(name)) for name in (None, "cuda", "cuda:1", "cuda:0")] == [
+        "cuda:2", "cuda:2", "cuda:1", "cuda:0",
+    ]  # fmt: skip
+    for rank, own in (("3", 3), ("5", 1), ("", 2), ("x", 2), ("-1", 2)):
+        monkeypatch.setenv("LOCAL_RANK", rank)
+        assert settings.device_of("cuda").index == own, rank
+    assert parallel.local_rank() is None
+
+
+def test_the_provenance_names_the_gpu_and_its_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "version").write_text(
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build\nGCC version: 13.2.0\n"
+    )
+    monkeypatch.setattr(backends, "DRIVERS", (tmp_path / "version",))
+    monkeypatch.setattr(settings, "device_of", lambda name: torch.device(name))
+    gpu = SimpleNamespace(name="NVIDIA H200", total_memory=141 << 30, major=9, minor=0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
+    about = f"NVIDIA H200, 141 GiB, compute capability 9.0, CUDA {torch.version.cuda}, driver 570.86.15"
+    assert backends.about_device("torch:cuda:1") == {"device": about}
+    assert backends.about_device("torch:cpu") == backends.about_device("numpy") == {}
+    monkeypatch.setattr(backends, "DRIVERS", (tmp_path / "absent",))
+    assert backends.about_device("faiss") == {}
+    assert backends.about_device("torch:cuda")["device"].endswith("driver of unknown version")
+
+
+IN_TWO = """
+import json, sys, numpy as np, vsebench as vb
+rng = np.random.default_rng(1)
+x = rng.standard_normal((200, 64))
+y = np.repeat(x, 5, axis=0) + rng.standard_normal((1000, 64))
+report = vb.evaluate(x, y, captions_per_image=5, metrics="binary", ci=0, backend=sys.argv[1], trust=True)
+print(json.dumps([[r.value for r in report.results], report.provenance["backend"]]))
+"""
+
+
+@pytest.mark.parametrize("name", ["torch:cpu", pytest.param("torch:cuda", marks=needs_gpu)])
+def test_two_processes_at_once(name: str) -> None:
+    """Each takes the GPU of its rank, and both have the digits of numpy."""
+
+    def start(backend: str, rank: int) -> Any:
+        return subprocess.Popen(
+            [sys.executable, "-c", IN_TWO, backend], stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "LOCAL_RANK": str(rank)},
+        )  # fmt: skip
+
+    running = [start(name, 0), start(name, 1), start("numpy", 0)]
+    found = [json.loads(process.communicate(timeout=300)[0].splitlines()[-1]) for process in running]
+    assert all(process.returncode == 0 for process in running)
+    assert found[0][0] == found[1][0] == found[2][0]
+    if name == "torch:cuda":
+        number = torch.cuda.device_count()
+        assert [used for _, used in found[:2]] == [f"torch:cuda:{rank % number}" for rank in (0, 1)]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)
+def test_a_gpu_with_little_memory() -> None:
+    """A part of it, which is enough for tiles of an eighth or for none: the digits of numpy, or one clear error."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((4000, 256))
+    y = np.repeat(x, 5, axis=0) + 9 * rng.standard_normal((20_000, 256))
+    options: dict[str, Any] = {"captions_per_image": 5, "metrics": "R@1,MedR", "ci": 0, "trust": True}
+    want = vb.evaluate(x, y, backend="numpy", **options)
+    try:
+        for share in (0.5, 0.01, 0.002, 0.0002):
+            torch.cuda.empty_cache()
+            torch.cuda.set_per_process_memory_fraction(share)
+            try:
+                found = vb.evaluate(x, y, backend="torch:cuda", **options)
+            except vb.VsebenchError as error:
+                assert "too little free memory" in str(error), share
+            else:
+                assert [r.value for r in found.results] == [r.value for r in want.results], share
+            assert vb.evaluate(x, y, **options).results[0].value == want.results[0].value  # auto goes on with numpy
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)
+@pytest.mark.parametrize("name", [*settings.LOWERED, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"])
+def test_variables_on_a_gpu(name: str) -> None:
+    """Those of cuBLAS are refused; what torch is asked for is overridden, and its products are those of float32."""
+    code = "from vsebench.rank.torch_backend import settings as s; print(s.fault(s.device_of('cuda')))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, name: "1"}, capture_output=True, text=True, timeout=200
+    )
+    wanted = f"{name}=1 lowers the precision of products" if name in settings.LOWERED else "None"
+    assert wanted in done.stdout, done.stderr

@@ -1,0 +1,101 @@
+"""What is encoded: the images of a set, wherever they are stored, and its captions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..data import store
+from ..data.captions import with_captions
+from ..data.choices import layouts
+from ..data.image_files import Packed, find_images, match_images
+from ..data.packed_images import packed_images
+from ..data.splits import catalogue
+from ..data.splits.sources import with_image_files
+from ..errors import BadInput, UsageError
+from ..options import spell
+from ..types import PathLike, Split
+
+Image = Path | Packed
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The images and captions of a set.
+
+    Attributes:
+        split: the ids, the strings, and the image of every caption.
+        images: where every image is.
+        unused: how many images are there that the split does not have.
+    """
+
+    split: Split
+    images: Sequence[Image]
+    unused: int
+
+    @property
+    def count(self) -> int:
+        """Images and captions."""
+        return len(self.images) + len(self.split.caption_ids)
+
+    def identity(self) -> str:
+        """Sixteen digits of the ids, the captions, and the files of the images (size and time)."""
+        ids = [ids.tolist() for ids in (self.split.image_ids, self.split.caption_ids, self.split.image_of)]
+        return store.fingerprint(
+            *(list(map(str, of)) for of in ids), self.split.captions or (), [state_of(image) for image in self.images]
+        )[:16]
+
+
+def read_inputs(images: PathLike, captions: PathLike | None, split: str | None, part: str | None) -> Inputs:
+    """The images and captions of a set; arguments and errors as for ``encode``."""
+    where = Path(images).expanduser()
+    names: dict[str, str] = {}
+    packed = None
+    if split is not None:
+        if part is not None:
+            raise UsageError(f"{spell('part')} has no meaning with {spell('split')}", fix="leave one of them out")
+        chosen = _of_split(split, captions)
+    elif captions is not None:
+        chosen, names = _of_file(Path(captions).expanduser(), part)
+    if (packed := packed_images(where)) is None:
+        if split is None and captions is None:
+            fix = f"give {spell('captions', 'FILE')}, or {spell('split', 'NAME')} for a declared split"
+            raise UsageError("the captions of the images are not given", fix=fix)
+        found = find_images(where, chosen.image_ids, names)
+        return Inputs(chosen, found.paths, found.unused)
+    if split is None and captions is None:
+        rows = packed.captions(part)
+        image_ids, image_of = rows.images()
+        chosen, names = Split("custom", image_ids, rows.caption_id, image_of, rows.captions), packed.names
+    matched = match_images(list(packed.images), where, chosen.image_ids, names)
+    return Inputs(chosen, [packed.images[name] for name in matched], len(packed.images) - len(matched))
+
+
+def state_of(image: Image) -> str:
+    """What changes when an image does; raises BadInput."""
+    path = image.path if isinstance(image, Packed) else image
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix="check permissions") from error
+    place = f" {image.place}" if isinstance(image, Packed) else ""
+    return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}{place}"
+
+
+def _of_split(split: str, captions: PathLike | None) -> Split:
+    choices = split not in catalogue.names() and layouts.is_known(split)
+    known = layouts.load(split).split if choices else catalogue.load_split(split, captions=captions is None)
+    return with_captions(known, None if captions is None else Path(captions))
+
+
+def _of_file(path: Path, part: str | None) -> tuple[Split, dict[str, str]]:
+    """The items of a file of captions, and the names of image files that it states."""
+    if path.suffix == ".txt":
+        what = "a .txt file of captions does not say which image they are of"
+        raise UsageError(
+            what, where=path, fix=f"add {spell('split', 'NAME')}, or give a table with the columns image and caption"
+        )
+    rows, names = with_image_files(path, part)
+    image_ids, image_of = rows.images()
+    return Split("custom", image_ids, rows.caption_id, image_of, rows.captions), names
