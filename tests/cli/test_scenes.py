@@ -151,7 +151,8 @@ def test_list() -> None:
     (folder.root() / "notes").mkdir()
     found = status()
     assert found[f"{SMALL}-val"] == {
-        "name": f"{SMALL}-val", "images": 15, "captions": 75, "available": "cached", "texts": True, "needs": "", "files": ""
+        "name": f"{SMALL}-val", "images": 15, "captions": 75, "available": "cached", "texts": True,
+        "needs": "", "files": "",
     }  # fmt: skip
     assert found["scenes-70-size16-test"]["needs"] == "vsebench data build scenes-70-size16"
     assert len(found) == len(set(found)) == 3 + len(SETS) + 4 * 3 and f"{SMALL}-train" in printed("data", "list")

@@ -83,7 +83,8 @@ def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPa
     assert path == cache / "splits" / "coco-5k.npz" and [p.name for p in path.parent.iterdir()] == ["coco-5k.npz"]
     no_packages(monkeypatch)
     assert splits.status()[0].to_json() == {
-        "name": "coco-5k", "images": 5000, "captions": 25000, "available": "cached", "texts": True, "needs": "", "files": "",
+        "name": "coco-5k", "images": 5000, "captions": 25000, "available": "cached", "texts": True,
+        "needs": "", "files": "",
     }  # fmt: skip
     split = splits.load_split("coco-5k", captions=True)
     assert (
