@@ -163,6 +163,7 @@ def prepare(config: Config, bar: Bar) -> Run:
     torch.use_deterministic_algorithms(t.deterministic)
     torch.utils.deterministic.fill_uninitialized_memory = False  # nothing here reads such memory; 40 % of a step
     device = encode.device_of(t.device)
+    _check_pooling(config, device)
     checkpoint.require()
     _check_select(t.select)
     loss = get_loss(config.loss.name)
@@ -253,6 +254,14 @@ def _possible() -> Iterator[None]:
         raise UsageError(f"train.deterministic: {first}", fix="add --set train.deterministic=false") from error
 
 
+def _check_pooling(config: Config, device: torch.device) -> None:
+    """Refuse a network whose pooling has no deterministic gradient on a GPU: it may be trained from a late epoch on."""
+    model, trained = config.model, config.model.image == "cnn" or config.model.finetune
+    if config.train.deterministic and device.type == "cuda" and trained and model.image in ("cnn", "vgg19"):
+        what = f"train.deterministic is true, and torch has no deterministic gradient of the pooling of {model.image}"
+        raise UsageError(f"{what} on a GPU", fix="add --set train.deterministic=false")
+
+
 def _begin(run: Run, out: Path, resume: bool, say: Say) -> Progress:
     """The progress of a new or of a resumed run."""
     last = out / LAST
@@ -287,8 +296,8 @@ def _loaded(run: Run, path: Path, out: Path) -> checkpoint.Checkpoint:
 
 
 def _same(old: Config, new: Config, out: Path) -> None:
-    """Refuse to resume with other settings, but for the number of epochs, the device, the threads and TensorBoard."""
-    free = {("train", name) for name in ("epochs", "device", "threads", "tensorboard")}
+    """Refuse to resume with other settings, but for those that do not change what is trained."""
+    free = {("train", name) for name in ("epochs", "device", "threads", "deterministic", "tensorboard")}
     for section, values in old.to_dict().items():
         for key, value in values.items():
             now = getattr(getattr(new, section), key)

@@ -128,6 +128,10 @@ class BadInput(VsebenchError, ValueError):
     exit_code = BAD_INPUT
 
 
+class LowMemory(BadInput):
+    """Less memory is free than the input needs."""
+
+
 class DeviceFault(BadInput):
     """The device that ranks, a GPU, fails, or its products are less precise than they have to be."""
 

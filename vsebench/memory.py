@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from .errors import BadInput, UsageError
+from .errors import BadInput, LowMemory, UsageError
 from .options import spell
 
 MOST = 64 << 30  # bytes that are used at most where it is not known how much is free
@@ -218,12 +218,12 @@ def require(needed: int, where: Where = None, fix: str = "give a smaller file, o
     """Refuse what needs more memory than is free.
 
     Raises:
-        BadInput: naming both.
+        LowMemory: naming both.
     """
     free = memory_limit()
     if needed > free:
         left = f"{size(free)} are left of the budget ({spell('memory')})" if is_limited() else f"{size(free)} are free"
-        raise BadInput(f"needs some {size(needed)} of memory, and {left}", where=where, fix=fix)
+        raise LowMemory(f"needs some {size(needed)} of memory, and {left}", where=where, fix=fix)
 
 
 class Growth:

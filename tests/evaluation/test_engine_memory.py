@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,3 +50,23 @@ def test_a_worker_keeps_no_pages_of_mapped_files(tmp_path: Path, monkeypatch: py
     assert after - resident() < 5
     kept.mapped[1].sum()
     assert resident() - after > 30, "a page that is read counts"
+
+
+@pytest.mark.parametrize(
+    ("error", "memory", "elsewhere"),
+    [
+        (LowMemory("needs 2 GiB"), None, True),
+        (LowMemory("needs 2 GiB"), 1 << 30, False),
+        (DeviceFault("its products are wrong"), 1 << 30, True),
+        (BadInput("not a number"), None, False),
+    ],
+)
+def test_what_another_worker_may_compute(
+    error: VsebenchError, memory: int | None, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(name="w", address="tcp://w"))
+    monkeypatch.setattr(dask_engine, "compute_shard", lambda job, shard: error)
+    job: Any = SimpleNamespace(options=SimpleNamespace(budget=memory))
+    found = dask_engine.attempt(job, shards.Shard("scan", "i2t", 0, 0, 9))
+    assert found == (dask_engine.Failed("w", "tcp://w", error.what) if elsewhere else error)

@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra: trai
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
 from tests.training import OPTIONS, begun, cli, silent, small  # noqa: E402
-from train_reference import checkpoint, config, encode, train  # noqa: E402
+from train_reference import checkpoint, config, encode, recurrent, train  # noqa: E402
 from train_reference.data import Part, Vectors, open_data  # noqa: E402
 
 
@@ -254,6 +254,38 @@ def test_a_gradient_that_is_no_number(monkeypatch):
         train.step(run, next(iter(run.loader(0))), 1, 3)
     for name, weights in run.model.state_dict().items():
         assert torch.equal(weights, before[name])
+
+
+@pytest.mark.parametrize(("image", "finetune", "refused"), [
+    ("vgg19", True, True), ("vgg19", False, False), ("cnn", False, True), ("resnet152", True, False),
+])  # fmt: skip
+def test_pooling_without_a_deterministic_gradient_is_refused_before_training(image, finetune, refused):
+    found = small(model={"image": image, "finetune": finetune}, train={"deterministic": True})
+    gpu, cpu = torch.device("cuda"), torch.device("cpu")
+    train._check_pooling(found, cpu)
+    train._check_pooling(small(model={"image": image, "finetune": finetune}, train={"deterministic": False}), gpu)
+    if refused:
+        with pytest.raises(UsageError, match=f"the pooling of {image} on a GPU") as caught:
+            train._check_pooling(found, gpu)
+        assert caught.value.fix == "add --set train.deterministic=false"
+    else:
+        train._check_pooling(found, gpu)
+
+
+def test_a_resumed_run_may_change_whether_it_is_deterministic(tmp_path):
+    train.train(small(train={"epochs": 1}), tmp_path, say=silent)
+    report = train.train(small(train={"epochs": 2, "deterministic": False}), tmp_path, resume=True, say=silent)
+    assert report is not None and checkpoint.read(tmp_path / checkpoint.LAST).progress.epoch == 2
+
+
+def test_states_of_a_gru_are_not_float16():
+    gru = torch.nn.GRU(8, 8, batch_first=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        states = recurrent.last_states(gru, torch.ones(2, 3, 8), torch.tensor([3, 2]))
+    assert recurrent._checked(states).dtype in (torch.bfloat16, torch.float32)
+    with pytest.raises(UsageError, match="computes a GRU in float16") as caught:
+        recurrent._checked(states.half())
+    assert caught.value.fix == "add --set train.precision=float32"
 
 
 def test_an_operation_without_a_deterministic_algorithm():

@@ -24,7 +24,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import __version__
-from ..errors import DeviceMemory, MissingPackage, VsebenchError, WorkersLost, count_of, first_line, printable
+from ..errors import (
+    DeviceFault,
+    LowMemory,
+    MissingPackage,
+    VsebenchError,
+    WorkersLost,
+    count_of,
+    first_line,
+    printable,
+)
 from ..memory import require
 from ..numeric.parallel import default_threads
 from ..options import spell
@@ -229,7 +238,8 @@ def attempt(job: Job, shard: Shard) -> Any:
 
     try:
         found = compute_shard(job, shard)
-        if not isinstance(found, DeviceMemory):
+        # A limit that the job states is the same on every worker.
+        if not isinstance(found, DeviceFault | LowMemory) or (isinstance(found, LowMemory) and job.options.budget):
             return found
         words = found.what
     except Exception as error:  # of the memory, of a device or of a driver: another worker may be well

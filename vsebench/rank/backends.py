@@ -33,8 +33,11 @@ from . import observe
 from .full_order import OrderOf
 
 AUTO = "auto"
-# One of them is there where the driver of an NVIDIA GPU is loaded: on Linux, in WSL2, on a Jetson (two kernels).
-DRIVERS = tuple(map(Path, ("/proc/driver/nvidia/version", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu")))
+# One of them is there where the driver of an NVIDIA GPU is loaded: on Linux, in a container, in WSL2, on a Jetson (two
+# kernels).
+DRIVERS = tuple(
+    map(Path, ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu"))
+)
 
 
 @dataclass(frozen=True)
