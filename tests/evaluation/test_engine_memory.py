@@ -12,7 +12,7 @@ import pytest
 from tests.memory import resident
 from vsebench import memory
 from vsebench.data.formats import spool
-from vsebench.errors import VsebenchError
+from vsebench.errors import BadInput, DeviceFault, LowMemory, VsebenchError
 from vsebench.evaluation import dask_engine, inputs, shards
 from vsebench.evaluation.options import Given, Options
 from vsebench.evaluation.plan import make_plan
