@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import signal
 import socket
@@ -29,7 +30,7 @@ from vsebench.cli import app
 from vsebench.data import unchanged
 from vsebench.data.lock import locked
 from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost
-from vsebench.evaluation import dask_engine, inputs, shard_files, shards
+from vsebench.evaluation import cuts, dask_engine, dask_work, inputs, shard_files, shards
 from vsebench.evaluation.options import Given, Options
 from vsebench.evaluation.plan import make_plan
 
@@ -38,7 +39,7 @@ from vsebench.evaluation.plan import make_plan
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, so that no shards are found that another test has left."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(shards, "SCORES", N * 2 * N // 6)  # six shards a pass
+    monkeypatch.setattr(cuts, "SCORES", N * 2 * N // 6)  # six shards a pass
     return tmp_path / "cache"
 
 
@@ -65,7 +66,7 @@ def test_the_values_of_one_process(kind: str, folder: Path, cluster: Any, tmp_pa
     assert found.provenance is not None and found.provenance["engine"] == "dask"
     assert [done for done, _ in seen[: seen[0][1]]] == list(range(1, seen[0][1] + 1))
     data, options = planned(given)
-    assert seen[0][1] == len(shards.shards_of(make_plan(data, options), data)) >= (7 if kind == "expected" else 18)
+    assert seen[0][1] == len(cuts.shards_of(make_plan(data, options), data)) >= (7 if kind == "expected" else 18)
     if more:
         assert lines(tmp_path / "one.trec") == lines(tmp_path / "two.trec")
         assert local.to_dict()["lists"] == found.to_dict()["lists"]
@@ -98,7 +99,7 @@ def test_a_run_that_is_killed_and_continued(folder: Path, cluster: Any, cache: P
     script = f"""
         import os, psutil, sys
         import vsebench as vb
-        from vsebench.evaluation import shards
+        from vsebench.evaluation import cuts
 
         def progress(done, total):
             if done == 5:
@@ -106,7 +107,7 @@ def test_a_run_that_is_killed_and_continued(folder: Path, cluster: Any, cache: P
                 os.kill(os.getpid(), 9)
 
         if __name__ == "__main__":
-            shards.SCORES = {shards.SCORES}
+            cuts.SCORES = {cuts.SCORES}
             vb.evaluate({str(folder / "e.npz")!r}, gains={str(folder / "gains.npy")!r}, engine="dask", workers=1,
                         progress=progress, **{SETTINGS!r})
     """
@@ -136,7 +137,7 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
     code = f"""
         import os, sys
         from vsebench.cli import main
-        from vsebench.evaluation import shard_files, shards
+        from vsebench.evaluation import cuts, shard_files
         write, written = shard_files.write, []
 
         def then(path, arrays):
@@ -145,7 +146,7 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
             if len(written) == 2:
                 {hook}
 
-        shards.SCORES, shard_files.write = {shards.SCORES}, then
+        cuts.SCORES, shard_files.write = {cuts.SCORES}, then
         main()
     """
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--trust", "--ci", "0", "--metrics", "R@1"]
@@ -214,21 +215,21 @@ def test_the_command_starts_workers_of_its_own(folder: Path, cluster: Any, tmp_p
     assert [f["provenance"]["engine"] for f in found] == ["local", "dask"]
 
 
-def job_of(folder: Path, **more: Any) -> tuple[shards.Job, list[shards.Shard]]:
+def job_of(folder: Path, **more: Any) -> tuple[shards.Job, list[cuts.Shard]]:
     given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), **more}
     data, options = planned({**given, "images": folder / "e.npz"})
     plan = make_plan(data, options)
     source = shards.source_of(Given(images=folder / "e.npz"), options)
-    return shards.make_job(source, data, plan, options), shards.shards_of(plan, data)
+    return shards.make_job(source, data, plan, options), cuts.shards_of(plan, data)
 
 
-def arrays_of(job: shards.Job, shard: shards.Shard) -> shards.Arrays:
+def arrays_of(job: shards.Job, shard: cuts.Shard) -> shards.Arrays:
     found = shards.compute(job, shard)
     assert isinstance(found, dict), found
     return found
 
 
-def error_of(job: shards.Job, shard: shards.Shard) -> VsebenchError:
+def error_of(job: shards.Job, shard: cuts.Shard) -> VsebenchError:
     found = shards.compute(job, shard)
     assert isinstance(found, VsebenchError)
     return found
@@ -263,6 +264,19 @@ def test_a_job_is_computed_only_with_the_same_plan_and_version(folder: Path) -> 
     assert "has vsebench" in error.what and error.fix == "install the same version on all machines"
 
 
+def test_the_input_is_read_once_in_a_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, found = job_of(folder)
+    read: list[shards.Job] = []
+    prepare = shards.prepare
+    monkeypatch.setattr(shards, "prepare", lambda job: read.append(job) or prepare(job))
+    monkeypatch.setattr(shards, "_kept", [])
+    for shard in found[:3]:
+        arrays_of(pickle.loads(pickle.dumps(job)), shard)
+    assert len(read) == 1
+    arrays_of(shards.replace(job, options=shards.replace(job.options, threads=1)), found[0])
+    assert len(read) == 2
+
+
 def test_files_that_change_in_the_work_on_a_shard(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
     for name in ("e.npz", "gains.npy"):
         shutil.copy2(folder / name, tmp_path / name)
@@ -289,18 +303,6 @@ def test_the_key_of_an_evaluation(folder: Path) -> None:
     ):
         given = {"metrics": "R@1", **more} if "ties" in more else more
         assert job_of(folder, **given)[0].key != key
-
-
-def test_shards_cover_every_query_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for most, scores in ((128, 500), (4, 500), (128, 10**9)):
-        monkeypatch.setattr(shards, "MOST", most)
-        monkeypatch.setattr(shards, "SCORES", scores)
-        _, pieces = job_of(folder)
-        assert len({s.name for s in pieces}) == len(pieces)
-        for kind, direction, n in (("scan", "i2t", N), ("graded", "i2t", N), ("graded", "t2i", 2 * N)):
-            own = [s for s in pieces if (s.kind, s.direction) == (kind, direction)]
-            assert [s.start for s in own] + [n] == [0, *(s.stop for s in own)]
-            assert len(own) == max(1, min(most, n, -(-2 * N * N // scores)))
 
 
 def test_files_of_shards(tmp_path: Path, cache: Path) -> None:
@@ -486,7 +488,7 @@ def test_workers_without_vsebench_or_with_another_version(cluster: Any) -> None:
 
 def test_a_scheduler_without_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    monkeypatch.setattr(dask_engine, "PATIENCE", 1.0)
+    monkeypatch.setattr(dask_work, "PATIENCE", 1.0)
     empty = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50)
     with empty, pytest.raises(WorkersLost, match="has had no worker for 1 seconds"):
         given = {**SETTINGS, "metrics": "R@1", "scheduler": empty.scheduler_address}
@@ -507,25 +509,29 @@ def test_workers_that_end_in_every_attempt(cluster: Any) -> None:
         with Client(cluster, set_as_default=False) as client, client.as_current():
             future = client.submit(end, pure=False)
             with pytest.raises(
-                WorkersLost, match="workers ended 1 times in the work on shard scan-i2t-0-0-9"
+                WorkersLost, match="workers ended 1 times in the work on shard scan-i2t-0-0-9-0-8"
             ) as caught:
-                dask_engine._arrays(future, shards.Shard("scan", "i2t", 0, 0, 9))
+                dask_work._outcome(future, TASK)
             assert "give them more" in str(caught.value.fix)
             client.wait_for_workers(2, timeout=60)
             for wrong, kind in ((ImportError, MissingPackage), (OSError, WorkersLost)):
                 failed = client.submit(fail, wrong, pure=False)
                 with pytest.raises(kind):
-                    dask_engine._arrays(failed, shards.Shard("scan", "i2t", 0, 0, 9))
-            wrong_input = client.submit(BadInput, "bad", where="f.npz", fix="mend it", pure=False)
+                    dask_work._outcome(failed, TASK)
+            wrong_input = client.submit(fail, BadInput("bad", where="f.npz", fix="mend it"), pure=False)
             with pytest.raises(BadInput) as found:
-                dask_engine._arrays(wrong_input, shards.Shard("scan", "i2t", 0, 0, 9))
+                dask_work._outcome(wrong_input, TASK)
             assert (found.value.what, found.value.where, found.value.fix) == ("bad", "f.npz", "mend it")
     finally:
         cluster.scheduler.allowed_failures = before
 
 
-def fail(kind: type[Exception]) -> None:
-    raise kind("a reason")
+def fail(error: type[Exception] | Exception) -> None:
+    raise error if isinstance(error, Exception) else error("a reason")
+
+
+SHARD = cuts.Shard("scan", "i2t", 0, (0, 9), (0, 8))
+TASK = dask_work._Begun(SHARD, [SHARD]).tasks()[0]
 
 
 def test_states_of_files(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.memory import resident
 from vsebench import memory
 from vsebench.data.formats import spool
 from vsebench.errors import BadInput, DeviceFault, LowMemory, VsebenchError
-from vsebench.evaluation import dask_engine, inputs, shards
+from vsebench.evaluation import cuts, dask_engine, dask_work, inputs, shards
 from vsebench.evaluation.options import Given, Options
 from vsebench.evaluation.plan import make_plan
 
@@ -41,7 +41,7 @@ def test_a_worker_keeps_no_pages_of_mapped_files(tmp_path: Path, monkeypatch: py
     data = inputs.read(given, options)
     plan = make_plan(data, options)
     job = shards.make_job(shards.source_of(given, options), data, plan, options)
-    found = shards.compute(job, shards.shards_of(plan, data)[0])
+    found = shards.compute(job, cuts.shards_of(plan, data)[0])
     assert not isinstance(found, VsebenchError), found
     kept = shards._kept[0].data.scorer
     assert kept is not None
@@ -66,7 +66,8 @@ def test_what_another_worker_may_compute(
 ) -> None:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(name="w", address="tcp://w"))
-    monkeypatch.setattr(dask_engine, "compute_shard", lambda job, shard: error)
+    monkeypatch.setattr(shards, "compute", lambda job, shard: error)
     job: Any = SimpleNamespace(options=SimpleNamespace(budget=memory))
-    found = dask_engine.attempt(job, shards.Shard("scan", "i2t", 0, 0, 9))
-    assert found == (dask_engine.Failed("w", "tcp://w", error.what) if elsewhere else error)
+    with pytest.raises(dask_work.Failed if elsewhere else type(error)) as found:
+        dask_work.attempt(job, cuts.Shard("scan", "i2t", 0, (0, 9), (0, 9)))
+    assert not elsewhere or found.value.args == ("w", "tcp://w", error.what)

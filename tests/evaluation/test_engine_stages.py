@@ -12,14 +12,14 @@ import vsebench as vb
 from tests.evaluation.engines import SETTINGS, N
 from tests.reports import same_reports
 from vsebench.errors import WorkersLost
-from vsebench.evaluation import shards
+from vsebench.evaluation import cuts, dask_work
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache of its own, and six shards a pass."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(shards, "SCORES", N * 2 * N // 6)
+    monkeypatch.setattr(cuts, "SCORES", N * 2 * N // 6)
 
 
 STAGES: dict[str, dict[str, Any]] = {
@@ -73,9 +73,12 @@ def raises_on(names: set[str]) -> Any:
     return Raises()
 
 
-@pytest.mark.parametrize("bad", [1, 3])
-def test_a_worker_on_which_every_shard_fails(bad: int, folder: Path) -> None:
-    """The others compute its shards; where all fail, the error says on which worker and why."""
+@pytest.mark.parametrize(("bad", "scores"), [(1, None), (1, N * 2 * N // 18), (3, None)])
+def test_a_worker_on_which_every_shard_fails(
+    bad: int, scores: int | None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others compute its shards, and pieces; where all fail, the error says on which worker and why."""
+    monkeypatch.setattr(dask_work, "piece_scores", lambda *_: scores)
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), "images": folder / "e.npz"}
     with distributed.LocalCluster(

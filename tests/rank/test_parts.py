@@ -37,17 +37,32 @@ def cut(n: int, seed: int, most: int = 5) -> Edges:
     return [edges[i] for i in rng.permutation(len(edges))]
 
 
+def blocks(images: Edges, captions: Edges, seed: int = 0) -> list[part.Block]:
+    """All blocks of a grid, in a random order."""
+    found = [part.Block(*sides) for sides in itertools.product(images, captions)]
+    return [found[i] for i in np.random.default_rng(seed).permutation(len(found))]
+
+
 def in_parts(
-    scorer: Scorer, requests: Sequence[Request], depth: Depth, edges: Edges, ties: str = "index", threads: int = 1
-) -> dict[Direction, Observation]:
-    """The scan of every part by itself, as in another process, and all of them joined."""
+    scorer: Scorer, requests: Sequence[Request], depth: Depth, images: Edges, captions: Edges,
+    ties: str = "index", threads: int = 1,
+) -> dict[Direction, Observation]:  # fmt: skip
+    """The scan of every block by itself, as in another process, and all of them joined."""
 
-    def count(images: tuple[int, int]) -> part.Arrays:
+    def count(block: part.Block) -> part.Arrays:
         counters = make_counters(scorer, requests, threads)
-        return part.count(scan_tiles, scorer, counters, depth, threads, images)
+        return part.count(scan_tiles, scorer, counters, depth, threads, block)
 
-    scan = part.joined((images, count(images)) for images in edges)
-    return observe(scorer, requests, ties=ties, depth=depth, threads=1, scan=scan)
+    def strip(range_: tuple[int, int]) -> tuple[part.Block, part.Arrays]:
+        """All blocks of some images, combined first, as a worker does."""
+        block = part.Block(range_, (0, scorer.shape[1]))
+        parts = [(x, count(x)) for x in blocks([range_], captions)]
+        return block, part.combined(parts, make_counters(scorer, requests, threads), depth, block)
+
+    ways = [((block, count(block)) for block in blocks(images, captions)), map(strip, images)]
+    one, other = (observe(scorer, requests, ties=ties, depth=depth, threads=1, scan=part.joined(way)) for way in ways)
+    same(one, other)
+    return one
 
 
 def same(one: dict[Direction, Observation], other: dict[Direction, Observation]) -> None:
@@ -72,7 +87,7 @@ def test_a_scan_in_parts(world: World, k: int, seed: int, cosine: bool, ties: st
     scorer = Dot(world.images, world.captions, cosine)
     requests = [Request("x", r) for r in world.judged.values()]
     depth: Depth = dict.fromkeys(listed, k)
-    found = in_parts(scorer, requests, depth, cut(scorer.shape[0], seed), ties)
+    found = in_parts(scorer, requests, depth, cut(scorer.shape[0], seed), cut(scorer.shape[1], seed + 1), ties)
     same(found, observe(scorer, requests, ties=ties, depth=depth, threads=1))
     for direction in listed if not cosine else ():
         scores = world.scores(direction)
@@ -89,7 +104,10 @@ def test_folds_and_matrices_in_parts(split: Split, seed: int, ordered: bool) -> 
     requests = [Request("1k", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
     requests += [Request("gt", own(split, d)) for d in DIRECTIONS]
     depth: Depth = {"i2t": 3, "t2i": 2}
-    same(in_parts(scorer, requests, depth, cut(n, seed)), observe(scorer, requests, depth=depth, threads=1))
+    same(
+        in_parts(scorer, requests, depth, cut(n, seed), cut(m, seed + 1)),
+        observe(scorer, requests, depth=depth, threads=1),
+    )
 
 
 def test_excluded_items_in_parts() -> None:
@@ -98,7 +116,8 @@ def test_excluded_items_in_parts() -> None:
     judged = [relevance("i2t", {0: [1, 2], 7: [3]}), relevance("t2i", {2: [8, 0], 13: [4]})]
     excluded = [relevance("i2t", {0: [5], 7: [4, 13]}, name="e"), relevance("t2i", {2: [3, 4]}, name="e")]
     requests = [Request("x", r, Without(e)) for r, e in zip(judged, excluded, strict=True)]
-    same(in_parts(scorer, requests, {}, [(4, 9), (0, 1), (1, 4)]), observe(scorer, requests))
+    images, captions = [(4, 9), (0, 1), (1, 4)], [(9, 14), (0, 3), (3, 9)]
+    same(in_parts(scorer, requests, {}, images, captions), observe(scorer, requests))
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -107,7 +126,7 @@ def test_a_larger_scan_in_parts(threads: int) -> None:
     scorer = Dot(world.images, world.captions)
     requests = [Request("x", r) for r in world.judged.values()]
     depth: Depth = {"i2t": 40, "t2i": 60}
-    found = in_parts(scorer, requests, depth, cut(150, 4, 30), threads=threads)
+    found = in_parts(scorer, requests, depth, cut(150, 4, 9), cut(700, 5, 9), threads=threads)
     same(found, observe(scorer, requests, depth=depth, threads=2))
     for direction, judged in world.judged.items():
         expected = oracle.ranks(world.scores(direction), judged, AllItems(), "index")

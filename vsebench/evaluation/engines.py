@@ -19,7 +19,7 @@ from ..rank.full_order import OrderOf
 from ..rank.observe import in_memory, observe
 from ..rank.scorers import Scorer
 from ..types import Direction, Observation
-from . import dask_engine, depths, shard_files, shards
+from . import cuts, dask_engine, depths, shard_files, shards
 from .inputs import Input
 from .options import Options
 from .plan import Plan
@@ -65,11 +65,11 @@ def start(source: shards.Source | None, data: Input, plan: Plan, options: Option
         yield Engine(_noted(routed, *[note] * lists), ranked, ranker.order)
         return
     dask_engine.check_installed()
-    job, pieces = shards.make_job(source, data, plan, options), shards.shards_of(plan, data)
+    job, pieces = shards.make_job(source, data, plan, options), cuts.shards_of(plan, data)
     with shard_files.opened(job.key, options.resume) as folder:
         kept = dask_engine.compute(job, pieces, folder, options)
 
-        def read(shard: shards.Shard) -> shards.Arrays:
+        def read(shard: cuts.Shard) -> shards.Arrays:
             return shard_files.read_again(folder / f"{shard.name}.npz")
 
         notes = [f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before"] * options.resume

@@ -204,7 +204,7 @@ def part(scorer: Scorer, given: SecondScores, queries: tuple[int, int], threads:
         queries: the range, as indices.
         threads: number of threads.
     """
-    own = part_of(scorer, given.direction, *queries)
+    own = part_of(scorer, given.direction, queries)
     top = observe(own, [], depth={given.direction: given.reach}, threads=threads)[given.direction].top
     assert top is not None
     return _reordered(top, _scores_of(top, given, queries[0]), given, queries[0])

@@ -5,21 +5,20 @@
     here:       plan -> Job, shards                        arrays of all shards -> scan, fill -> the values
     elsewhere:         Job -> prepare -> compute(shard) -> arrays
 
-A shard of the scan is a range of images with all captions (``rank.part_of_scan``); a shard of graded metrics is a range
-of queries of rankings that share their scores (``graded.part_of_queries``). Their results join with the same bits in
-any order. A ``Job`` names files, never arrays: every process reads them and makes the plan again, and refuses to
-compute when a file or the plan is not the same as here.
+``cuts`` says what the pieces are; their results join with the same bits in any order. A ``Job`` names files, never
+arrays: every process reads them and makes the plan again, and refuses to compute when a file or the plan is not the
+same as here. It keeps what it has read, with the lengths of the vectors, for the next shards.
 """
 
 from __future__ import annotations
 
-import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +28,7 @@ from ..data import unchanged
 from ..data.store import fingerprint
 from ..errors import BadInput, UsageError, VsebenchError
 from ..graded import part_of_queries as graded_part
-from ..graded.engine import Fill, shared_rankings
+from ..graded.engine import Fill
 from ..graded.rankings import SharedScores
 from ..graded.tasks import Outs, restrict
 from ..memory import budget, release
@@ -41,39 +40,18 @@ from ..rank.observe import Counter, Depths, Request, Scan, make_counters
 from ..rank.ties import EXPECTED
 from ..types import Direction, Relevance, SameFold, Split, is_path
 from . import chosen_gains as gains_of
-from . import chosen_judgements, corrections, inputs, provenance, second_stage, system
+from . import chosen_judgements, corrections, cuts, inputs, provenance, second_stage, system
 from . import depths as backend_depths
+from .cuts import Shard, rankings_of
 from .inputs import Input
 from .options import Given, Options
 from .plan import Plan, make_plan
 
-LAYOUT = 2  # of the arrays of a shard
-SCORES = 1 << 24  # scores of a shard; COCO 5K has 8 shards a pass
-MOST = 128  # shards of a pass
+LAYOUT = 3  # of the arrays of a shard
+SAMPLE = 1 << 22  # scores of the first piece of a sample
+LONG, GROWS = 0.5, 8  # seconds of the last one, and by what pieces grow
 
 Arrays = dict[str, npt.NDArray[Any]]
-
-
-class Shard(NamedTuple):
-    """A piece of the work.
-
-    Attributes:
-        kind: ``scan``, with a range of images, or ``graded``, with a range of queries.
-        direction: of the queries; of a scan that serves both, the first.
-        number: of the rankings of the direction that share their scores; 0 for a scan.
-        start, stop: the range.
-    """
-
-    kind: Literal["scan", "graded"]
-    direction: Direction
-    number: int
-    start: int
-    stop: int
-
-    @property
-    def name(self) -> str:
-        """Of its file."""
-        return f"{self.kind}-{self.direction}-{self.number}-{self.start}-{self.stop}"
 
 
 Read = Callable[[Shard], Arrays]  # the arrays of a finished shard
@@ -173,7 +151,7 @@ def make_job(source: Source, data: Input, plan: Plan, options: Options) -> Job:
     decided = identity(data, plan)
     contents = [f.sha256 for f in files]
     keys = [str(key) for key in (given.image_key, given.text_key, given.scores_key)]
-    key = fingerprint(__version__, LAYOUT, SCORES, contents, keys, decided)
+    key = fingerprint(__version__, LAYOUT, cuts.SCORES, contents, keys, decided)
     return Job(given, elsewhere, files, decided, key)
 
 
@@ -224,6 +202,11 @@ class Prepared:
             for scorer, served in self.data.passes(self.plan.directions)
         }
 
+    def scan(self, direction: Direction) -> tuple[Sequence[Counter], Depths]:
+        """What is counted, and how deep the lists are, in the scan of which a direction is the first."""
+        served = next(served for _, served in self.data.passes(self.plan.directions) if served[0] == direction)
+        return self.counters[direction], depths(self.plan, served)
+
     @cached_property
     def rankings(self) -> dict[Direction, list[SharedScores]]:
         """Of graded metrics."""
@@ -245,33 +228,6 @@ def asked(plan: Plan, directions: Sequence[Direction]) -> list[Request]:
     return [r for r in plan.requests if r.relevance.direction in directions]
 
 
-def rankings_of(plan: Plan) -> dict[Direction, list[SharedScores]]:
-    """The rankings of graded metrics that share their scores, by direction, always in the same order."""
-    if not plan.graded:
-        return {}
-    expected, influence = plan.ties == EXPECTED, plan.resampling is not None
-    return {d: shared_rankings(plan.split, plan.graded, plan.gains, [d], expected, influence) for d in plan.directions}
-
-
-def shards_of(plan: Plan, data: Input) -> list[Shard]:
-    """The pieces of the work; the same whatever the number of workers, so that a run can be continued with others."""
-    found: list[Shard] = []
-    n_image, n_caption = len(plan.split.image_ids), len(plan.split.caption_ids)
-    if plan.requests or plan.depth:
-        for _, (direction, *_) in data.passes(plan.directions):
-            found += [Shard("scan", direction, 0, *edge) for edge in _edges(n_image, n_caption)]
-    for direction, rankings in rankings_of(plan).items():
-        for number, shared in enumerate(rankings):
-            edges = _edges(len(shared.first.queries), len(shared.first.gallery))
-            found += [Shard("graded", direction, number, *edge) for edge in edges]
-    return found
-
-
-def _edges(queries: int, gallery: int) -> Iterator[tuple[int, int]]:
-    parts = max(1, min(MOST, queries, -(-queries * gallery // SCORES)))
-    return itertools.pairwise(queries * i // parts for i in range(parts + 1))
-
-
 def depths(plan: Plan, directions: Sequence[Direction]) -> Depths:
     """How many items of every ranking of some directions are listed."""
     return {} if plan.depth is None else dict.fromkeys(directions, plan.depth)
@@ -282,14 +238,60 @@ _kept: list[Prepared] = []  # of this process: the last job
 
 
 def compute(job: Job, shard: Shard) -> Arrays | VsebenchError:
-    """The arrays of a shard, in a process that has nothing but the job; one shard at a time.
+    """The arrays of a shard or a piece, in a process that has nothing but the job; one at a time.
 
     What is wrong with the input or the installation is returned, not raised: it would be the same at a second attempt.
     """
+    return _with_input(job, lambda prepared: compute_prepared(prepared, shard))
+
+
+def combine(job: Job, shard: Shard, parts: Sequence[tuple[Shard, Arrays]]) -> Arrays | VsebenchError:
+    """The arrays of a shard of the scan from those of its pieces, as ``compute``."""
+
+    def work(prepared: Prepared) -> Arrays:
+        blocks = ((piece.block, arrays) for piece, arrays in parts)
+        return scan_part.combined(blocks, *prepared.scan(shard.direction), shard.block)
+
+    return _with_input(job, work)
+
+
+class Sample(NamedTuple):
+    """What pieces of a shard take on this machine.
+
+    Attributes:
+        speed: scores a second.
+        row: bytes of the arrays a row.
+    """
+
+    speed: float
+    row: float
+
+
+def sampled(job: Job, shard: Shard) -> Sample:
+    """Compute pieces of a shard, larger and larger ones until one takes ``LONG`` seconds.
+
+    Raises:
+        VsebenchError: as ``compute``.
+    """
+    scores, seconds = SAMPLE, 0.0
+    found = compute(job, cuts.pieces(shard, scores)[0])  # reads the input, and compiles
+    while isinstance(found, dict):
+        piece = cuts.pieces(shard, scores)[0]
+        started = time.perf_counter()
+        found = compute(job, piece)
+        seconds = time.perf_counter() - started
+        if isinstance(found, dict) and (seconds > LONG or piece.scores * GROWS > shard.scores):
+            bytes_ = sum(array.nbytes for array in found.values())
+            return Sample(piece.scores / max(seconds, 1e-9), bytes_ / (piece.rows[1] - piece.rows[0]))
+        scores *= GROWS
+    raise found
+
+
+def _with_input(job: Job, work: Callable[[Prepared], Arrays]) -> Arrays | VsebenchError:
     try:
         with _lock, budget(job.options.budget, releases=True):
             prepared = _prepare(job)
-            arrays = compute_prepared(prepared, shard)
+            arrays = work(prepared)
             unchanged.refuse_changed(prepared.states)
             for scorer in prepared.data.scorers.values():
                 release(*scorer.mapped)
@@ -302,7 +304,7 @@ def _prepare(job: Job) -> Prepared:
     if job.version != __version__:
         what = f"a worker on {_host()} has vsebench {__version__}, and this is {job.version}"
         raise UsageError(what, where=spell("engine", "dask"), fix="install the same version on all machines")
-    if _kept and _kept[0].job == job and unchanged.states(list(_kept[0].states)) == _kept[0].states:
+    if _kept and _same(_kept[0].job, job) and unchanged.states(list(_kept[0].states)) == _kept[0].states:
         return _kept[0]
     _kept.clear()  # before the next input needs its memory
     states = unchanged.states([Path(f.path) for f in job.files])
@@ -310,6 +312,11 @@ def _prepare(job: Job) -> Prepared:
         _refuse_other(file)
     _kept.append(replace(prepare(job), states=states))
     return _kept[0]
+
+
+def _same(one: Job, other: Job) -> bool:
+    """Whether what is read and planned for two jobs is the same; each task has a copy of its job."""
+    return (one.key, one.files, one.options) == (other.key, other.files, other.options)
 
 
 def prepare(job: Job) -> Prepared:
@@ -349,24 +356,22 @@ def _host() -> str:
 def compute_prepared(prepared: Prepared, shard: Shard) -> Arrays:
     """The arrays of a shard."""
     data, plan, ranker, threads = prepared.data, prepared.plan, prepared.ranker, prepared.threads
-    scorer, queries = data.scorers[shard.direction], (shard.start, shard.stop)
+    scorer = data.scorers[shard.direction]
     if shard.kind == "scan":
-        served = next(served for _, served in data.passes(plan.directions) if served[0] == shard.direction)
-        counters = prepared.counters[shard.direction]
-        return scan_part.count(ranker.scan, scorer, counters, depths(plan, served), threads, queries)
+        return scan_part.count(ranker.scan, scorer, *prepared.scan(shard.direction), threads, shard.block)
     shared = prepared.rankings[shard.direction][shard.number]
     new = None
     if second := data.second.get(shard.direction):
-        index = shared.first.queries[slice(*queries)]
+        index = shared.first.queries[slice(*shard.rows)]
         new = second_stage.part(scorer, second, (int(index[0]), int(index[-1]) + 1), threads)
     own = restrict(scorer, shared.first)
-    return graded_part.measure(shared, own, plan.gains, queries, threads, ranker.order, new)
+    return graded_part.measure(shared, own, plan.gains, shard.rows, threads, ranker.order, new)
 
 
 def scan_of(finished: Sequence[Shard], read: Read, direction: Direction) -> Scan:
     """The scan that the finished shards are together, of which ``direction`` is the first."""
     own = [s for s in finished if s.kind == "scan" and s.direction == direction]
-    return scan_part.joined(((s.start, s.stop), read(s)) for s in own)
+    return scan_part.joined((s.block, read(s)) for s in own)
 
 
 def fill_of(finished: Sequence[Shard], read: Read) -> Fill:
@@ -376,6 +381,6 @@ def fill_of(finished: Sequence[Shard], read: Read) -> Fill:
         for s in finished:
             own = [shared for shared in rankings if shared.first.direction == s.direction]
             if s.kind == "graded" and own:
-                graded_part.add(own[s.number], out, (s.start, s.stop), read(s))
+                graded_part.add(own[s.number], out, s.rows, read(s))
 
     return fill

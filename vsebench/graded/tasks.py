@@ -206,7 +206,8 @@ def restrict(scorer: Scorer, ranking: Ranking) -> Scorer:
     if len(ranking.images) == scorer.shape[0] and len(ranking.captions) == scorer.shape[1]:
         return scorer
     if isinstance(scorer, Dot):
-        return Dot(_pick(scorer.images, ranking.images), _pick(scorer.captions, ranking.captions), scorer.cosine)
+        known = scorer.lengths[0][ranking.images], scorer.lengths[1][ranking.captions]
+        return Dot(_pick(scorer.images, ranking.images), _pick(scorer.captions, ranking.captions), scorer.cosine, known)
     if isinstance(scorer, Matrix):
         images = ranking.images if scorer.image_order is None else scorer.image_order[ranking.images]
         captions = ranking.captions if scorer.caption_order is None else scorer.caption_order[ranking.captions]

@@ -35,7 +35,7 @@ from ..types import (
 from . import kernels, thresholds
 from .full_order import MANY
 from .order import ranks_from_counts
-from .scorers import Dot, Scorer, part_of
+from .scorers import Dot, Range, Scorer, part_of
 from .select import Selector, buffer_bytes, scores_of
 from .stream import TILE_BYTES, stream
 from .thresholds import Thresholds
@@ -169,7 +169,7 @@ def in_memory(scan: Scan) -> Scan:
         if counters or at_once:
             lists = scan(scorer, counters, at_once, threads, tile_shape, progress)
         for d in depth.keys() - at_once.keys():
-            each = [scan(part_of(scorer, d, *p), [], {d: depth[d]}, threads, tile_shape, progress)[d] for p in parts[d]]
+            each = [scan(part_of(scorer, d, p), [], {d: depth[d]}, threads, tile_shape, progress)[d] for p in parts[d]]
             lists[d] = TopK(np.concatenate([top.items for top in each]), scores_of(scorer, d, threads))
         return lists
 
@@ -260,11 +260,17 @@ class Counter:
         n_query = len(self.pairs.indptr) - 1
         self.lead = np.where(np.diff(self.pairs.indptr) > 0, self.pairs.indptr[:-1], -1)[:n_query]
 
-    def of_images(self, scorer: Scorer, r0: int, r1: int, threads: int) -> Counter:
-        """A counter of the scores of images ``r0:r1`` alone, which are those of ``scorer``; see ``part``."""
+    def part(self, scorer: Scorer, images: Range, captions: Range, threads: int) -> Counter:
+        """A counter of the pairs whose queries are in a range, among the candidates of a range.
+
+        Args:
+            scorer: the scores of these images and captions alone.
+            images, captions: the ranges.
+            threads: as for ``observe``.
+        """
         part = copy.copy(self)
         part.scorer = scorer
-        part._set(self.pairs.of_images(self.direction, r0, r1), threads)
+        part._set(self.pairs.part(self.direction, images, captions), threads)
         return part
 
     def count(self, tile: Array, r0: int, c0: int, part: int) -> None:

@@ -21,6 +21,7 @@ from .exact import exact_pairs, norms, product_bound, underflow_bound
 
 SQUARE = 256  # rows and columns of a matrix copied together
 SOME = 4096  # candidates that some queries are scored with together
+Range = tuple[int, int]  # (first, last + 1)
 NO_VECTORS: Vectors = frozen(np.empty((0, 0), np.float32))
 
 
@@ -71,6 +72,7 @@ class Dot:
         images: (image, dim) float32.
         captions: (caption, dim) float32.
         cosine: divide by the lengths. Vectors that are already of unit length need no division.
+        known: their lengths, where these were computed before.
 
     Raises:
         BadInput: a length is so large or small that float32 products would overflow or vanish.
@@ -79,8 +81,11 @@ class Dot:
     images: Vectors
     captions: Vectors
     cosine: bool = False
+    known: tuple[Float, Float] | None = None
 
     def __post_init__(self) -> None:
+        if self.known is not None:
+            return
         for what, length in (("image", self.lengths[0]), ("caption", self.lengths[1])):
             bad = np.flatnonzero((length < SAFE_LENGTH[0]) | (length > SAFE_LENGTH[1]))
             if len(bad):
@@ -98,7 +103,7 @@ class Dot:
     @cached_property
     def lengths(self) -> tuple[Float, Float]:
         """(image,) and (caption,) float64 vector lengths."""
-        return norms(self.images), norms(self.captions)
+        return self.known or (norms(self.images), norms(self.captions))
 
     @cached_property
     def scales(self) -> tuple[Float, Float]:
@@ -247,12 +252,19 @@ class Matrix:
         return NO_VECTORS, NO_VECTORS, np.ones(1), np.ones(1)
 
 
-def part_of(scorer: Scorer, direction: Direction, start: int, stop: int) -> Scorer:
-    """The scores of queries ``start:stop`` of one direction with the complete gallery."""
-    everything, some = slice(None), slice(start, stop)
-    images, captions = (some, everything) if direction == "i2t" else (everything, some)
+def part_of(scorer: Scorer, direction: Direction, queries: Range, gallery: Range | None = None) -> Scorer:
+    """The scores of some queries of one direction with the complete gallery, or with a part of it.
+
+    Args:
+        scorer: scores of all images with all captions.
+        direction: of the queries.
+        queries, gallery: ranges (first, last + 1).
+    """
+    own, other = slice(*queries), slice(None) if gallery is None else slice(*gallery)
+    images, captions = (own, other) if direction == "i2t" else (other, own)
     if isinstance(scorer, Dot):
-        return Dot(scorer.images[images], scorer.captions[captions], scorer.cosine)
+        known = scorer.lengths[0][images], scorer.lengths[1][captions]
+        return Dot(scorer.images[images], scorer.captions[captions], scorer.cosine, known)
     assert isinstance(scorer, Matrix)
     if scorer.image_order is None and scorer.caption_order is None:
         return Matrix(scorer.scores[images, captions], name=scorer.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput
 from ..types import Direction, Float, Int, Relevance, SameFold
-from .scorers import Scorer
+from .scorers import Range, Scorer
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,18 +41,20 @@ class Thresholds:
         key = self.query * gallery + self.item
         return np.searchsorted(key, relevance.queries[relevance.query_of] * gallery + relevance.items)
 
-    def of_images(self, direction: Direction, r0: int, r1: int) -> Thresholds:
-        """The pairs to compare with the scores of images ``r0:r1``, which become images 0 to r1 - r0.
+    def part(self, direction: Direction, images: Range, captions: Range) -> Thresholds:
+        """The pairs of the queries of a range, as they are compared with the candidates of a range.
 
-        Of caption queries all pairs are compared: those of other images have items outside the range.
+        The first image and caption of the ranges become image and caption 0. Relevant items outside the range of the
+        candidates are compared as well: their indices are negative or beyond it.
         """
-        first, last = self.first[r0:r1], self.last[r0:r1]
-        if direction == "t2i":
-            return replace(self, item=self.item - r0, first=first, last=last)
-        own = slice(self.indptr[r0], self.indptr[r1])
+        (own, (offset, _)) = (images, captions) if direction == "i2t" else (captions, images)
+        pairs = slice(self.indptr[own[0]], self.indptr[own[1]])
+        begin, end = captions
+        first, last = (np.clip(x[slice(*images)], begin, end) - begin for x in (self.first, self.last))
         return Thresholds(
-            self.query[own] - r0, self.item[own], self.indptr[r0 : r1 + 1] - self.indptr[r0], self.exact[own],
-            self.high[own], self.low[own], first, last,
+            self.query[pairs] - own[0], self.item[pairs] - offset,
+            self.indptr[own[0] : own[1] + 1] - self.indptr[own[0]], self.exact[pairs], self.high[pairs],
+            self.low[pairs], first, last,
         )  # fmt: skip
 
 

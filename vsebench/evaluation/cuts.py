@@ -1,0 +1,102 @@
+"""The work in shards, and shards in pieces.
+
+A shard of the scan is a block of images and captions (``rank.part_of_scan``); a shard of graded metrics is a range of
+queries of rankings that share their scores (``graded.part_of_queries``). Shards depend on the sizes of the input alone,
+so that a run can be continued on other machines. Where a block is much work, it is cut into pieces for the workers that
+there are, and these are combined by a worker: what the process that started the evaluation gets, and writes to a file,
+are the counts and lists of shards.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Literal, NamedTuple
+
+from ..graded.engine import shared_rankings
+from ..graded.rankings import SharedScores
+from ..rank.part_of_scan import Block
+from ..rank.scorers import Range
+from ..rank.ties import EXPECTED
+from ..types import Direction
+from .inputs import Input
+from .plan import Plan
+
+SCORES = 1 << 24  # scores of a shard; COCO 5K has 8 a pass
+MOST = {"scan": 64, "graded": 4096}  # shards of a pass; what a scan returns grows with their square root
+
+
+class Shard(NamedTuple):
+    """A piece of the work.
+
+    Attributes:
+        kind: ``scan``, of a block of images and captions, or ``graded``, of a range of queries.
+        direction: of the queries; of a scan that serves both, the first.
+        number: of the rankings of the direction that share their scores; 0 for a scan.
+        rows: the images of a scan, or the queries.
+        columns: the captions of a scan; of other shards all candidates.
+    """
+
+    kind: Literal["scan", "graded"]
+    direction: Direction
+    number: int
+    rows: Range
+    columns: Range
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        return "-".join(map(str, (self.kind, self.direction, self.number, *self.rows, *self.columns)))
+
+    @property
+    def block(self) -> Block:
+        """The images and captions of a scan."""
+        return Block(self.rows, self.columns)
+
+    @property
+    def scores(self) -> int:
+        """How many scores it has."""
+        return (self.rows[1] - self.rows[0]) * (self.columns[1] - self.columns[0])
+
+
+def shards_of(plan: Plan, data: Input) -> list[Shard]:
+    """The shards of an evaluation."""
+    found: list[Shard] = []
+    if plan.requests or plan.depth:
+        images, captions = (0, len(plan.split.image_ids)), (0, len(plan.split.caption_ids))
+        for _, (direction, *_) in data.passes(plan.directions):
+            found += pieces(Shard("scan", direction, 0, images, captions))
+    for direction, rankings in rankings_of(plan).items():
+        for number, shared in enumerate(rankings):
+            queries, gallery = (0, len(shared.first.queries)), (0, len(shared.first.gallery))
+            found += pieces(Shard("graded", direction, number, queries, gallery))
+    return found
+
+
+def rankings_of(plan: Plan) -> dict[Direction, list[SharedScores]]:
+    """The rankings of graded metrics that share their scores, by direction, always in the same order."""
+    if not plan.graded:
+        return {}
+    expected, influence = plan.ties == EXPECTED, plan.resampling is not None
+    return {d: shared_rankings(plan.split, plan.graded, plan.gains, [d], expected, influence) for d in plan.directions}
+
+
+def pieces(shard: Shard, scores: int | None = None) -> list[Shard]:
+    """A shard in pieces of about ``scores`` scores; without these all of a pass in its shards.
+
+    Blocks of a scan are cut into near-squares, where fewest counts and lists are repeated.
+    """
+    most = MOST[shard.kind] if scores is None else shard.scores
+    parts = max(1, min(most, -(-shard.scores // (scores or SCORES))))
+    if shard.kind == "graded":
+        return [shard._replace(rows=rows) for rows in _cut(shard.rows, parts)]
+    n = shard.rows[1] - shard.rows[0]
+    height = min(n, parts, max(1, round(n / math.sqrt(max(1, shard.scores) / parts))))
+    sides = _cut(shard.rows, height), _cut(shard.columns, -(-parts // height))
+    return [shard._replace(rows=rows, columns=columns) for rows, columns in itertools.product(*sides)]
+
+
+def _cut(whole: Range, parts: int) -> list[Range]:
+    first, n = whole[0], whole[1] - whole[0]
+    parts = max(1, min(n, parts))
+    return [(first + n * i // parts, first + n * (i + 1) // parts) for i in range(parts)]
