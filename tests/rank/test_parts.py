@@ -21,7 +21,8 @@ from vsebench.graded.rankings import SharedScores, plan, share_scores
 from vsebench.graded.tasks import Outs, restrict
 from vsebench.metrics import Metric, parse
 from vsebench.rank import part_of_scan as part
-from vsebench.rank.observe import Request, make_counters, observe, scan_tiles
+from vsebench.rank.backends import ranker
+from vsebench.rank.observe import Request, Scan, make_counters, observe, scan_tiles
 from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.types import DIRECTIONS, AllItems, Direction, Observation, Split, TopK, Without
 
@@ -45,13 +46,13 @@ def blocks(images: Edges, captions: Edges, seed: int = 0) -> list[part.Block]:
 
 def in_parts(
     scorer: Scorer, requests: Sequence[Request], depth: Depth, images: Edges, captions: Edges,
-    ties: str = "index", threads: int = 1,
+    ties: str = "index", threads: int = 1, by: Scan = scan_tiles,
 ) -> dict[Direction, Observation]:  # fmt: skip
     """The scan of every block by itself, as in another process, and all of them joined."""
 
     def count(block: part.Block) -> part.Arrays:
         counters = make_counters(scorer, requests, threads)
-        return part.count(scan_tiles, scorer, counters, depth, threads, block)
+        return part.count(by, scorer, counters, depth, threads, block)
 
     def strip(range_: tuple[int, int]) -> tuple[part.Block, part.Arrays]:
         """All blocks of some images, combined first, as a worker does."""
@@ -120,13 +121,15 @@ def test_excluded_items_in_parts() -> None:
     same(in_parts(scorer, requests, {}, images, captions), observe(scorer, requests))
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_a_larger_scan_in_parts(threads: int) -> None:
+@pytest.mark.parametrize(("threads", "backend"), [(1, "numpy"), (3, "numpy"), (2, "torch:cpu")])
+def test_a_larger_scan_in_parts(threads: int, backend: str) -> None:
+    if backend != "numpy":
+        pytest.importorskip("torch", reason="torch is not installed")
     world = tied_world(150, 700, 6, 2, seed=8)
     scorer = Dot(world.images, world.captions)
     requests = [Request("x", r) for r in world.judged.values()]
     depth: Depth = {"i2t": 40, "t2i": 60}
-    found = in_parts(scorer, requests, depth, cut(150, 4, 9), cut(700, 5, 9), threads=threads)
+    found = in_parts(scorer, requests, depth, cut(150, 4, 9), cut(700, 5, 9), threads=threads, by=ranker(backend).scan)
     same(found, observe(scorer, requests, depth=depth, threads=2))
     for direction, judged in world.judged.items():
         expected = oracle.ranks(world.scores(direction), judged, AllItems(), "index")
