@@ -256,6 +256,29 @@ def _anchors(page):
     return {name if n == 0 else f"{name}-{n}" for name, count in found.items() for n in range(count)}
 
 
+LONGEST = 40  # words of a sentence
+
+
+def _sentences(text):
+    """The sentences of a page without code blocks, tables and headings; a list item ends one, inline code is a word."""
+    text = re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.S | re.M)
+    text = re.sub(r"^ *(?:\||#|:::|%|<!--).*$", "\n", text, flags=re.M)
+    text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "X", text))
+    for block in re.split(r"\n\s*\n|\n(?= *(?:[-*]|\d+\.) )", text):
+        yield from re.split(r"(?<=[.!?])[)\"*]*\s+(?=[A-Z\d(\[*]|vsebench)", " ".join(block.split()))
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda p: p.name)
+def test_sentences_are_short(page):
+    found = _sentences(page.read_text(encoding="utf-8"))
+    assert [sentence for sentence in found if len(sentence.split()) > LONGEST] == []
+
+
+def test_a_sentence_ends_with_its_full_stop_or_list_item():
+    page = "# A heading\n\nOne `a b` and\ntwo. **Three.** (Four.)\n\n- five\n- [six](a b.md)\n\n| no | row |\n\n```\ncode\n```\n"
+    assert [s for s in _sentences(page) if s] == ["One X and two.", "**Three.", "(Four.)", "- five", "- [six]"]
+
+
 def _has_example(member):
     return inspect.isfunction(member) or (inspect.isclass(member) and ">>>" in (member.__doc__ or ""))
 
@@ -282,7 +305,7 @@ def test_every_function_of_the_api_has_an_example_that_runs(name, tmp_path, monk
 
 def test_what_is_written_by_hand_survives_the_tables() -> None:
     for page, headings in (
-        ("statistics.md", ("Intervals", "Do they cover?", "Comparing systems", "Agreement of metrics", "Slices")),
+        ("statistics.md", ("Intervals", "Comparing systems", "Agreement of metrics", "Slices", "Appendix: ")),
         ("formats.md", ("Your own data set", "The JSON report")),
     ):
         text = (ROOT / "docs" / page).read_text(encoding="utf-8")
