@@ -140,7 +140,7 @@ def markdown(member: Any, shared: Collection[str] = ()) -> str:
         if title == "Example":
             examples.append(inspect.cleandoc("\n" + body) + "\n")
             continue
-        out.append(f"**{TITLES.get(title, title)}**{_inline(words)}\n\n")
+        out.append(f"**{TITLES.get(title, title)}{_inline(words)}**\n\n")
         if title in LISTS:
             items = list(_items(body))
             also = ", ".join(_names(item) for item in items if item in shared)

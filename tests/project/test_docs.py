@@ -110,7 +110,7 @@ def test_arguments_of_the_api_are_lists_and_link_to_their_source():
         section = re.search(rf"^::::{{py:{kind}}} {name}\(.*?^::::$", page, re.M | re.S)
         assert section is not None, name
         for parameter in inspect.signature(member).parameters.values():
-            if kind == "function" and parameter.name != "_" and "**Arguments**" in section[0]:
+            if kind == "function" and parameter.name != "_" and "**Arguments" in section[0]:
                 assert re.search(rf"^- .*`\**{parameter.name}`.*: ", section[0], re.M), f"{name}: {parameter.name}"
     for method in ("save", "to_frame", "to_latex", "per_query"):
         assert f":::{{py:method}} {method}(" in page
@@ -152,7 +152,7 @@ def test_a_docstring_becomes_markdown():
 
     end = "**Raises**\n\n- `UsageError`: never.\n\n```pycon\n>>> example()\n3\n```\n\n"
     numbers, facts = "- `x`, `y`: numbers, of which one is `1`.\n", "- `**facts`: further.\n"
-    output = "**Arguments**, output\n\n- `z`: see [cli](cli.md).\n\n"
+    output = "**Arguments, output**\n\n- `z`: see [cli](cli.md).\n\n"
     assert markdown(example) == f"Do a thing with `x`.\n\n**Arguments**\n\n{numbers}{facts}\n{output}{end}"
     also = "- also `x`, `y`: [shared](#arguments-that-functions-share)\n"
     assert f"**Arguments**\n\n{facts}{also}\n" in markdown(example, {numbers})
