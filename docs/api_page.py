@@ -1,7 +1,7 @@
 """docs/api.md: every public name below its task, with its signature and its docstring, arguments as lists.
 
-``TASKS`` says which name stands where. An argument that several functions explain with the same words is explained once,
-and they link to it.
+``TASKS`` says which name stands where. An argument that several functions explain with the same words is explained
+once, and they link to it.
 
 Names are objects of Sphinx's Python domain, so that the built pages link each to its lines of source (viewcode).
 """

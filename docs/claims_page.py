@@ -23,9 +23,9 @@ does not hold here may hold there. `train_reference/claims.py` has the claims an
 
 There are many verdicts, and by chance alone one of twenty would be wrong at 95 %. So each verdict is read from wider
 intervals, whose level is corrected (Bonferroni) for all verdicts of the suite, on all of its data. The level of *does
-not hold* is also corrected for the number of differences, as one of them is enough. The table of verdicts has both levels, that of
-differences the intervals of 95 %. Recall is *equal* where it is at least 95 % of the other value; where the interval of
-95 % of a difference is below 0 it is *lower*, without a correction, and not equal.
+not hold* is also corrected for the number of differences, as one of them is enough. The table of verdicts has both
+levels, that of differences the intervals of 95 %. Recall is *equal* where it is at least 95 % of the other value; where
+the interval of 95 % of a difference is below 0 it is *lower*, without a correction, and not equal.
 
 Differences are means of both directions, in percentage points; of RSum the difference of the sum of six recalls.
 Intervals are over seeds and test images; `leaderboards/suites` has their variances.

@@ -38,8 +38,8 @@ measured.
 
 Goals are for wall time on two idle cores, and are judged by the wall time that was measured. On a busy machine that is
 uncertain. In two complete runs with a load of 7 to 15, ratios of wall time differed by up to a factor of two. Those of
-CPU time differed by less than a third in all rows but one (torchmetrics hit rate, 1.7 times). CPU time does not count that
-vsebench uses all cores and loops in Python use one.
+CPU time differed by less than a third in all rows but one (torchmetrics hit rate, 1.7 times). CPU time does not count
+that vsebench uses all cores and loops in Python use one.
 """
 VALUES = """## Are the values the same?
 

@@ -275,7 +275,8 @@ def test_sentences_are_short(page):
 
 
 def test_a_sentence_ends_with_its_full_stop_or_list_item():
-    page = "# A heading\n\nOne `a b` and\ntwo. **Three.** (Four.)\n\n- five\n- [six](a b.md)\n\n| no | row |\n\n```\ncode\n```\n"
+    page = "# A heading\n\nOne `a b` and\ntwo. **Three.** (Four.)\n\n- five\n- [six](a b.md)\n"
+    page += "\n| no | row |\n\n```\ncode\n```\n"
     assert [s for s in _sentences(page) if s] == ["One X and two.", "**Three.", "(Four.)", "- five", "- [six]"]
 
 
