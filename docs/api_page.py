@@ -1,4 +1,7 @@
-"""docs/api.md: every public name with its signature and its docstring, arguments as lists.
+"""docs/api.md: every public name below its task, with its signature and its docstring, arguments as lists.
+
+``TASKS`` says which name stands where. An argument that several functions explain with the same words is explained
+once, and they link to it.
 
 Names are objects of Sphinx's Python domain, so that the built pages link each to its lines of source (viewcode).
 """
@@ -7,7 +10,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 HEAD = """\
@@ -24,24 +28,74 @@ an image.
 :::
 
 """
+TASKS: Mapping[str, tuple[str, ...]] = {
+    "Evaluation": ("evaluate", "evaluate_unimodal", "choice", "Accumulator", "forecast"),
+    "Results, saved reports, errors": ("Report", "load", "export", "VsebenchError", "VsebenchWarning"),
+    "Comparison and display": ("compare", "joint", "agree", "slice", "report_page"),
+    "Sets, splits and vectors": ("load_split", "describe", "Split", "Embeddings"),
+    "Encoding with a pretrained model": ("encode", "encode_all", "Encoded", "EncodedFile"),
+    "Relevance and agreement with people": ("correlate", "Relevance"),
+    "Names and declarations of metrics": ("parse", "metric", "metric_sum", "Metric"),
+    "Scenes, whose truth is known": ("build_scenes", "open_scenes", "StoredScenes"),
+}
+SHARED = "Arguments that functions share"
+TIMES = 3  # functions that explain an argument with the same words, so that it is shared
 SECTIONS = re.compile(r"^(Args|Attributes|Returns|Raises|Example)([^\n]*):\n((?:    .*\n|\n)*)", re.M)
 LISTS = ("Args", "Attributes", "Raises")
 TITLES = {"Args": "Arguments"}
 
 
 def api_page() -> str:
-    """Every public name."""
+    """Every public name, below its task."""
     import vsebench
 
-    out = [HEAD]
-    for name in vsebench.__all__[1:]:
-        member = getattr(vsebench, name)
-        kind = "class" if inspect.isclass(member) else "function"
-        out.append(f"## {name}\n\n::::{{py:{kind}}} {name}{_signature(member)}\n\n{markdown(member)}")
-        if inspect.isclass(member):
-            out += [f":::{{py:{kind}}} {method}\n\n{text}:::\n\n" for kind, method, text in _members(member)]
-        out.append("::::\n\n")
+    shared = _shared([getattr(vsebench, name) for names in TASKS.values() for name in names])
+    out = [HEAD, "| task | functions and classes |\n|---|---|\n"]
+    for task, names in TASKS.items():
+        links = ", ".join(f"[`{name}`](#{_anchor(name)})" for name in names)
+        out.append(f"| [{task}](#{_anchor(task)}) | {links} |\n")
+    out += [f"\n## {SHARED}\n\n", *sorted(shared), "\n"]
+    for task, names in TASKS.items():
+        out.append(f"## {task}\n\n")
+        out += [_entry(name, getattr(vsebench, name), shared) for name in names]
     return "".join(out).rstrip("\n") + "\n"
+
+
+def _entry(name: str, member: Any, shared: Collection[str]) -> str:
+    """The sub-heading, signature and text of a name, and of the methods of a class."""
+    kind = "class" if inspect.isclass(member) else "function"
+    out = [f"### {name}\n\n::::{{py:{kind}}} {name}{_signature(member)}\n\n{markdown(member, shared)}"]
+    if inspect.isclass(member):
+        out += [f":::{{py:{kind}}} {method}\n\n{text}:::\n\n" for kind, method, text in _members(member)]
+    return "".join([*out, "::::\n\n"])
+
+
+def _anchor(heading: str) -> str:
+    """The anchor of a heading; that of the class Metric is behind that of the function metric."""
+    found = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+    return f"{found}-1" if heading == "Metric" else found
+
+
+def _shared(members: Collection[Any]) -> set[str]:
+    """The items of arguments that at least ``TIMES`` functions have; of several with one name the most frequent."""
+    times = Counter(
+        item
+        for member in members
+        if not inspect.isclass(member)
+        for title, _, body in SECTIONS.findall(inspect.cleandoc(member.__doc__ or "") + "\n")
+        if title == "Args"
+        for item in _items(body)
+    )
+    found: dict[str, str] = {}
+    for item, count in times.most_common():
+        if count >= TIMES:
+            found.setdefault(_names(item), item)
+    return set(found.values())
+
+
+def _names(item: str) -> str:
+    """The names of arguments at the beginning of a list item."""
+    return item.removeprefix("- ").partition(": ")[0]
 
 
 def _members(member: type) -> Iterator[tuple[str, str, str]]:
@@ -70,21 +124,30 @@ def _signature(member: Any) -> str:
     return f"({', '.join(shown)})"
 
 
-def markdown(member: Any) -> str:
-    """A docstring in Markdown: the text, arguments and errors as lists, and the examples."""
+def markdown(member: Any, shared: Collection[str] = ()) -> str:
+    """A docstring in Markdown: the text, arguments and errors as lists, and the examples.
+
+    Items of ``shared`` are named, with a link to their explanation.
+    """
     text = inspect.cleandoc(member.__doc__ or "") + "\n"
-    sections = {title: (words, body) for title, words, body in SECTIONS.findall(text)}
+    sections = SECTIONS.findall(text)
     text = SECTIONS.sub("", text)
     examples = re.findall(r"(?:^(?:>>>|\.\.\.) .*\n(?:(?!>>>)\S.*\n)*)+", text, re.M)
     for example in examples:
         text = text.replace(example, "")
     out = [_inline(re.sub(r"\n{3,}", "\n\n", text).strip()) + "\n\n"]
-    for title, (words, body) in sections.items():
+    for title, words, body in sections:
         if title == "Example":
             examples.append(inspect.cleandoc("\n" + body) + "\n")
             continue
-        out.append(f"**{TITLES.get(title, title)}**{_inline(words)}\n\n")
-        out.append("".join(_items(body)) if title in LISTS else _inline(inspect.cleandoc("\n" + body)) + "\n")
+        out.append(f"**{TITLES.get(title, title)}{_inline(words)}**\n\n")
+        if title in LISTS:
+            items = list(_items(body))
+            also = ", ".join(_names(item) for item in items if item in shared)
+            out += [item for item in items if item not in shared]
+            out.append(f"- also {also}: [shared](#{_anchor(SHARED)})\n" if also else "")
+        else:
+            out.append(_inline(inspect.cleandoc("\n" + body)) + "\n")
         out.append("\n")
     return "".join(out) + "".join(f"```pycon\n{example.strip()}\n```\n\n" for example in examples)
 
@@ -97,5 +160,5 @@ def _items(body: str) -> Iterator[str]:
 
 
 def _inline(text: str) -> str:
-    """Inline code of reStructuredText in Markdown."""
-    return re.sub(r"``(.+?)``", r"`\1`", text)
+    """Inline code of reStructuredText in Markdown; pages of the documentation as links."""
+    return re.sub(r"``(.+?)``", r"`\1`", re.sub(r"``docs/([\w-]+)\.md``", r"[\1](\1.md)", text))

@@ -22,10 +22,10 @@ does not hold here may hold there. `train_reference/claims.py` has the claims an
 - **undecided**: neither.
 
 There are many verdicts, and by chance alone one of twenty would be wrong at 95 %. So each verdict is read from wider
-intervals, whose level is corrected (Bonferroni) for all verdicts of the suite, on all of its data; that of *does not
-hold* also for the number of differences, as one of them is enough. The table of verdicts has both levels, that of
-differences the intervals of 95 %. Recall is *equal* where it is at least 95 % of the other value; where the interval of
-95 % of a difference is below 0 it is *lower*, without a correction, and not equal.
+intervals, whose level is corrected (Bonferroni) for all verdicts of the suite, on all of its data. The level of *does
+not hold* is also corrected for the number of differences, as one of them is enough. The table of verdicts has both
+levels, that of differences the intervals of 95 %. Recall is *equal* where it is at least 95 % of the other value; where
+the interval of 95 % of a difference is below 0 it is *lower*, without a correction, and not equal.
 
 Differences are means of both directions, in percentage points; of RSum the difference of the sum of six recalls.
 Intervals are over seeds and test images; `leaderboards/suites` has their variances.
@@ -34,9 +34,9 @@ Relevance on scenes is known from the facts that a caption states. `holds` is th
 and `entails` asks whether all do. `match` is the F-score of facts: it also asks how much of the scene a caption
 describes, so that a true caption that says little has a small gain. Graded metrics of the claims on scenes are by
 `match`, mAP@R is by `entails`, and no claim is by `holds`. On `coco-objects` they are by CIDEr-D and the judgements of
-ECCV Caption. A loss that takes the relevance of a pair from the gains of a metric is trained for that metric, and its
-difference shows that it learns what it is given, not that people or other gains would find its rankings better. These
-differences are marked *trained on*.
+ECCV Caption. A loss that takes the relevance of a pair from the gains of a metric is trained for that metric. Its
+difference shows that it learns what it is given, and not that people or other gains would find its rankings better.
+These differences are marked *trained on*.
 """
 
 
@@ -109,7 +109,7 @@ def _settings(summary: dict[str, Any]) -> list[str]:
             if others:
                 rows.append(f"| `{key}` | {value} | {'; '.join(f'{v}: {_listed(names)}' for v, names in others)} |\n")
             else:
-                same.append(f"`{key}` {value}")
+                same.append(f"`{key}={value}`")
         out.append(f"\nSettings of the runs on {data} that differ, beside the loss and the seed:\n\n")
         out += ["| setting | most runs | others |\n|---|---|---|\n", *rows, f"\nThe same in all: {_listed(same)}.\n"]
         out.append(_epochs(runs))

@@ -16,7 +16,6 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 smartquotes = False  # two hyphens stay two hyphens: --split is an option
-python_maximum_signature_line_length = 80
 toc_object_entries = False
 
 html_theme = "furo"

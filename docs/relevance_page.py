@@ -63,7 +63,7 @@ FURTHER = {
     "gain is 1 exactly for the pairs of the judgements `entails`, however little a caption states. A caption that "
     "states no fact has no value as a query.\n",
     "match": "\nFacts are those of `holds`. A caption that is wholly true of an image and says little has a small "
-    "gain, often smaller than that of a long caption of which half is false: it orders captions by how well they "
+    "gain, often smaller than that of a long caption of which half is false. It orders captions by how well they "
     "describe an image, and not by how much of them holds. A caption that states no fact has no value as a query.\n",
     "matrix": "\nRows and columns are matched by the ids in the file. Without ids they are in the order of a "
     "declared split, or for a custom split in the order of the vectors.\n",

@@ -2,7 +2,8 @@
 
 ``python -m tools.release https://HOST/OWNER/NAME v0.1.0`` changes README.md and pyproject.toml in place; the workflow
 ``publish`` runs it before it builds. Links of the README are relative in the repository, so that they lead to the pages
-of the same commit; a package page has no such pages, so those of a release are links to its tag.
+of the same commit; a package page has no such pages, so those of a release are links to its tag. A picture is linked as
+its bytes (``raw``), as the page of a file (``blob``) is none.
 """
 
 from __future__ import annotations
@@ -13,12 +14,17 @@ from pathlib import Path
 
 from vsebench import __version__
 
-LINK = re.compile(r"\]\((?!https?://|#)([^)\s]+)\)")
+UNRELEASED = "There is no release on PyPI yet"
+LINK = re.compile(r"(!?)(\[[^\]]*\])\((?!https?://|#)([^)\s]+)\)")
 
 
 def absolute(text: str, repository: str, tag: str) -> str:
     """A page of the root of the repository with its relative links as links to the files of a tag."""
-    return LINK.sub(rf"]({repository}/blob/{tag}/\1)", text)
+
+    def link(found: re.Match[str]) -> str:
+        return f"{found[1]}{found[2]}({repository}/{'raw' if found[1] else 'blob'}/{tag}/{found[3]})"
+
+    return LINK.sub(link, text)
 
 
 def prepare(root: Path, repository: str, tag: str) -> None:
@@ -30,7 +36,10 @@ def prepare(root: Path, repository: str, tag: str) -> None:
     ):
         sys.exit(f"CHANGELOG.md has no date of {__version__}: replace 'Unreleased' by it")
     readme, project = root / "README.md", root / "pyproject.toml"
-    readme.write_text(absolute(readme.read_text("utf-8"), repository, tag), "utf-8")
+    page = readme.read_text("utf-8")
+    if UNRELEASED in page:
+        sys.exit(f"README.md says '{UNRELEASED}': replace it by the command that installs the release")
+    readme.write_text(absolute(page, repository, tag), "utf-8")
     pages = {"Documentation": "docs/index.md", "Changelog": "CHANGELOG.md", "Leaderboards": "leaderboards/README.md"}
     urls = [f'{name} = "{repository}/blob/{tag}/{path}"' for name, path in pages.items()]
     table = "\n".join(["[project.urls]", f'Repository = "{repository}"', *urls])

@@ -37,9 +37,9 @@ may not know the processor and is then up to four times slower, so it gets the k
 measured.
 
 Goals are for wall time on two idle cores, and are judged by the wall time that was measured. On a busy machine that is
-uncertain: in two complete runs with a load of 7 to 15, ratios of wall time differed by up to a factor of two, and those
-of CPU time by less than a third in all rows but one (torchmetrics hit rate, 1.7 times). CPU time does not count that
-vsebench uses all cores and loops in Python use one.
+uncertain. In two complete runs with a load of 7 to 15, ratios of wall time differed by up to a factor of two. Those of
+CPU time differed by less than a third in all rows but one (torchmetrics hit rate, 1.7 times). CPU time does not count
+that vsebench uses all cores and loops in Python use one.
 """
 VALUES = """## Are the values the same?
 

@@ -102,7 +102,7 @@ PEERS: dict[str, Peer] = {
         Peer(
             "eccv_caption", "eccv-caption", "recalls of COCO 5K, COCO 1K, CxC and ECCV Caption, eccv:R-P, eccv:mAP@R",
             "vectors", _eccv, ours.official, FLOAT32,
-            "It measures lists of ids, so the order of ties is that of the caller; it counts an item each time that a "
+            "It measures lists of ids, so the order of ties is that of the caller. It counts an item each time that a "
             "list repeats it, and COCO 1K is right only with complete lists, which it therefore gets.",
             goal=50, memory_goal=10, needed_gb=eccv.NEEDED_GB, modules=("eccv_caption",),
         ),
@@ -110,8 +110,8 @@ PEERS: dict[str, Peer] = {
             "torchmetrics hit rate", "torchmetrics", "R@10 (a metric at a time)", "vectors", torchmetrics_pairs.binary,
             ours.ranks, FLOAT32,
             "It reads one entry for every pair of query and candidate, in float32, and sorts by an unstable sort, so "
-            "ties are not defined; its recall and reciprocal rank take relevant candidates with a score of 0 or less "
-            "for irrelevant, so they are not compared; our time is that of all metrics of the ranks.",
+            "ties are not defined. Its recall and reciprocal rank take relevant candidates with a score of 0 or less "
+            "for irrelevant, so they are not compared. Our time is that of all metrics of the ranks.",
             goal=30, fraction=0.02, modules=("torchmetrics", "torch"),
         ),
         Peer(
@@ -125,14 +125,14 @@ PEERS: dict[str, Peer] = {
             "pytorch-metric-learning", "pytorch-metric-learning", "R@1, R-P, mAP@R", "vectors",
             metric_learning.accuracy, ours.ranks, FLOAT32,
             "k is the largest number of positives of a query (`max_bin_count`), beyond which its reciprocal rank is 0, "
-            "so that is not compared; an item is left out of its own list only where queries and gallery are one set; "
-            "products are float32, with the inner product instead of its default, Euclidean distance.",
+            "so that is not compared. An item is left out of its own list only where queries and gallery are one set. "
+            "Products are float32, with the inner product instead of its default, Euclidean distance.",
             goal=3, modules=("pytorch_metric_learning", "faiss", "torch"),
         ),
         Peer(
             "ranx", "ranx", OF_LISTS, "lists of 100", ranx_dicts.from_lists, ours.lists, 1e-9,
-            "Equal scores keep the order in which they were inserted; items that are not in a list count as not found, "
-            "so reciprocal ranks are not compared; the first call compiles, which takes up to half a minute and is "
+            "Equal scores keep the order in which they were inserted. Items that are not in a list count as not found, "
+            "so reciprocal ranks are not compared. The first call compiles, which takes up to half a minute and is "
             "not counted.",
             modules=("ranx",),
         ),

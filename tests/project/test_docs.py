@@ -9,6 +9,7 @@ import io
 import json
 import re
 import shlex
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 
 import vsebench
 from docs import examples, generate
-from docs.api_page import markdown
+from docs.api_page import SHARED, TASKS, markdown
 from docs.notebook import notebook
 from tests import clip_models, human_files
 from vsebench.environment import OF_OTHERS, OWN
@@ -109,11 +110,25 @@ def test_arguments_of_the_api_are_lists_and_link_to_their_source():
         section = re.search(rf"^::::{{py:{kind}}} {name}\(.*?^::::$", page, re.M | re.S)
         assert section is not None, name
         for parameter in inspect.signature(member).parameters.values():
-            if kind == "function" and parameter.name != "_" and "**Arguments**" in section[0]:
+            if kind == "function" and parameter.name != "_" and "**Arguments" in section[0]:
                 assert re.search(rf"^- .*`\**{parameter.name}`.*: ", section[0], re.M), f"{name}: {parameter.name}"
     for method in ("save", "to_frame", "to_latex", "per_query"):
         assert f":::{{py:method}} {method}(" in page
     assert "``" not in page.replace("```", "") and ">>> " in page
+
+
+def test_every_public_name_stands_below_one_task():
+    names = [name for names in TASKS.values() for name in names]
+    assert sorted(names) == sorted(vsebench.__all__[1:])
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert re.findall(r"^### (.*)$", page, re.M) == names
+
+
+def test_what_is_explained_once_is_explained():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    once = set(re.findall(r"`\w+`", "".join(re.findall(rf"^## {SHARED}\n(.*?)^## ", page, re.M | re.S))))
+    also = re.findall(r"^- also (.*): \[shared\]\(#arguments-that-functions-share\)$", page, re.M)
+    assert len(also) > 10 and {name for names in also for name in names.split(", ")} <= once
 
 
 def test_a_docstring_becomes_markdown():
@@ -128,14 +143,19 @@ def test_a_docstring_becomes_markdown():
                 one is ``1``.
             **facts: further.
 
+        Args, output:
+            z: see ``docs/cli.md``.
+
         Raises:
             UsageError: never.
         """
 
-    assert markdown(example) == (
-        "Do a thing with `x`.\n\n**Arguments**\n\n- `x`, `y`: numbers, of which one is `1`.\n- `**facts`: further.\n\n"
-        "**Raises**\n\n- `UsageError`: never.\n\n```pycon\n>>> example()\n3\n```\n\n"
-    )
+    end = "**Raises**\n\n- `UsageError`: never.\n\n```pycon\n>>> example()\n3\n```\n\n"
+    numbers, facts = "- `x`, `y`: numbers, of which one is `1`.\n", "- `**facts`: further.\n"
+    output = "**Arguments, output**\n\n- `z`: see [cli](cli.md).\n\n"
+    assert markdown(example) == f"Do a thing with `x`.\n\n**Arguments**\n\n{numbers}{facts}\n{output}{end}"
+    also = "- also `x`, `y`: [shared](#arguments-that-functions-share)\n"
+    assert f"**Arguments**\n\n{facts}{also}\n" in markdown(example, {numbers})
 
 
 def test_every_setting_of_gains_and_every_value_is_explained():
@@ -230,9 +250,34 @@ def test_links_lead_somewhere():
 
 
 def _anchors(page):
-    """The anchors of the headings of a page, as GitHub and MyST make them."""
+    """The anchors of the headings of a page, as GitHub and MyST make them: the second of a name ends in -1."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
-    return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+    found = Counter(re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings)
+    return {name if n == 0 else f"{name}-{n}" for name, count in found.items() for n in range(count)}
+
+
+LONGEST = 40  # words of a sentence
+
+
+def _sentences(text):
+    """The sentences of a page without code blocks, tables and headings; a list item ends one, inline code is a word."""
+    text = re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.S | re.M)
+    text = re.sub(r"^ *(?:\||#|:::|%|<!--).*$", "\n", text, flags=re.M)
+    text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "X", text))
+    for block in re.split(r"\n\s*\n|\n(?= *(?:[-*]|\d+\.) )", text):
+        yield from re.split(r"(?<=[.!?])[)\"*]*\s+(?=[A-Z\d(\[*]|vsebench)", " ".join(block.split()))
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda p: p.name)
+def test_sentences_are_short(page):
+    found = _sentences(page.read_text(encoding="utf-8"))
+    assert [sentence for sentence in found if len(sentence.split()) > LONGEST] == []
+
+
+def test_a_sentence_ends_with_its_full_stop_or_list_item():
+    page = "# A heading\n\nOne `a b` and\ntwo. **Three.** (Four.)\n\n- five\n- [six](a b.md)\n"
+    page += "\n| no | row |\n\n```\ncode\n```\n"
+    assert [s for s in _sentences(page) if s] == ["One X and two.", "**Three.", "(Four.)", "- five", "- [six]"]
 
 
 def _has_example(member):
@@ -261,7 +306,7 @@ def test_every_function_of_the_api_has_an_example_that_runs(name, tmp_path, monk
 
 def test_what_is_written_by_hand_survives_the_tables() -> None:
     for page, headings in (
-        ("statistics.md", ("Intervals", "Do they cover?", "Comparing systems", "Agreement of metrics", "Slices")),
+        ("statistics.md", ("Intervals", "Comparing systems", "Agreement of metrics", "Slices", "Appendix: ")),
         ("formats.md", ("Your own data set", "The JSON report")),
     ):
         text = (ROOT / "docs" / page).read_text(encoding="utf-8")

@@ -91,6 +91,8 @@ def test_the_readme_of_a_release_has_links_that_work_elsewhere():
     made = release.absolute(text, "https://example.org/us/vsebench", "v1.2.3")
     links = re.findall(r"\]\(([^)\s]+)\)", made)
     root = "https://example.org/us/vsebench/blob/v1.2.3/"
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", made)
+    assert pictures == ["https://example.org/us/vsebench/raw/v1.2.3/docs/static/report_page.webp"]
     assert len(links) == len(re.findall(r"\]\(([^)\s]+)\)", text)) > 20
     for link in links:
         assert link.startswith(("https://", "http://", "#")), link
@@ -104,6 +106,11 @@ def test_a_release_is_prepared(tmp_path):
     for name in ("README.md", "pyproject.toml"):
         (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
     (tmp_path / "CHANGELOG.md").write_text(f"## [{vsebench.__version__}] - 2026-12-01\n", encoding="utf-8")
+    readme = tmp_path / "README.md"
+    if release.UNRELEASED in readme.read_text(encoding="utf-8"):
+        with pytest.raises(SystemExit, match=r"README\.md says 'There is no release"):
+            release.prepare(tmp_path, "https://example.org/us/vsebench", f"v{vsebench.__version__}")
+        readme.write_text(readme.read_text(encoding="utf-8").replace(release.UNRELEASED, ""), encoding="utf-8")
     release.prepare(tmp_path, "https://example.org/us/vsebench", f"v{vsebench.__version__}")
     project = tomllib.loads((tmp_path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["urls"]["Changelog"] == f"https://example.org/us/vsebench/blob/v{vsebench.__version__}/CHANGELOG.md"

@@ -534,7 +534,7 @@ def test_the_page_says_what_differs_and_which_epochs_were_the_best(judged, tmp_p
     assert "| `train.lr` | 0.02 | 0.01: bcls |" in lines and "| `train.patience` | 0 | 1: bcls |" in lines
     assert "| `loss.relevance` | - | match: bcls |" in lines  # sh takes no degree
     (same,) = (line for line in lines if line.startswith("The same in all: "))
-    assert "`model.dim` 8" in same and "`train.batch` 20" in same and "train.lr" not in same
+    assert "`model.dim=8`" in same and "`train.batch=20`" in same and "train.lr" not in same
     runs = judged["runs"].values()
     last = sum(run["epochs"] == run["best_epoch"] for run in runs)
     ended = sum(run["epochs"] < 3 for run in runs)

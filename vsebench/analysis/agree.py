@@ -44,18 +44,18 @@ def agree(
     """How far metrics agree on the order of systems: Kendall's tau-b with intervals, and queries they disagree on.
 
     Args:
-        reports, more: three or more files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a
-            list, or a mapping from names to them; all with per-query values.
+        reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
+            from names to them; all with per-query values.
         metrics: names and suites, as a list or separated by commas; None for all that the reports share.
         pair: two metrics, whose queries are listed; None for those that agree least.
         direction: of the pair; None for the first direction that has both.
         top: how many queries to list.
         most: how many pairs of metrics a table shows.
         ci: level of the intervals in percent.
-        resamples: of an interval.
-        seed: of the resamples.
+        resamples: how many resamples an interval is made of.
+        seed: of what is drawn at random.
         force: also systems that were not measured alike.
-        threads: never changes a result.
+        threads: how many compute; never changes a result.
 
     Raises:
         UsageError: fewer than three systems, an unknown metric, signatures that differ, no two metrics.

@@ -58,9 +58,9 @@ def choice(
     group score for all of it. Intervals resample images, with all items of an image together.
 
     Args:
-        systems: one or several files (``NAME=FILE`` names a system, and a file of images and that of the texts behind
-            it are one), or a mapping from names to files, arrays of scores (item, caption) or (item, image, caption),
-            or pairs of image and text vectors.
+        systems: one or several files, or a mapping from names to systems. ``NAME=FILE`` names a system, and a file of
+            images and that of the texts behind it are one. A mapping also takes arrays of scores (item, caption) or
+            (item, image, caption), and pairs of image and text vectors.
         set: ``sugarcrepe``, ``valse``, ``aro`` or ``winoground`` in the cache, their folder or file, a JSON file of
             one's own, or a list of items with ``image``, ``captions`` and maybe ``right``, ``id`` and ``category``.
         baseline: a file with scores of every caption without its image, or ``length``: the shorter one is right.
@@ -68,9 +68,9 @@ def choice(
         image_key, text_key: names of the arrays in files of embeddings.
         top: how many categories of a table are printed.
         ci: level of the intervals in percent; 0 for none.
-        resamples: of an interval.
-        seed: of the random numbers.
-        threads: never changes a result.
+        resamples: how many resamples an interval is made of.
+        seed: of what is drawn at random.
+        threads: how many compute; never changes a result.
 
     Raises:
         UsageError: an unknown set, or two systems of one name.

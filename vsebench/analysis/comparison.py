@@ -66,8 +66,8 @@ def compare(
     """Test systems against each other with paired permutation tests over images, on every metric they share.
 
     Args:
-        reports, more: two or more files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list,
-            or a mapping from names to them; all with per-query values.
+        reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
+            from names to them; all with per-query values.
         metrics: names and suites to test, as a list or separated by commas, or ``all``. None tests the headline metrics
             that the reports share (``docs/metrics.md`` lists them) and describes the others without p-values.
         baseline: name of the system that all others are tested against; None for every pair.
@@ -75,13 +75,13 @@ def compare(
         alpha: corrected p-values up to it are called significant.
         permutations: random permutations of a test; None for as many as the number of tests and ``alpha`` need,
             from 10,000 to 100,000.
-        ci: level of the intervals of differences, in percent.
-        resamples: of these intervals.
-        seed: of the permutations and resamples.
-        details: show the tests of every pair also for more than two systems, and all tables in LaTeX, which otherwise
-            has one: a row a system, with the metrics that were named, or those of the first set of judgements.
-        force: compare systems that were not measured alike, on the queries they share.
-        threads: never changes a result.
+        ci: level of the intervals in percent.
+        resamples: how many resamples an interval is made of.
+        seed: of what is drawn at random.
+        details: show the tests of every pair also for more than two systems, and all tables in LaTeX. Without it LaTeX
+            has one table: a row a system, with the metrics that were named, or those of the first set of judgements.
+        force: also systems that were not measured alike, on the queries they share.
+        threads: how many compute; never changes a result.
 
     Raises:
         UsageError: fewer than two systems, an unknown metric or baseline, signatures that differ, a value out of range.

@@ -24,7 +24,8 @@ def joint(
     language, and behind them their mean.
 
     Args:
-        reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to them.
+        reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
+            from names to them; all with per-query values.
         metrics: names and suites, as a list or separated by commas; None for all that the reports share but ranks
             (R@1, R@5, R@10 and RSum of an ordinary evaluation).
         details: LaTeX also has a table for each set of judgements or gains, and not only one: of the columns that

@@ -51,9 +51,9 @@ def report_page(
 ) -> Page:
     """A page of one or several reports: ``report_page("A.json").save("report.html")``.
 
-    It has the table of the report, or of the comparison of several with significance; curves over k, histograms of
-    ranks, slices by caption length and by the number of positives; the agreement of metrics, from three systems; and
-    the top of the ranking of every query, where the reports keep them (``evaluate(lists=10)``).
+    It has the table of the report, or of the comparison of several with significance. Below it are curves over k,
+    histograms of ranks, slices by caption length and by the number of positives, and from three systems the agreement
+    of metrics. Where the reports keep them (``evaluate(lists=10)``), it has the top of the ranking of every query.
 
     Args:
         reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
@@ -62,12 +62,12 @@ def report_page(
         captions: a file of captions, or a list of them in the order of the text vectors, for splits whose captions are
             not known here.
         images: a folder with the images, for thumbnails; found by their ids as names of files or at their ends.
-        ci: level of the intervals of differences and slices in percent.
-        resamples: of an interval.
-        seed: of the resamples and permutations.
+        ci: level of the intervals in percent.
+        resamples: how many resamples an interval is made of.
+        seed: of what is drawn at random.
         force: also systems that were not measured alike.
-        threads: never changes a result.
-        progress: called with (steps done, steps in all).
+        threads: how many compute; never changes a result.
+        progress: called with (done, in all).
 
     Raises:
         UsageError: unknown metrics, or systems that were not measured alike.

@@ -64,13 +64,14 @@ def slice(
         column: of ``file``; None for ``category``, ``label`` or the only one.
         captions: for ``length``: a file of captions (.jsonl, .txt), or a list of them in the order of the ids, for
             splits whose captions are not known.
-        bins: how many bins of about equal size numbers are cut into, or their edges, see ``bins.masks``.
+        bins: how many bins of about equal size numbers are cut into, or their edges: a bin extends from an edge up to
+            the next, which is in the bin only if it is the last.
         top: how many slices of a metric a table shows.
         ci: level of the intervals in percent.
-        resamples: of an interval.
-        seed: of the resamples.
+        resamples: how many resamples an interval is made of.
+        seed: of what is drawn at random.
         force: also systems that were not measured alike.
-        threads: never changes a result.
+        threads: how many compute; never changes a result.
 
     Raises:
         UsageError: unknown names, options that do not fit together, or an attribute that no query has.

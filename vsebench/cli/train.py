@@ -62,7 +62,7 @@ def run(
     """Train a model with a loss of the papers, and evaluate its best epoch on the test part.
 
     With no option it trains on the built-in scenes with the loss mh, on a CPU in minutes. --suite trains a list of
-    models, one folder each, and writes suite.json; exit code 1 when a loss of the suite smoke does not
+    models, one folder each, and writes suite.json. The exit code is 1 when a loss of the suite smoke does not
     learn, or diverges.
     """
     if suite is not None:

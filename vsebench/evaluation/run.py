@@ -115,7 +115,7 @@ def evaluate(
     >>> report["R@1", "i2t"].value
     1.0
 
-    Args:
+    Args, input:
         images: a file of embeddings (see ``docs/formats.md``), the folder of a training run, or image vectors:
             (image, dim) floats as an array, a torch tensor or ``Embeddings``, in the order of the split unless they
             carry ids.
@@ -123,54 +123,68 @@ def evaluate(
         scores: a score matrix instead: (image, caption) floats, as an array or a file; ``{"i2t": ..., "t2i": ...}`` for
             one of each direction.
         run: retrieved lists instead: TREC runs or eccv-style JSON; a file, several, or ``{"i2t": FILE, "t2i": FILE}``.
+        split: a ``Split``, ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``; by default the ids of a file decide, and
+            arrays are a custom split of ``captions_per_image`` texts an image, in order.
+        captions: a file of captions, or a list of them in the order of the text vectors (of a declared split: in its
+            order), for splits whose captions are not known here.
+        image_key, text_key, scores_key: names of the arrays in a file.
+        image_ids, text_ids: (image,) and (text,) ids of the rows of arrays in memory, integers or strings.
+        image_id_of_text: (text,) the id of the image of every text, where neither a declared split nor the ids give it.
+        captions_per_image: texts an image, in order, for vectors and scores without ids; 5 by default.
+        only: the part of the images and captions that is evaluated as a gallery of its own: ``lang=de``, by a column of
+            the file of captions, or ``FILE:COLUMN=VALUE[,VALUE...]``.
+        run_order: what orders the items of TREC runs: ``score``, largest first as in trec_eval, or the ``rank`` column.
+        trust: warn, instead of refusing, when recall is at chance or the rows seem to be in another order.
+
+    Args, what is measured:
+        metrics: names, suites or ``all``; None for the headline suites of the split.
+        direction: ``both``, ``i2t`` or ``t2i``.
+        similarity: ``auto``, ``cosine`` or ``dot``.
         fuse: other systems, whose scores are added to those of the first: files of embeddings or of score matrices, or
             arrays of scores. Of ``run``: other runs, fused by reciprocal ranks, ``sum of weight / (60 + rank)``.
+        weights: of ``fuse``: a number above 0 for each system, the first one first, as in ``0.7,0.3``; by default
+            all are 1.
+        normalise: a correction of hubness: ``csls:k=10``, ``dsl:beta=100`` or ``qb:beta=20``, from the test queries
+            (transductive), or from those of a file, ``qb:BANK.npz:beta=20``. See ``docs/scores.md``.
         rerank: scores of a second stage, such as a cross-encoder, for the top of every ranking: a mapping from ``i2t``,
             ``t2i`` or both to a matrix (image, caption), or to a file of a matrix or of pairs. NaN, infinite values and
             one constant stand for pairs without a score. See ``docs/rerank.md``.
-        split: a ``Split``, ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``; by default the ids of a file decide, and
-            arrays are a custom split of ``captions_per_image`` texts an image, in order.
-        metrics: names, suites or ``all``; None for the headline suites of the split.
+        combine: of ``rerank``: ``replace`` the first scores of the top, or ``add:WEIGHT`` times the second to them.
+        rerank_depth: of ``rerank``: items a query; by default as many as every query has scores for.
+
+    Args, relevance:
         gains: kinds of graded relevance, such as ``spice`` or ``sentence:NAME``, or gains computed elsewhere: a file,
             or (image, caption) numbers, an array of the view ``matrix``; one or a list. CIDEr-D when none is named.
-        judgements: relevance judgements of one's own, as ``{NAME: JUDGEMENTS}``: a file, ``{query id: item ids}``,
-            ``{query id: {item id: grade}}``, one of each under ``i2t`` and ``t2i``, a list of (image id, caption id) or
-            (image id, caption id, grade), a matrix (image, caption), or class labels ``{"labels": (of the images, of
-            the captions)}``; or as on the command line ``NAME=FILE``, one or a list. See ``docs/judgements.md``.
+        judgements: relevance judgements of one's own, as ``{NAME: JUDGEMENTS}``, or as on the command line
+            ``NAME=FILE``, one or a list. JUDGEMENTS are a file, ``{query id: item ids}``,
+            ``{query id: {item id: grade}}``, or one of these under each of ``i2t`` and ``t2i``. They can also be a list
+            of (image id, caption id) or (image id, caption id, grade), a matrix (image, caption), or class labels
+            ``{"labels": (of the images, of the captions)}``. See ``docs/judgements.md``.
         level: the smallest grade of a positive of ``judgements``.
-        captions: a file of captions, or a list of them in the order of the text vectors (of a declared split: in its
-            order), for splits whose captions are not known here.
         human_data: folder of the CxC ratings, for the suite ``cxc-intra``.
-        direction: ``both``, ``i2t`` or ``t2i``.
-        similarity: ``auto``, ``cosine`` or ``dot``.
+
+    Args, ties and missing items:
         ties: tie rule: ``index``, ``optimistic``, ``pessimistic``, ``expected`` (the mean of a metric over all orders
             of tied items) or ``mean-rank``.
         no_positive: queries that the judgements cover and that have no positive: ``skip`` them, or count a ``miss``.
         short_lists: metrics that read deeper than the retrieved lists: ``refuse`` them, or count a ``miss``.
-        run_order: what orders the items of TREC runs: ``score``, largest first as in trec_eval, or the ``rank`` column.
-        captions_per_image: texts an image, in order, for vectors and scores without ids; 5 by default.
-        image_key, text_key, scores_key: names of the arrays in a file.
-        image_ids, text_ids: (image,) and (text,) ids of the rows of arrays in memory, integers or strings.
-        image_id_of_text: (text,) the id of the image of every text, where neither a declared split nor the ids give it.
-        only: the part of the images and captions that is evaluated as a gallery of its own: ``lang=de``, by a column of
-            the file of captions, or ``FILE:COLUMN=VALUE[,VALUE...]``.
-        trust: warn, instead of refusing, when recall is at chance or the rows seem to be in another order.
+
+    Args, output:
         save_run: a file for the top of every ranking: eccv-style JSON, or TREC runs with scores when it ends in .trec,
             .run or .txt, one a direction (``top.trec`` is written as ``top.i2t.trec`` and ``top.t2i.trec``).
         depth: items a query in ``save_run``; 100 by default.
         lists: items a query that the report keeps, at most 100, with scores and gains: what the page of a report shows
             of single queries. 0 for none.
-        ci: level of the bootstrap intervals in percent; 0 for none.
-        weights: of ``fuse``: a number above 0 for each system, the first one first, as in ``0.7,0.3``; by default
-            all are 1.
-        normalise: a correction of hubness: ``csls:k=10``, ``dsl:beta=100`` or ``qb:beta=20``, from the test queries
-            (transductive), or from those of a file, ``qb:BANK.npz:beta=20``. See ``docs/scores.md``.
-        combine: of ``rerank``: ``replace`` the first scores of the top, or ``add:WEIGHT`` times the second to them.
-        rerank_depth: of ``rerank``: items a query; by default as many as every query has scores for.
-        resamples: number of resamples of an interval.
-        seed: of the resamples.
+        progress: called with (done, in all).
+
+    Args, intervals:
+        ci: level of the intervals in percent; 0 for none.
+        resamples: how many resamples an interval is made of.
+        seed: of what is drawn at random.
         interval: ``bca`` or ``percentile``.
-        threads: of the kernels; never changes a result.
+
+    Args, where it is computed:
+        threads: how many compute; never changes a result.
         backend: what ranks: ``auto``, ``numpy`` (the reference), ``torch`` (``torch:cpu``, ``torch:cuda:1``), or
             ``faiss`` for metrics of the top of rankings (a note says which metrics read more and are ranked by numpy);
             never changes a result.
@@ -183,7 +197,6 @@ def evaluate(
             on this machine.
         workers: worker processes of that one; 2 by default.
         resume: continue an evaluation with ``engine="dask"`` that was ended, with the shards that were finished.
-        progress: called with (done, in all).
 
     Raises:
         BadInput: unreadable, misshapen, unmatched or suspicious data; metrics that cannot be measured with it.

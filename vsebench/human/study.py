@@ -62,21 +62,24 @@ def correlate(
     Args:
         data: ``cxc`` (Crisscrossed Captions), ``flickr8k`` (experts and CrowdFlower), or a split of scenes such as
             ``scenes-10k-test`` (the gains ``match`` and simulated ratings).
-        gains: names for ``sources.open_source``, as a list or separated by commas. Without them and ``embeddings``
-            those of ``DEFAULT_GAINS``, of scenes ``GAINS_OF_SCENES``.
-        embeddings: a file of vectors of COCO 5K in any format of ``data.read``, for ``cxc``; of the split, for scenes.
+        gains: kinds of gains (see ``docs/relevance.md``), ``binary`` (1 for the caption's own image, else 0), or scores
+            of captioning, as a list or separated by commas. Without them and ``embeddings``: ``binary`` and ``cider``
+            for ``cxc``, ``cider`` for ``flickr8k``, and ``binary``, ``cider`` and ``match`` for scenes.
+        embeddings: a file of vectors (see ``docs/formats.md``): of COCO 5K for ``cxc``, of the split for scenes.
         texts: the file of the caption vectors, when ``embeddings`` is an .npy of images.
         image_key, text_key: names of the arrays in the file.
         similarity: of the vectors, ``cosine`` or ``dot``.
-        tasks: some of ``DATA[data]``, or of ``match`` and ``judged``, as a list or separated by commas; all by default.
-        human_data: folder with the judgements, see ``judgements.find``; scenes need none.
+        tasks: ``sits``, ``sts`` and ``sis`` of ``cxc``, ``expert`` and ``crowdflower`` of ``flickr8k``, ``match`` and
+            ``judged`` of scenes: some, as a list or separated by commas; all by default.
+        human_data: folder with the judgements; by default that of the variable ``VSEBENCH_HUMAN_DATA``, else ``human``
+            in the cache. Scenes need none.
         ci: level of the intervals in percent; 0 for none.
-        resamples: of an interval.
-        seed: of the random numbers.
+        resamples: how many resamples an interval is made of.
+        seed: of what is drawn at random.
         over: what is resampled: ``images`` (all pairs of an image together) or ``pairs``.
         java: a Java folder or program for METEOR.
-        threads: never changes a result.
-        bar: opens a progress bar under some words.
+        threads: how many compute; never changes a result.
+        bar: a function of a title: a context manager, whose value is called with (done, in all).
 
     Raises:
         UsageError: unknown names, or options that do not fit together.

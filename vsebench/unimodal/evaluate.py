@@ -90,9 +90,9 @@ def evaluate_unimodal(
     1.0
 
     Args:
-        vectors: (item, dim) finite numbers, ranked as float32, or ``Embeddings`` with ids; or a file, see
-            ``files.read_vectors``.
-        labels: a file, see ``labels.read_labels``; an array, (item, ...); or a ``LabelDistance``.
+        vectors: (item, dim) finite numbers, ranked as float32, or ``Embeddings`` with ids; or a file (.npy,
+            .npz, safetensors, torch or HDF5).
+        labels: a file of one of these formats, an array (item, ...), or a ``LabelDistance``. See ``docs/unimodal.md``.
         label_distance: ``euclidean``, ``precomputed``, ``miou[:ignore=N]`` or ``wmd:VECTORS``; None decides by shape.
         labels_are: ``classes`` or ``numbers``, for labels with one value an item; None takes strings as classes, and
             refuses integers of few distinct values.
@@ -106,9 +106,11 @@ def evaluate_unimodal(
         similarity: ``euclidean``, ``cosine`` or ``dot``.
         key: name of the array of vectors in a file.
         labels_key: name of the array of labels in a file.
-        ci: level of the bootstrap intervals over queries, in percent; 0 for none.
-        resamples, seed, interval: of the intervals.
-        threads: never changes a result.
+        ci: level of the intervals in percent; 0 for none.
+        resamples: how many resamples an interval is made of.
+        seed: of what is drawn at random.
+        interval: ``bca`` or ``percentile``; queries are resampled.
+        threads: how many compute; never changes a result.
         block: queries of a block; never changes a result.
         progress: called with (done, in all).
 
