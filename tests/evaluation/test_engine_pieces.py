@@ -15,6 +15,7 @@ import vsebench as vb
 from tests.evaluation.engines import SETTINGS, N
 from tests.evaluation.test_engine import job_of, lines
 from tests.reports import same_reports
+from vsebench.errors import UsageError, WorkersLost
 from vsebench.evaluation import cuts, dask_work, shards
 
 
@@ -87,7 +88,12 @@ def test_the_speed_of_a_worker(folder: Path, cluster: Any) -> None:
     job, found = job_of(folder)
     with Client(cluster, set_as_default=False) as client:
         assert (dask_work._speed(client, job, found[0]) or 0) > 100
-        assert dask_work._speed(client, shards.replace(job, version="0"), found[0]) is None
+        other = shards.replace(job, version="0")
+        assert dask_work._speed(client, other, found[0]) is None
+        with pytest.raises(UsageError, match="has vsebench"):
+            dask_work.sampled(client, other, found[0])
+        with pytest.raises(WorkersLost, match="could not compute a piece: AttributeError"):
+            dask_work.sampled(client, "no job", found[0])  # type: ignore[arg-type]
 
 
 def test_shards_cover_every_score_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from ..errors import DeviceFault, LowMemory, MissingPackage, VsebenchError, Work
 from ..options import spell
 from . import cuts, shards
 from .cuts import Shard
-from .shards import Arrays, Job
+from .shards import Arrays, Job, Sample
 
 PATIENCE = 60.0  # seconds without any worker
 POLL = 2.0  # seconds after which it is checked that there are workers
@@ -226,9 +226,25 @@ def piece_scores(waiting: Sequence[Shard], workers: int, speed: Callable[[Shard]
 
 def _speed(client: Any, job: Job, shard: Shard) -> float | None:
     """Scores a second of a worker, or None."""
-    with suppress(Exception):  # of this worker, or of the input: the shards will say it
-        return float(client.submit(shards.sampled, job, shard, pure=False).result().speed)
+    with suppress(VsebenchError):  # of this worker, or of the input: the shards will say it
+        return sampled(client, job, shard).speed
     return None
+
+
+def sampled(client: Any, job: Job, shard: Shard) -> Sample:
+    """``shards.sampled`` on a worker.
+
+    Raises:
+        WorkersLost: the worker fails.
+        VsebenchError: as ``shards.sampled``.
+    """
+    try:
+        found: Sample = client.submit(shards.sampled, job, shard, pure=False).result()
+        return found
+    except VsebenchError:
+        raise
+    except Exception as error:
+        raise lost("a worker could not compute a piece", "see its logs", error) from error
 
 
 def _finished(client: Any, futures: list[Any], last: float) -> tuple[Sequence[Any], float]:

@@ -84,7 +84,7 @@ def _samples(job: Job, firsts: Sequence[Shard], options: Options) -> tuple[dict[
         return found, workers, f"this machine with {count_of(threads, 'thread')}"
     with dask_engine.connected(options) as client:
         names = dask_work.workers_of(client)
-        found = {shard: client.submit(shards.sampled, job, shard, pure=False).result() for shard in firsts}
+        found = {shard: dask_work.sampled(client, job, shard) for shard in firsts}
     return found, len(names), "workers"
 
 
