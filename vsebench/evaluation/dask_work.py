@@ -65,20 +65,16 @@ def attempt(job: Job, shard: Shard, parts: Sequence[tuple[Shard, Arrays]] | None
     from distributed import get_worker
 
     try:
-        found = shards.compute(job, shard) if parts is None else shards.combine(job, shard, parts)
-        if not isinstance(found, VsebenchError):
-            return found
+        return shards.compute(job, shard) if parts is None else shards.combine(job, shard, parts)
+    except VsebenchError as error:
         # A limit that the job states is the same on every worker.
-        elsewhere = isinstance(found, DeviceFault) or (isinstance(found, LowMemory) and not job.options.budget)
-        error = found.what
-        if not elsewhere:
-            raise found
-    except VsebenchError:
-        raise
-    except Exception as raised:  # of the memory, of a device or of a driver: another worker may be well
-        error = words(raised)
+        if not isinstance(error, DeviceFault) and (not isinstance(error, LowMemory) or job.options.budget):
+            raise
+        said = error.what
+    except Exception as error:  # of the memory, of a device or of a driver: another worker may be well
+        said = words(error)
     worker = get_worker()
-    raise Failed(str(worker.name), worker.address, error)
+    raise Failed(str(worker.name), worker.address, said)
 
 
 def workers_of(client: Any) -> dict[str, str]:

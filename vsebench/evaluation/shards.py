@@ -26,7 +26,7 @@ import numpy.typing as npt
 from .. import __version__
 from ..data import unchanged
 from ..data.store import fingerprint
-from ..errors import BadInput, UsageError, VsebenchError
+from ..errors import BadInput, UsageError
 from ..graded import part_of_queries as graded_part
 from ..graded.engine import Fill
 from ..graded.rankings import SharedScores
@@ -237,15 +237,16 @@ _lock = threading.Lock()
 _kept: list[Prepared] = []  # of this process: the last job
 
 
-def compute(job: Job, shard: Shard) -> Arrays | VsebenchError:
+def compute(job: Job, shard: Shard) -> Arrays:
     """The arrays of a shard or a piece, in a process that has nothing but the job; one at a time.
 
-    What is wrong with the input or the installation is returned, not raised: it would be the same at a second attempt.
+    Raises:
+        VsebenchError: what is wrong with the input or the installation; the same at a second attempt.
     """
     return _with_input(job, lambda prepared: compute_prepared(prepared, shard))
 
 
-def combine(job: Job, shard: Shard, parts: Sequence[tuple[Shard, Arrays]]) -> Arrays | VsebenchError:
+def combine(job: Job, shard: Shard, parts: Sequence[tuple[Shard, Arrays]]) -> Arrays:
     """The arrays of a shard of the scan from those of its pieces, as ``compute``."""
 
     def work(prepared: Prepared) -> Arrays:
@@ -273,31 +274,27 @@ def sampled(job: Job, shard: Shard) -> Sample:
     Raises:
         VsebenchError: as ``compute``.
     """
-    scores, seconds = SAMPLE, 0.0
-    found = compute(job, cuts.pieces(shard, scores)[0])  # reads the input, and compiles
-    while isinstance(found, dict):
+    scores = SAMPLE
+    compute(job, cuts.pieces(shard, scores)[0])  # reads the input, and compiles
+    while True:
         piece = cuts.pieces(shard, scores)[0]
         started = time.perf_counter()
         found = compute(job, piece)
         seconds = time.perf_counter() - started
-        if isinstance(found, dict) and (seconds > LONG or piece.scores * GROWS > shard.scores):
-            bytes_ = sum(array.nbytes for array in found.values())
-            return Sample(piece.scores / max(seconds, 1e-9), bytes_ / (piece.rows[1] - piece.rows[0]))
+        if seconds > LONG or piece.scores * GROWS > shard.scores:
+            row = sum(array.nbytes for array in found.values()) / (piece.rows[1] - piece.rows[0])
+            return Sample(piece.scores / max(seconds, 1e-9), row)
         scores *= GROWS
-    raise found
 
 
-def _with_input(job: Job, work: Callable[[Prepared], Arrays]) -> Arrays | VsebenchError:
-    try:
-        with _lock, budget(job.options.budget, releases=True):
-            prepared = _prepare(job)
-            arrays = work(prepared)
-            unchanged.refuse_changed(prepared.states)
-            for scorer in prepared.data.scorers.values():
-                release(*scorer.mapped)
-            return arrays
-    except VsebenchError as error:
-        return error
+def _with_input(job: Job, work: Callable[[Prepared], Arrays]) -> Arrays:
+    with _lock, budget(job.options.budget, releases=True):
+        prepared = _prepare(job)
+        arrays = work(prepared)
+        unchanged.refuse_changed(prepared.states)
+        for scorer in prepared.data.scorers.values():
+            release(*scorer.mapped)
+        return arrays
 
 
 def _prepare(job: Job) -> Prepared:
