@@ -509,16 +509,16 @@ def test_workers_that_end_in_every_attempt(cluster: Any) -> None:
             with pytest.raises(
                 WorkersLost, match="workers ended 1 times in the work on shard scan-i2t-0-0-9"
             ) as caught:
-                dask_engine._arrays(future, shards.Shard("scan", "i2t", 0, 0, 9))
+                dask_engine._result(future, shards.Shard("scan", "i2t", 0, 0, 9))
             assert "give them more" in str(caught.value.fix)
             client.wait_for_workers(2, timeout=60)
             for wrong, kind in ((ImportError, MissingPackage), (OSError, WorkersLost)):
                 failed = client.submit(fail, wrong, pure=False)
                 with pytest.raises(kind):
-                    dask_engine._arrays(failed, shards.Shard("scan", "i2t", 0, 0, 9))
+                    dask_engine._result(failed, shards.Shard("scan", "i2t", 0, 0, 9))
             wrong_input = client.submit(BadInput, "bad", where="f.npz", fix="mend it", pure=False)
             with pytest.raises(BadInput) as found:
-                dask_engine._arrays(wrong_input, shards.Shard("scan", "i2t", 0, 0, 9))
+                dask_engine._result(wrong_input, shards.Shard("scan", "i2t", 0, 0, 9))
             assert (found.value.what, found.value.where, found.value.fix) == ("bad", "f.npz", "mend it")
     finally:
         cluster.scheduler.allowed_failures = before

@@ -1,7 +1,8 @@
 """The engine ``dask``: shards as tasks of a Dask scheduler, of its own on this machine or a running one.
 
 A task that a worker does not finish is computed by another one. A worker on which a task fails, for want of memory or
-by its GPU, is started again, and is tried no more after ``FAILURES`` of them; errors about the input end the work.
+by its GPU, is started again, and is tried no more after ``FAILURES`` of them; errors about the input, and about what is
+not installed on a worker, end the work. Workers of one machine take its devices in turn (``rank.own_device``).
 Every finished shard is written to a file here, before the next ones are waited for.
 """
 
@@ -18,7 +19,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,10 +37,11 @@ from ..errors import (
 )
 from ..memory import require
 from ..numeric.parallel import default_threads
-from ..options import spell
+from ..options import command_line, spell
+from ..rank.own_device import begin_worker
 from . import shard_files
 from .options import Options
-from .shards import Job, Shard
+from .shards import Arrays, Job, Shard, Used, used_for
 from .shards import compute as compute_shard
 
 WORKERS = 2  # processes on this machine
@@ -65,7 +67,7 @@ def _continue() -> str:
     return f"the same command with {spell('resume', True)} continues with the shards that are finished"
 
 
-def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -> int:
+def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -> tuple[int, list[Used]]:
     """Compute every shard that has no file in a folder, and write it there.
 
     Args:
@@ -75,7 +77,7 @@ def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -
         options: the scheduler or the number of workers; ``progress`` is called with (shards done, shards in all).
 
     Returns:
-        How many were finished before.
+        How many were finished before, and what every worker has ranked the others with.
 
     Raises:
         WorkersLost: no scheduler answers, there are no workers, or they end again and again.
@@ -84,7 +86,7 @@ def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -
     """
     waiting = [shard for shard in shards if shard_files.read(_path(folder, shard)) is None]
     kept = len(shards) - len(waiting)
-    done = kept
+    done, used = kept, dict[str, Used]()
 
     def finished(shard: Shard, arrays: Any) -> None:
         nonlocal done
@@ -100,11 +102,13 @@ def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -
         try:
             with _client(options) as client:
                 _check_workers(client)
-                for shard, arrays in _results(client, job, waiting):
-                    finished(shard, arrays)
+                for shard, result in _results(client, job, waiting):
+                    finished(shard, result.arrays)
+                    if result.used is not None:
+                        used[result.worker] = result.used
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"interrupted; {_continue()}") from None
-    return kept
+    return kept, list(used.values())
 
 
 def _path(folder: Path, shard: Shard) -> Path:
@@ -232,19 +236,37 @@ class Failed(NamedTuple):
     error: str
 
 
-def attempt(job: Job, shard: Shard) -> Any:
+class Done(NamedTuple):
+    """A shard that a worker has computed.
+
+    Attributes:
+        worker: its name.
+        used: what it ranked with, where that is known.
+        arrays: of the shard.
+    """
+
+    worker: str
+    used: Used | None
+    arrays: Arrays
+
+
+def attempt(job: Job, shard: Shard) -> Done | VsebenchError | Failed:
     """The arrays of a shard, an error about the input, or what failed on this worker."""
     from distributed import get_worker
 
+    worker = get_worker()
+    begin_worker()
     try:
-        found = compute_shard(job, shard)
+        with command_line() if job.command else nullcontext():
+            found = compute_shard(job, shard)
+        if not isinstance(found, VsebenchError):
+            return Done(str(worker.name), used_for(job), found)
         # A limit that the job states is the same on every worker.
         if not isinstance(found, DeviceFault | LowMemory) or (isinstance(found, LowMemory) and job.options.budget):
             return found
         words = found.what
     except Exception as error:  # of the memory, of a device or of a driver: another worker may be well
         words = _words(error)
-    worker = get_worker()
     return Failed(str(worker.name), worker.address, words)
 
 
@@ -274,8 +296,8 @@ class _Failures:
         return [address for address in well if known[address] != failed.worker] or well
 
 
-def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Any]]:
-    """The arrays of shards, in the order in which they are finished."""
+def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Done]]:
+    """The results of shards, in the order in which they are finished."""
     from distributed import TimeoutError as Late
     from distributed import wait
     from distributed.comm import CommClosedError
@@ -299,7 +321,7 @@ def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[S
         last = time.monotonic()
         for future in done:
             shard = pending.pop(future)
-            found = _arrays(future, shard)
+            found = _result(future, shard)
             future.release()
             if isinstance(found, Failed):
                 workers = failures.workers(client, shard, found)
@@ -308,13 +330,13 @@ def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[S
                 yield shard, found
 
 
-def _arrays(future: Any, shard: Shard) -> Any:
-    """The arrays of a finished shard; raises the error of the worker, or that it is lost."""
+def _result(future: Any, shard: Shard) -> Any:
+    """What the worker returned for a shard; raises the error of the worker, or that it is lost."""
     from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 
     try:
-        arrays = future.result()
+        result = future.result()
     except KilledWorker as error:
         what = f"workers ended {error.allowed_failures + 1} times in the work on shard {shard.name}"
         fix = f"see their logs; where they ran out of memory, give them more or fewer {spell('threads')}; {_continue()}"
@@ -326,9 +348,9 @@ def _arrays(future: Any, shard: Shard) -> Any:
         raise _no_scheduler() from error
     except Exception as error:
         raise _ended(error) from error
-    if isinstance(arrays, VsebenchError):
-        raise arrays
-    return arrays
+    if isinstance(result, VsebenchError):
+        raise result
+    return result
 
 
 def _no_scheduler() -> WorkersLost:

@@ -27,14 +27,14 @@ import numpy.typing as npt
 from .. import __version__
 from ..data import unchanged
 from ..data.store import fingerprint
-from ..errors import BadInput, UsageError, VsebenchError
+from ..errors import BadInput, MissingPackage, UsageError, VsebenchError
 from ..graded import part_of_queries as graded_part
 from ..graded.engine import Fill, shared_rankings
 from ..graded.rankings import SharedScores
 from ..graded.tasks import Outs, restrict
 from ..memory import budget, release
 from ..numeric.parallel import default_threads
-from ..options import spell
+from ..options import of_command, spell
 from ..rank import backends
 from ..rank import part_of_scan as scan_part
 from ..rank.observe import Counter, Depths, Request, Scan, make_counters
@@ -95,17 +95,21 @@ class Job:
     Attributes:
         source, options: what is evaluated and how, with absolute paths.
         files: all input files.
+        backend: what ranks, resolved where it does: ``auto`` and ``torch:cuda`` take the device of each process.
         plan: ``identity`` of the plan.
         key: of the evaluation: the same for the same contents of files, plan and version.
         version: of vsebench.
+        command: messages name options as the command line does.
     """
 
     source: Given
     options: Options
     files: tuple[File, ...]
+    backend: str
     plan: str
     key: str
     version: str = __version__
+    command: bool = False
 
 
 class Source(NamedTuple):
@@ -151,7 +155,7 @@ def source_of(given: Given, options: Options) -> Source:
     options = replace(
         options, gains=kinds, judgements=own, captions=_absolute(options.captions), only=only,
         normalise=None if correction is None else str(correction),
-        engine="local", scheduler=None, workers=None, resume=False, progress=None,
+        engine="local", scheduler=None, workers=None, resume=False, progress=None, backend=backends.AUTO,
     )  # fmt: skip
     return Source(replace(given, **{name: _absolute(x) for name, x in named.items()}), options)
 
@@ -167,14 +171,14 @@ def _absolute(given: Any) -> Any:
 
 def make_job(source: Source, data: Input, plan: Plan, options: Options) -> Job:
     """The job of an evaluation whose input is read and planned here."""
-    given, elsewhere = source.given, replace(source.options, backend=options.backend)
+    given, elsewhere = source.given, source.options
     named = inputs.paths_of(given, elsewhere)
     files = tuple(map(_describe, unchanged.states(named)))
     decided = identity(data, plan)
     contents = [f.sha256 for f in files]
     keys = [str(key) for key in (given.image_key, given.text_key, given.scores_key)]
     key = fingerprint(__version__, LAYOUT, SCORES, contents, keys, decided)
-    return Job(given, elsewhere, files, decided, key)
+    return Job(given, elsewhere, files, options.backend, decided, key, command=of_command())
 
 
 def _describe(path: Path) -> File:
@@ -230,14 +234,42 @@ class Prepared:
         return rankings_of(self.plan)
 
     @cached_property
-    def ranker(self) -> backends.Ranker:
-        """The functions of the back-end; what lists only the top of rankings orders graded metrics alone."""
-        return backend_depths.route(self.plan, self.data, backends.ranker(self.job.options.backend))[1]
+    def ranked(self) -> tuple[backends.Ranker, Used]:
+        """The functions of the back-end; what lists only the top of rankings orders graded metrics alone.
+
+        Raises:
+            UsageError, MissingPackage: this machine does not have the back-end or the device that is named.
+        """
+        try:
+            ranker, name = backends.ranker(self.job.backend), backends.chosen(self.job.backend)[0]
+        except (UsageError, MissingPackage) as error:
+            fix = f"on its machine: {error.fix}; with the back-end auto every worker takes what it has"
+            raise type(error)(f"a worker on {_host()}: {error.what}", where=spell("engine", "dask"), fix=fix) from error
+        plan, routed, _ = backend_depths.route(self.plan, self.data, ranker)
+        notes = plan.notes[len(self.plan.notes) :]
+        if routed.listed:
+            dask = spell("engine", "dask")
+            notes += (f"{dask}: numpy ranked metrics of binary judgements, not {routed.listed.name}",)
+        return routed, Used(name, backends.about_device(name).get("device", ""), notes)
 
     @property
     def threads(self) -> int:
         """Of a shard."""
         return self.job.options.threads or default_threads()
+
+
+class Used(NamedTuple):
+    """What a process ranked with.
+
+    Attributes:
+        backend: as ``backends.chosen`` names it.
+        device: its GPU in words, empty without one.
+        notes: about metrics that it does not rank.
+    """
+
+    backend: str
+    device: str
+    notes: tuple[str, ...]
 
 
 def asked(plan: Plan, directions: Sequence[Direction]) -> list[Request]:
@@ -298,6 +330,11 @@ def compute(job: Job, shard: Shard) -> Arrays | VsebenchError:
         return error
 
 
+def used_for(job: Job) -> Used | None:
+    """What this process, which has computed a shard of the job, ranked it with."""
+    return next((prepared.ranked[1] for prepared in _kept if prepared.job == job), None)
+
+
 def _prepare(job: Job) -> Prepared:
     if job.version != __version__:
         what = f"a worker on {_host()} has vsebench {__version__}, and this is {job.version}"
@@ -348,7 +385,7 @@ def _host() -> str:
 
 def compute_prepared(prepared: Prepared, shard: Shard) -> Arrays:
     """The arrays of a shard."""
-    data, plan, ranker, threads = prepared.data, prepared.plan, prepared.ranker, prepared.threads
+    data, plan, ranker, threads = prepared.data, prepared.plan, prepared.ranked[0], prepared.threads
     scorer, queries = data.scorers[shard.direction], (shard.start, shard.stop)
     if shard.kind == "scan":
         served = next(served for _, served in data.passes(plan.directions) if served[0] == shard.direction)
