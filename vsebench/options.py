@@ -142,6 +142,11 @@ def command_line() -> Iterator[None]:
         _COMMAND = before
 
 
+def of_command() -> bool:
+    """Whether messages name options as the command line does."""
+    return _COMMAND
+
+
 def spell(name: str, value: object = None) -> str:
     """An option in a message: ``--no-positive miss`` for a command, ``no_positive='miss'`` for a Python function.
 

@@ -70,7 +70,7 @@ def test_what_another_worker_may_compute(
         raise error
 
     monkeypatch.setattr(shards, "compute", fail)
-    job: Any = SimpleNamespace(options=SimpleNamespace(budget=memory))
+    job: Any = SimpleNamespace(options=SimpleNamespace(budget=memory), command=False)
     with pytest.raises(dask_work.Failed if elsewhere else type(error)) as found:
         dask_work.attempt(job, cuts.Shard("scan", "i2t", 0, (0, 9), (0, 9)))
     assert not elsewhere or found.value.args == ("w", "tcp://w", error.what)

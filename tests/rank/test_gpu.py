@@ -22,8 +22,7 @@ import vsebench as vb
 from tests import worlds
 from tests.graded_worlds import same_values, vector_world
 from tests.rank.test_backend_torch import DEVICES, NAMES, NO_GPU, same_observations
-from vsebench.numeric import parallel
-from vsebench.rank import backends, full_order
+from vsebench.rank import backends, full_order, own_device
 from vsebench.rank.observe import Request
 from vsebench.rank.scorers import Dot
 
@@ -103,7 +102,7 @@ def test_the_device_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     for rank, own in (("3", 3), ("5", 1), ("", 2), ("x", 2), ("-1", 2)):
         monkeypatch.setenv("LOCAL_RANK", rank)
         assert settings.device_of("cuda").index == own, rank
-    assert parallel.local_rank() is None
+    assert own_device.local_rank() is None
 
 
 def test_the_provenance_names_the_gpu_and_its_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

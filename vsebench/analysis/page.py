@@ -14,6 +14,7 @@ from ..arguments import public
 from ..data.captions import Captions, with_captions
 from ..errors import MissingPackage, UsageError, VsebenchError
 from ..evaluation.intervals import Key, key_of
+from ..evaluation.provenance import ranked_by
 from ..metrics.suites import Names, headlines
 from ..report import charts
 from ..report.charts import Mark, Panel, Points, curves, file_of, heading
@@ -256,7 +257,11 @@ def _identity(systems: Sequence[System]) -> Part:
         inputs = facts.get("inputs")
         inputs = inputs if isinstance(inputs, list) else []  # of a file that others may have written
         files = [f"{f.get('file')} (SHA-256 {str(f.get('sha256'))[:16]}…)" for f in inputs if isinstance(f, dict)]
-        lines = [", ".join(words), f"files: {', '.join(files)}" if files else "", *system.report.notes]
+        ranked = ranked_by(facts)
+        lines = [
+            ", ".join(words), f"files: {', '.join(files)}" if files else "",
+            f"ranked by {ranked}" if ranked else "", *system.report.notes,
+        ]  # fmt: skip
         if isinstance(chosen := facts.get("settings"), dict) and chosen:
             lines.insert(0, f"settings: {', '.join(f'{key}={value}' for key, value in chosen.items())}")
         if isinstance(command, list):

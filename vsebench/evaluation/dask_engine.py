@@ -29,7 +29,7 @@ from . import dask_work, shard_files
 from .cuts import Shard
 from .dask_work import INSTALL, lost, words
 from .options import Options
-from .shards import Job
+from .shards import Job, Used
 
 WORKERS = 2  # processes on this machine
 WORKER_BYTES = 100 << 20  # of one that has no input yet
@@ -44,7 +44,7 @@ def check_installed() -> None:
         raise MissingPackage(f"{spell('engine', 'dask')} needs distributed", fix=INSTALL)
 
 
-def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -> int:
+def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -> tuple[int, list[Used]]:
     """Compute every shard that has no file in a folder, and write it there.
 
     Args:
@@ -54,7 +54,7 @@ def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -
         options: the scheduler or the number of workers; ``progress`` is called with (shards done, shards in all).
 
     Returns:
-        How many were finished before.
+        How many were finished before, and what every worker has ranked the others with.
 
     Raises:
         WorkersLost: no scheduler answers, there are no workers, or they end again and again.
@@ -63,7 +63,7 @@ def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -
     """
     waiting = [shard for shard in shards if shard_files.read(_path(folder, shard)) is None]
     kept = len(shards) - len(waiting)
-    done = kept
+    done, used = kept, dict[str, Used]()
 
     def finished(shard: Shard, arrays: Any) -> None:
         nonlocal done
@@ -75,11 +75,12 @@ def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -
     if waiting:
         try:
             with connected(options) as client:
-                for shard, arrays in dask_work.results(client, shared(job, options), waiting):
-                    finished(shard, arrays)
+                for shard, found in dask_work.results(client, shared(job, options), waiting):
+                    finished(shard, found.arrays)
+                    used |= found.used
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"interrupted; {dask_work.continued()}") from None
-    return kept
+    return kept, list(used.values())
 
 
 def shared(job: Job, options: Options) -> Job:

@@ -1,7 +1,8 @@
 """Shards as tasks of a Dask scheduler: attempts, failures, and pieces that a worker combines.
 
 A task that a worker does not finish is computed by another one. A worker on which a task fails, for want of memory or
-by its GPU, is started again, and is tried no more after ``FAILURES`` of them; errors about the input end the work.
+by its GPU, is started again, and is tried no more after ``FAILURES`` of them; errors about the input, and about what is
+not installed on a worker, end the work. Workers of one machine take its devices in turn (``rank.own_device``).
 
 The arrays of pieces stay on the workers until a worker has combined those of a shard; they are computed again when a
 worker is lost that has some.
@@ -13,15 +14,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import DeviceFault, LowMemory, MissingPackage, VsebenchError, WorkersLost, count_of, first_line
-from ..options import spell
+from ..options import command_line, spell
+from ..rank.own_device import begin_worker
 from . import cuts, shards
 from .cuts import Shard
-from .shards import Arrays, Job, Sample
+from .shards import Arrays, Job, Sample, Used
 
 PATIENCE = 60.0  # seconds without any worker
 POLL = 2.0  # seconds after which it is checked that there are workers
@@ -55,8 +57,20 @@ class Failed(Exception):
         self.worker, self.address, self.error = worker, address, error
 
 
-def attempt(job: Job, shard: Shard, parts: Sequence[tuple[Shard, Arrays]] | None = None) -> Arrays:
-    """The arrays of a shard or a piece, computed on a worker; with ``parts``, combined from those of its pieces.
+class Done(NamedTuple):
+    """What workers have computed.
+
+    Attributes:
+        used: what they ranked with, by their names.
+        arrays: of a shard or a piece.
+    """
+
+    used: dict[str, Used]
+    arrays: Arrays
+
+
+def attempt(job: Job, shard: Shard, parts: Sequence[tuple[Shard, Done]] | None = None) -> Done:
+    """A shard or a piece, computed on a worker; with ``parts``, combined from those of its pieces.
 
     Raises:
         Failed: the worker cannot, and another one may.
@@ -64,8 +78,16 @@ def attempt(job: Job, shard: Shard, parts: Sequence[tuple[Shard, Arrays]] | None
     """
     from distributed import get_worker
 
+    worker = get_worker()
+    begin_worker()
     try:
-        return shards.compute(job, shard) if parts is None else shards.combine(job, shard, parts)
+        with command_line() if job.command else nullcontext():
+            if parts is None:
+                arrays, used = shards.compute(job, shard), {str(worker.name): shards.used_for(job)}
+            else:
+                arrays = shards.combine(job, shard, [(piece, done.arrays) for piece, done in parts])
+                used = {name: one for _, done in parts for name, one in done.used.items()}
+            return Done(used, arrays)
     except VsebenchError as error:
         # A limit that the job states is the same on every worker.
         if not isinstance(error, DeviceFault) and (not isinstance(error, LowMemory) or job.options.budget):
@@ -73,7 +95,6 @@ def attempt(job: Job, shard: Shard, parts: Sequence[tuple[Shard, Arrays]] | None
         said = error.what
     except Exception as error:  # of the memory, of a device or of a driver: another worker may be well
         said = words(error)
-    worker = get_worker()
     raise Failed(str(worker.name), worker.address, said)
 
 
@@ -169,8 +190,8 @@ class Task:
         return client.submit(attempt, job, self.piece or begun.shard, parts, pure=False, workers=workers, **first)
 
 
-def results(client: Any, job: Job, waiting: Sequence[Shard]) -> Iterator[tuple[Shard, Arrays]]:
-    """The arrays of shards, in the order in which they are finished.
+def results(client: Any, job: Job, waiting: Sequence[Shard]) -> Iterator[tuple[Shard, Done]]:
+    """The results of shards, in the order in which they are finished.
 
     Raises:
         WorkersLost, MissingPackage, BadInput, UsageError: as ``dask_engine.compute``.
@@ -265,7 +286,7 @@ def _finished(client: Any, futures: list[Any], last: float) -> tuple[Sequence[An
 
 
 def _outcome(future: Any, task: Task) -> Any:
-    """The arrays of a shard, None of a piece, or what failed on a worker; raises what ends the work."""
+    """The result of a shard, None of a piece, or what failed on a worker; raises what ends the work."""
     from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 

@@ -7,9 +7,9 @@ keeps every finished one in a file (``shard_files``) and joins them here (``shar
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..graded.engine import Fill
@@ -19,7 +19,7 @@ from ..rank.full_order import OrderOf
 from ..rank.observe import in_memory, observe
 from ..rank.scorers import Scorer
 from ..types import Direction, Observation
-from . import cuts, dask_engine, depths, shard_files, shards
+from . import cuts, dask_engine, depths, provenance, shard_files, shards
 from .inputs import Input
 from .options import Options
 from .plan import Plan
@@ -34,12 +34,14 @@ class Engine:
         observe: ranks of relevant items and top lists, as ``rank.observe``.
         order: orders of galleries for graded metrics, see ``rank.backends``.
         fill: writes values of graded metrics that are computed elsewhere, see ``graded.engine``; or None.
+        facts: for the provenance: what other processes ranked with.
     """
 
     plan: Plan
     observe: Callable[..., dict[Direction, Observation]]
     order: OrderOf | None
     fill: Fill | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @contextmanager
@@ -53,8 +55,8 @@ def start(source: shards.Source | None, data: Input, plan: Plan, options: Option
     Raises:
         MissingPackage, WorkersLost, BadInput, DiskError: as ``dask_engine.compute`` and ``shard_files.opened``.
     """
-    routed, ranker, needed = depths.route(plan, data, backends.ranker(options.backend))
     if options.engine == "local" or source is None or data.scorer is None:
+        routed, ranker, needed = depths.route(plan, data, backends.ranker(options.backend))
         lists = options.engine != "local" and data.scorer is None
         ranked = functools.partial(observe, scan=in_memory(ranker.scan))
         if ranker.listed:
@@ -67,22 +69,20 @@ def start(source: shards.Source | None, data: Input, plan: Plan, options: Option
     dask_engine.check_installed()
     job, pieces = shards.make_job(source, data, plan, options), cuts.shards_of(plan, data)
     with shard_files.opened(job.key, options.resume) as folder:
-        kept = dask_engine.compute(job, pieces, folder, options)
+        kept, used = dask_engine.compute(job, pieces, folder, options)
 
         def read(shard: cuts.Shard) -> shards.Arrays:
             return shard_files.read_again(folder / f"{shard.name}.npz")
 
         notes = [f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before"] * options.resume
-        if ranker.listed:
-            notes.append(
-                f"{spell('engine', 'dask')}: numpy ranked metrics of binary judgements, not {ranker.listed.name}"
-            )
+        notes += dict.fromkeys(note for one in used for note in one.notes)
 
         def joined(scorer: Scorer, *args: Any, **how: Any) -> dict[Direction, Observation]:
             first = next(served[0] for one, served in data.passes(plan.directions) if one is scorer)
             return observe(scorer, *args, scan=shards.scan_of(pieces, read, first), **how)
 
-        yield Engine(_noted(routed, *notes), joined, None, shards.fill_of(pieces, read))
+        facts = provenance.of_workers(options.backend, [(one.backend, one.device) for one in used])
+        yield Engine(_noted(plan, *notes), joined, None, shards.fill_of(pieces, read), facts)
 
 
 def _noted(plan: Plan, *notes: str) -> Plan:

@@ -182,7 +182,7 @@ class Options(Fields):
 
         check_ties(self.ties)
         super().__post_init__()
-        backends.check(self.backend)
+        backends.check(self.backend, here=self.engine == "local")
         if isinstance(self.gains, str) and not words(self.gains):
             raise UsageError(f"{spell('gains')} is empty", fix="name a kind of gains, such as cider, or leave it out")
         if self.depth is not None and self.save_run is None:

@@ -8,12 +8,14 @@ import importlib.metadata
 import platform
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..data.regular import sha256_of
+from ..errors import count_of
 
 if TYPE_CHECKING:
     from ..report.report import Report
@@ -38,27 +40,62 @@ def attach(
     report: Report, clock: Clock, threads: int | None, sources: Sequence[Path], backend: str = "numpy",
     engine: str = "local", settings: Mapping[str, Any] | None = None,
 ) -> Report:  # fmt: skip
-    """The report with its provenance: files that were read, the back-end that ranked them, where, and the options."""
+    """The report with its provenance: files that were read, the back-end that ranked them, where, and the options.
+
+    Args:
+        report: what is in its provenance already, ``of_workers``, takes the place of the back-end of this process.
+        clock, threads, sources, backend, engine, settings: of the evaluation.
+    """
     from ..numeric import compiled
     from ..numeric.parallel import default_threads
     from ..rank import backends
 
-    used = backends.chosen(backend)[0]
+    ranked, packages = dict(report.provenance), [*PACKAGES]
+    if not ranked:
+        used = backends.chosen(backend)[0]
+        ranked = {"backend": used, **backends.about_device(used)}
+        packages += backends.BACKENDS[used.partition(":")[0]].packages
     provenance = {
         "vsebench": __version__,
         "started": clock.at,
         "seconds": round(time.perf_counter() - clock.started, 3),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
-        "packages": versions((*PACKAGES, *backends.BACKENDS[used.partition(":")[0]].packages)),
+        "packages": versions(tuple(packages)),
         "threads": threads or default_threads(),
-        "backend": used,
-        **backends.about_device(used),
+        **ranked,
         "engine": engine,
         "settings": dict(settings or {}),
         "inputs": [describe(p) for p in sources if p.is_file()],
     }
     return dataclasses.replace(report, notes=(*report.notes, *compiled.notes()), provenance=provenance)
+
+
+def of_workers(requested: str, used: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """For the provenance: the back-ends that other processes ranked with, and how many of them with each device.
+
+    Args:
+        requested: the name that the user gave, for results that were computed before.
+        used: of every worker, its back-end and its device in words.
+    """
+    counted = sorted(Counter(used).items())
+    named = ", ".join(dict.fromkeys(backend for (backend, _), _ in counted))
+    workers = [
+        {"workers": number, "backend": backend, **({"device": device} if device else {})}
+        for (backend, device), number in counted
+    ]
+    return {"backend": named or requested, "workers": workers}
+
+
+def ranked_by(facts: Mapping[str, Any]) -> str:
+    """``of_workers`` in a sentence; empty for another provenance, which anyone may have written."""
+    workers = facts.get("workers")
+    parts = []
+    for one in workers if isinstance(workers, list) else []:
+        if isinstance(one, dict) and isinstance(number := one.get("workers"), int):
+            device = f" ({one['device']})" if one.get("device") else ""
+            parts.append(f"{one.get('backend')} on {count_of(number, 'worker')}{device}")
+    return "; ".join(parts)
 
 
 def with_command(report: Report) -> Report:

@@ -280,4 +280,5 @@ def run_evaluation(
             found, more = graded.results(plan, ranked, options, engine, new)
             results, warned = results | found, [*warned, *more]
         report = assemble.report(plan, data, observed, results | within, warned, ratings, options.threads)
+        report = replace(report, provenance=dict(engine.facts))
     return replace(report, lists=top_lists.make(plan, data, observed)), observed

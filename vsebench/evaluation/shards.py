@@ -26,14 +26,14 @@ import numpy.typing as npt
 from .. import __version__
 from ..data import unchanged
 from ..data.store import fingerprint
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, MissingPackage, UsageError
 from ..graded import part_of_queries as graded_part
 from ..graded.engine import Fill
 from ..graded.rankings import SharedScores
 from ..graded.tasks import Outs, restrict
 from ..memory import budget, release
 from ..numeric.parallel import default_threads
-from ..options import spell
+from ..options import of_command, spell
 from ..rank import backends
 from ..rank import part_of_scan as scan_part
 from ..rank.observe import Counter, Depths, Request, Scan, make_counters
@@ -73,17 +73,21 @@ class Job:
     Attributes:
         source, options: what is evaluated and how, with absolute paths.
         files: all input files.
+        backend: what ranks, resolved where it does: ``auto`` and ``torch:cuda`` take the device of each process.
         plan: ``identity`` of the plan.
         key: of the evaluation: the same for the same contents of files, plan and version.
         version: of vsebench.
+        command: messages name options as the command line does.
     """
 
     source: Given
     options: Options
     files: tuple[File, ...]
+    backend: str
     plan: str
     key: str
     version: str = __version__
+    command: bool = False
 
 
 class Source(NamedTuple):
@@ -129,7 +133,7 @@ def source_of(given: Given, options: Options) -> Source:
     options = replace(
         options, gains=kinds, judgements=own, captions=_absolute(options.captions), only=only,
         normalise=None if correction is None else str(correction),
-        engine="local", scheduler=None, workers=None, resume=False, progress=None,
+        engine="local", scheduler=None, workers=None, resume=False, progress=None, backend=backends.AUTO,
     )  # fmt: skip
     return Source(replace(given, **{name: _absolute(x) for name, x in named.items()}), options)
 
@@ -145,14 +149,14 @@ def _absolute(given: Any) -> Any:
 
 def make_job(source: Source, data: Input, plan: Plan, options: Options) -> Job:
     """The job of an evaluation whose input is read and planned here."""
-    given, elsewhere = source.given, replace(source.options, backend=options.backend)
+    given, elsewhere = source.given, source.options
     named = inputs.paths_of(given, elsewhere)
     files = tuple(map(_describe, unchanged.states(named)))
     decided = identity(data, plan)
     contents = [f.sha256 for f in files]
     keys = [str(key) for key in (given.image_key, given.text_key, given.scores_key)]
     key = fingerprint(__version__, LAYOUT, cuts.SCORES, contents, keys, decided)
-    return Job(given, elsewhere, files, decided, key)
+    return Job(given, elsewhere, files, options.backend, decided, key, command=of_command())
 
 
 def _describe(path: Path) -> File:
@@ -213,14 +217,42 @@ class Prepared:
         return rankings_of(self.plan)
 
     @cached_property
-    def ranker(self) -> backends.Ranker:
-        """The functions of the back-end; what lists only the top of rankings orders graded metrics alone."""
-        return backend_depths.route(self.plan, self.data, backends.ranker(self.job.options.backend))[1]
+    def ranked(self) -> tuple[backends.Ranker, Used]:
+        """The functions of the back-end; what lists only the top of rankings orders graded metrics alone.
+
+        Raises:
+            UsageError, MissingPackage: this machine does not have the back-end or the device that is named.
+        """
+        try:
+            ranker, name = backends.ranker(self.job.backend), backends.chosen(self.job.backend)[0]
+        except (UsageError, MissingPackage) as error:
+            fix = f"on its machine: {error.fix}; with the back-end auto every worker takes what it has"
+            raise type(error)(f"a worker on {_host()}: {error.what}", where=spell("engine", "dask"), fix=fix) from error
+        plan, routed, _ = backend_depths.route(self.plan, self.data, ranker)
+        notes = plan.notes[len(self.plan.notes) :]
+        if routed.listed:
+            dask = spell("engine", "dask")
+            notes += (f"{dask}: numpy ranked metrics of binary judgements, not {routed.listed.name}",)
+        return routed, Used(name, backends.about_device(name).get("device", ""), notes)
 
     @property
     def threads(self) -> int:
         """Of a shard."""
         return self.job.options.threads or default_threads()
+
+
+class Used(NamedTuple):
+    """What a process ranked with.
+
+    Attributes:
+        backend: as ``backends.chosen`` names it.
+        device: its GPU in words, empty without one.
+        notes: about metrics that it does not rank.
+    """
+
+    backend: str
+    device: str
+    notes: tuple[str, ...]
 
 
 def asked(plan: Plan, directions: Sequence[Direction]) -> list[Request]:
@@ -297,6 +329,11 @@ def _with_input(job: Job, work: Callable[[Prepared], Arrays]) -> Arrays:
         return arrays
 
 
+def used_for(job: Job) -> Used:
+    """What this process, which has computed a shard of the job, ranked it with."""
+    return _kept[0].ranked[1]
+
+
 def _prepare(job: Job) -> Prepared:
     if job.version != __version__:
         what = f"a worker on {_host()} has vsebench {__version__}, and this is {job.version}"
@@ -313,7 +350,7 @@ def _prepare(job: Job) -> Prepared:
 
 def _same(one: Job, other: Job) -> bool:
     """Whether what is read and planned for two jobs is the same; each task has a copy of its job."""
-    return (one.key, one.files, one.options) == (other.key, other.files, other.options)
+    return all(getattr(one, name) == getattr(other, name) for name in ("key", "files", "options", "backend"))
 
 
 def prepare(job: Job) -> Prepared:
@@ -352,7 +389,7 @@ def _host() -> str:
 
 def compute_prepared(prepared: Prepared, shard: Shard) -> Arrays:
     """The arrays of a shard."""
-    data, plan, ranker, threads = prepared.data, prepared.plan, prepared.ranker, prepared.threads
+    data, plan, ranker, threads = prepared.data, prepared.plan, prepared.ranked[0], prepared.threads
     scorer = data.scorers[shard.direction]
     if shard.kind == "scan":
         return scan_part.count(ranker.scan, scorer, *prepared.scan(shard.direction), threads, shard.block)

@@ -37,12 +37,6 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def local_rank() -> int | None:
-    """The place of this process among those of its machine, where they were started one a GPU (torchrun), or None."""
-    given = os.environ.get("LOCAL_RANK", "")
-    return int(given) if given.isdecimal() and len(given) < 5 else None
-
-
 def spread(work: Callable[[int, int, int], None], n: int, threads: int) -> None:
     """Run ``work(start, stop, part)`` over ``range(n)`` cut into one contiguous part a thread."""
     threads = max(1, min(threads, n))

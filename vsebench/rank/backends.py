@@ -186,8 +186,12 @@ def parts(name: str) -> tuple[str, str | None]:
     return backend, device or None
 
 
-def check(name: str) -> None:
+def check(name: str, here: bool = True) -> None:
     """Refuse a name that is no back-end, or whose package is not installed.
+
+    Args:
+        name: of a back-end, or ``auto``.
+        here: whether this machine ranks; packages of another one are not known.
 
     Raises:
         UsageError: an unknown name.
@@ -197,7 +201,7 @@ def check(name: str) -> None:
         return
     backend = parts(name)[0]
     found = BACKENDS[backend]
-    if not found.installed:
+    if here and not found.installed:
         fix = f"pip install {found.install}"
         raise MissingPackage(f"the back-end {backend} needs {found.module}", fix=fix)
 

@@ -20,9 +20,9 @@ import numpy as np
 from ..errors import BadInput
 from ..memory import RELEASED, Pages, mapping, release, releases_pages, require
 from ..numeric.openblas import kernels_of_numpy
-from ..numeric.parallel import local_rank
 from ..options import spell
 from ..types import Direction, Float, Int, Vectors
+from .own_device import own_device
 from .scorers import Dot, unit_vectors
 
 MOST_ITEMS = 2048  # of a list; more are not listed by an index on a GPU
@@ -68,8 +68,8 @@ def gpus(driver: bool) -> int:
 
 
 def own_gpu(number: int) -> int:
-    """The GPU of this process among so many: that of ``LOCAL_RANK``, or the first."""
-    return (local_rank() or 0) % number
+    """The GPU of this process among so many (``own_device``), or the first."""
+    return own_device(number) or 0
 
 
 @functools.cache

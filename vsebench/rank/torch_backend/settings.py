@@ -14,10 +14,10 @@ import torch
 
 from ...environment import LOWERED
 from ...errors import UsageError, first_line
-from ...numeric.parallel import local_rank
 from ...numeric.torch_support import full_precision
 from ...options import spell
 from ..exact import product_bound
+from ..own_device import own_device
 
 PROBED = (128, 64, 192)  # rows, terms and columns of the products that are tried
 
@@ -30,8 +30,7 @@ _restore: Callable[[], None]
 def device_of(name: str | None) -> torch.device:
     """The device of ``cpu``, ``cuda`` or ``cuda:1``; for None a CUDA device, or the processor without one.
 
-    A CUDA device without a number is the one of the process: that of ``LOCAL_RANK`` where processes were started one a
-    GPU (as by torchrun), else the current device of torch.
+    A CUDA device without a number is the one of the process (``own_device``), else the current device of torch.
 
     Raises:
         UsageError: a device that this machine does not have.
@@ -57,9 +56,8 @@ def described(name: str | None) -> str:
 
 
 def _own(available: int) -> int:
-    rank = local_rank()
-    if rank is not None and available:
-        return rank % available
+    if (number := own_device(available)) is not None:
+        return number
     return torch.cuda.current_device() if torch.cuda.is_initialized() else 0
 
 
