@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy.typing as npt
 
@@ -54,6 +55,7 @@ from .options import Given, Options
 from .plan import check_names, make_plan
 
 Vectors = npt.ArrayLike | Embeddings
+System = npt.ArrayLike | PathLike | Mapping[Direction, Any]
 
 
 @public
@@ -62,8 +64,8 @@ def evaluate(
     texts: Vectors | PathLike | None = None,
     *,
     scores: npt.ArrayLike | PathLike | Mapping[Direction, npt.ArrayLike | PathLike] | None = None,
-    run: PathLike | Sequence[PathLike] | Mapping[Direction, PathLike] | None = None,
-    fuse: Sequence[npt.ArrayLike | PathLike] | npt.ArrayLike | PathLike | None = None,
+    run: PathLike | Sequence[PathLike] | Mapping[Direction, PathLike | Mapping[Any, Any]] | None = None,
+    fuse: Sequence[System] | System | None = None,
     rerank: Mapping[Direction, npt.ArrayLike | PathLike] | Sequence[PathLike] | None = None,
     split: Split | str | None = None,
     metrics: Names | None = None,
@@ -122,9 +124,10 @@ def evaluate(
         texts: the text vectors, when ``images`` is an .npy file of image vectors or an array: (caption, dim).
         scores: a score matrix instead: (image, caption) floats, as an array or a file; ``{"i2t": ..., "t2i": ...}`` for
             one of each direction.
-        run: retrieved lists instead: TREC runs or eccv-style JSON; a file, several, or ``{"i2t": FILE, "t2i": FILE}``.
+        run: retrieved lists instead: TREC runs or JSON; a file, several, or ``{"i2t": FILE, "t2i": FILE}``, where lists
+            in memory may stand for a file: ``{query id: item ids, best first}``, or ``{query id: {item id: score}}``.
         fuse: other systems, whose scores are added to those of the first: files of embeddings or of score matrices, or
-            arrays of scores. Of ``run``: other runs, fused by reciprocal ranks, ``sum of weight / (60 + rank)``.
+            arrays of scores. Of ``run``: other runs, as there, fused by reciprocal ranks, ``sum of weight / (60 + rank)``.
         rerank: scores of a second stage, such as a cross-encoder, for the top of every ranking: a mapping from ``i2t``,
             ``t2i`` or both to a matrix (image, caption), or to a file of a matrix or of pairs. NaN, infinite values and
             one constant stand for pairs without a score. See ``docs/rerank.md``.
