@@ -127,7 +127,7 @@ def evaluate(
         run: retrieved lists instead: TREC runs or JSON; a file, several, or ``{"i2t": FILE, "t2i": FILE}``, where lists
             in memory may stand for a file: ``{query id: item ids, best first}``, or ``{query id: {item id: score}}``.
         fuse: other systems, whose scores are added to those of the first: files of embeddings or of score matrices, or
-            arrays of scores. Of ``run``: other runs, as there, fused by reciprocal ranks, ``sum of weight / (60 + rank)``.
+            arrays of scores. Of ``run``: other runs, fused by reciprocal ranks: ``sum of weight / (60 + rank)``.
         rerank: scores of a second stage, such as a cross-encoder, for the top of every ranking: a mapping from ``i2t``,
             ``t2i`` or both to a matrix (image, caption), or to a file of a matrix or of pairs. NaN, infinite values and
             one constant stand for pairs without a score. See ``docs/rerank.md``.
