@@ -171,8 +171,12 @@ def named(text: str) -> tuple[str | None, Path]:
 
 
 def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
-    """The name of every system: as given, else that of its file, else a letter."""
+    """The name of every system: as given, else that of its file, else a letter.
+
+    Where two files have one name, every file has its folder in front.
+    """
     stems = [source.stem for _, source in given if isinstance(source, Path)]
+    unique = len(set(stems)) == len(stems)
     names = []
     for place, (name, source) in enumerate(given):
         if name is not None:
@@ -180,7 +184,7 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
         elif isinstance(source, Report):
             names.append(ascii_uppercase[place] if place < len(ascii_uppercase) else str(place + 1))
         else:
-            folder = "" if stems.count(source.stem) == 1 else f"{source.absolute().parent.name}/"
+            folder = "" if unique else f"{source.absolute().parent.name}/"
             names.append(folder + source.stem)
     return names
 
