@@ -95,6 +95,11 @@ def _checked(report: Report, path: str | os.PathLike[str]) -> Report:
     return report
 
 
+def load_all(path: str | os.PathLike[str]) -> list[Report]:
+    """The report in a JSON file, or those of a joint table; raises as ``load``."""
+    return [_checked(report, path) for _, report in document.read_all(Path(path), parse)]
+
+
 def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int = 1) -> list[System]:
     """The systems of some reports, at least ``needed``: of one list, or given one by one, as ``compare("A", "B")``.
 
