@@ -47,8 +47,7 @@ def run(
 ) -> Any:
     """Rank, measure and report: one system, or several in a joint table.
 
-    FILE holds image and text vectors; known ids select the split. Languages: de.npz ja.npz --split xflickrco,
-    of several systems ours:de=FILE or ours/de.npz.
+    FILE holds image and text vectors; known ids select the split. Languages: de.npz ja.npz --split xflickrco.
     """
     import vsebench
 
