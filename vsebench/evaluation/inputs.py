@@ -277,7 +277,12 @@ def runs_of(given: Any) -> list[tuple[Direction | None, Path | Mapping[Any, Any]
         UsageError: another form.
     """
     if isinstance(given, Mapping):
-        return list(of_directions(given, "run").items())
+        found = of_directions(given, "run")
+        for direction, run in found.items():
+            if not is_path(run) and not isinstance(run, Mapping):
+                what = f"{spell('run')} of {direction} is {shown(run)}"
+                raise UsageError(what, fix="give a file, or {query id: item ids}, or {query id: {item id: score}}")
+        return list(found.items())
     if not all(map(is_path, words := listed(given))):
         what = f"{spell('run')} is {shown(given)}"
         raise UsageError(what, fix="give a file or several, or {'i2t': ..., 't2i': ...} of files or mappings")
