@@ -104,3 +104,51 @@ def test_languages_of_two_systems_are_refused(files: dict[str, Path], tmp_path: 
     done = invoke("eval", files["de"], tmp_path / "other.npz", "--split", "xtd10", "--metrics", "R@1")
     assert done.exit_code == 2
     pinned(done.stderr)
+
+
+def test_several_systems_have_a_mean_each_over_the_languages_of_all(
+    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """XFlickrCO: a row a language and system; the means are those of numpy, over the languages of all systems."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    catalogue.build("xflickrco", real_data / "xflickrco")
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((2000, 6)).astype(np.float32)
+    spoken = {"ours": ("ja", "de", "tr"), "theirs": ("de", "ja")}
+    given, hits = [], {}
+    for system, languages in spoken.items():
+        (tmp_path / system).mkdir()
+        for place, language in enumerate(languages):
+            texts = images + (0.3 + 0.2 * place) * rng.standard_normal((2000, 6)).astype(np.float32)
+            np.savez(tmp_path / system / f"{language}.npz", images=images, texts=texts)
+            given.append(tmp_path / system / f"{language}.npz")
+            x, y = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (images.astype(float), texts.astype(float)))
+            scores = x @ y.T
+            hits[system, language] = [
+                float(np.mean((matrix > np.diag(matrix)[:, None]).sum(1) < k))
+                for matrix in (scores, scores.T) for k in (1, 5)
+            ]  # fmt: skip
+    rows = [(s, x) for s, languages in spoken.items() for x in (*languages, "macro mean")]
+    wanted = {**hits, **{(s, "macro mean"): np.mean([hits[s, "de"], hits[s, "ja"]], axis=0) for s in spoken}}
+    common = ("--split", "xflickrco", "--metrics", "R@1,R@5", "--ci", "0")
+    mixed = [given[at] for at in (0, 3, 1, 4, 2)]  # the rows of a system stand together in any order of the files
+    done = invoke("eval", *mixed, *common, "-o", tmp_path / "t.json", "--format", "csv")
+    assert done.exit_code == 0 and "macro means are over de, ja, which all systems have: theirs has no tr" in " ".join(
+        done.stderr.replace("ja, de,", "de, ja,").split()
+    )
+    header, *found = csv.reader(io.StringIO(done.stdout))
+    assert header == ["system", "language", "i2t R@1", "i2t R@5", "t2i R@1", "t2i R@5"]
+    assert [tuple(row[:2]) for row in found] == rows
+    for row in found:
+        assert np.allclose([float(x) for x in row[2:]], wanted[row[0], row[1]], rtol=0, atol=1e-12), row
+    table = vb.joint(str(tmp_path / "t.json"))
+    assert table.to_dict()["mean"]["ours"]["i2t R@1"] == pytest.approx(wanted["ours", "macro mean"][0])
+    markdown = table.to_markdown()
+    assert "| ours · macro mean |" in markdown and markdown.count("**") == 2 * 4  # the best mean of every column
+    reports = {f"{s}:{x}": r for (s, x), r in zip(table.languages, table.reports, strict=True)}
+    assert vb.joint(reports).records() == table.records()
+    apart = vb.joint({name: reports[name] for name in ("ours:tr", "theirs:de", "theirs:ja", "ours:ja")}, metrics="R@1")
+    assert [row["language"] for row in apart.records()] == ["tr", "ja", "macro mean", "de", "ja", "macro mean"]
+    assert any("over ja, which all systems have: ours has no de; theirs has no tr" in note for note in apart.notes)
+    none = vb.joint({name: reports[name] for name in ("ours:tr", "theirs:de")}, metrics="R@1")
+    assert not none.means and any(note.startswith("no macro mean: ours has no de") for note in none.notes)

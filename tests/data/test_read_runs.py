@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vsebench.data.formats import eccv_json
-from vsebench.data.formats.eccv_json import parse_json
+from vsebench.data.formats.eccv_json import of_value
 from vsebench.data.formats.raw import RawLists
 from vsebench.data.formats.trec import parse_trec
 from vsebench.data.runs import read_runs
@@ -83,10 +83,15 @@ def test_ids_are_numbers_only_when_all_of_their_kind_are(tmp_path: Path) -> None
     ("content", "words"),
     [
         ('{"i2t": {}}', ("i2t: holds no lists",)),
-        ('{"i2t": [1]}', ("i2t: is a JSON list, not an object",)),
-        ('{"1": {"2": 0.5}}', ("query '1' has a JSON object, not a list of ids",)),
-        ('{"1": null}', ("query '1' has a JSON null",)),
-        ('{"1": 3}', ("query '1' has a JSON number",)),
+        ('{"i2t": [1]}', ("i2t: is a list, not a mapping of queries",)),
+        ('{"1": {}}', ("query '1' has an empty list",)),
+        ('{"1": null}', ("query '1' has a null, not a list of ids or a mapping of ids to scores",)),
+        ('{"1": 3}', ("query '1' has a number",)),
+        ('{"1": {"2": 0.5, "3": "high"}}', ("query '1', item '3': 'high' is not a finite number",)),
+        ('{"1": {"2": 0.5, "3": NaN}}', ("query '1', item '3': nan is not a finite number",)),
+        ('{"1": {"2": 0.5, "3": null}}', ("query '1', item '3': None is not a finite number",)),
+        ('{"1": {"2": 0.5, " 2": 0.4}}', ("query '1' lists item '2' twice, at ranks 1 and 2",)),
+        ('{"1": {"2": 0.5}, "2": [1]}', ("query '2' has no scores, and 1 of 2 queries have them",)),
         ('{"1": [true]}', ("rank 1: True is not an id",)),
         ('{"1": [NaN]}', ("rank 1: nan is not an id",)),
         ('{"1": [[1]]}', ("rank 1: [1] is not an id",)),
@@ -150,11 +155,11 @@ def test_scores_that_ascend_with_the_rank_are_doubted() -> None:
 def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path) -> None:
     found = parse_trec(DISTANCES[::-1], Path("run"), "rank")
     assert found.lists[""] == {"q": ["a", "b", "c"], "p": ["a", "b"], "o": ["a"]}
-    assert found.tied == {"q": [2]} and found.doubt is None
+    assert found.tied == {"": {"q": [2]}} and found.doubt is None
     assert found.notes == ("lists are ordered by the rank column alone",)
     with pytest.raises(BadInput, match="query 'q' has rank 1 twice, in lines 1 and 2"):
         parse_trec(["q Q0 a 1 0.1 t", "q Q0 b 1 0.9 t"], Path("run"), "rank")
-    with pytest.raises(UsageError, match="run_order='rank' has no meaning for JSON lists, which have no ranks"):
+    with pytest.raises(UsageError, match="run_order='rank' has no meaning for lists without a rank column"):
         read_runs([write(tmp_path / "r", {"1": [2]})], ["i2t"], "rank")
     path = write(tmp_path / "run.txt", "\n".join(DISTANCES))
     assert read_runs(path).doubts == ((path, found_doubt := parse_trec(DISTANCES, path).doubt),) and found_doubt
@@ -188,5 +193,5 @@ def test_both_formats_give_the_same_lists(lists: dict[int, list[int]]) -> None:
         f"{query} Q0 {item} {rank} {-rank} t" for query, items in lists.items() for rank, item in enumerate(items, 1)
     ]
     trec = parse_trec(lines, Path("run")).lists[""]
-    assert trec == parse_json(json.dumps(lists), Path("run"))[""]
+    assert trec == of_value(lists, Path("run")).lists[""]
     assert trec == {str(query): [str(item) for item in items] for query, items in lists.items()}

@@ -37,7 +37,9 @@ def test_items_without_a_label_are_no_queries_and_no_positives(files: Path):
     of_captions = [str(n // 2 % 3) if n < 18 else float("nan") for n in range(40)]
     report = evaluate(files, {"labels": (some, of_captions)}, "mine:mAP,mine:R-P")
     assert (report["mine:mAP", "i2t"].n, report["mine:mAP", "t2i"].n) == (9, 18)
-    assert any("of 20 images 11 have no label, and are no queries" in note for note in report.notes)
+    assert any(
+        "11 of 20 images and 22 of 40 captions have no label: they are no queries" in note for note in report.notes
+    )
     classes = np.arange(20) % 4
     plain = evaluate(files, {"labels": (classes, np.repeat(classes, 2))}, "mine:mAP")
     for images, captions in (
@@ -49,6 +51,31 @@ def test_items_without_a_label_are_no_queries_and_no_positives(files: Path):
     for odd in (np.eye(20)[:, :3].tolist(), np.zeros((20, 2, 2)), 7, np.full((20, 3), 2)):
         with pytest.raises(UsageError, match="labels are"):
             evaluate(files, {"labels": (odd, of_captions)}, "mine:mAP")
+
+
+def test_one_note_counts_the_queries_without_a_positive(files: Path):
+    matrix = matrix_of(grades(1))
+    positive = matrix >= 1
+    own = {"i2t": {f"im{n:02}": {f"im{c // 2:02}#{c % 2}": int(positive[n, c]) for c in range(40)} for n in range(20)}}
+
+    def said(given: Any, metrics: str = "mine:R@1,mine:mAP") -> list[str]:
+        found = [note for note in evaluate(files, given, metrics).notes if "positive:" in note or "no entry" in note]
+        assert len(found) <= 1
+        return found
+
+    positive[3:5] = matrix[3:5] = False
+    rows, columns = (int((~positive.any(axis)).sum()) for axis in (1, 0))
+    for query in ("im03", "im04"):
+        own["i2t"][query] = dict.fromkeys(own["i2t"][query], 0)
+    counted = " and ".join(
+        f"{k} of {n} {{0}}{side}s" for k, n, side in ((rows, 20, "image"), (columns, 40, "caption")) if k
+    )
+    judged, of_matrix = f"mine: {counted.format('judged ')} have no ", f"mine: {counted.format('')} have no "
+    means = "they count in no metric, or as a miss with no_positive='miss'"
+    assert said(own) == [f"{judged}positive: {means}"]
+    means = "they are no queries, and count in no metric, with no_positive='miss' as well"
+    assert said(positive.astype(float)) == [f"{of_matrix}entry: {means}"]
+    assert said(np.ones((20, 40))) == []
 
 
 def test_a_table_with_two_columns_of_numbers_is_refused(files: Path, tmp_path: Path):

@@ -166,6 +166,46 @@ def test_mteb_reads_its_results(report, tmp_path):
         assert package.get_task(mteb.TASKS[split, direction]).metadata.category == direction
 
 
+def test_languages_are_subsets_of_one_task_of_mteb(vectors, report, tmp_path):
+    """XFlickrCO: one file a direction for the reports of all languages, of their joint table, or of one language."""
+    package = needs("mteb")
+    spoken = {}
+    for place, language in enumerate(("ja", "de")):
+        texts = vectors[1] + place * np.random.default_rng(place).standard_normal(vectors[1].shape)
+        made = vb.evaluate(vectors[0], texts, captions_per_image=5, metrics=METRICS, similarity="dot")
+        signature = made.signature.replace("custom#", f"xflickrco:{language}#")
+        spoken[language] = replace(made, split=f"xflickrco:{language}", signature=signature)
+        spoken[language].save(tmp_path / f"{language}.json")
+    vb.joint(spoken).save(tmp_path / "both.json")
+    files = vb.export(list(spoken.values()), "mteb", tmp_path / "one", **ABOUT)
+    done = run(
+        "export", str(tmp_path / "both.json"), "--to", "mteb", "-o", str(tmp_path / "two"), "--model", "lab/model"
+    )
+    assert done.exit_code == 0, done.stderr
+    assert [f.name for f in files] == [f"XFlickr30kCo{d}Retrieval.json" for d in ("I2T", "T2I")]
+    for file, direction in zip(files, ("i2t", "t2i"), strict=True):
+        assert file.read_bytes() == (tmp_path / "two" / file.relative_to(tmp_path / "one")).read_bytes()
+        result = package.TaskResult.from_disk(file)
+        task = package.get_task(file.stem)
+        assert (result.task_name, result.hf_subsets) == (task.metadata.name, ["ja", "de"])
+        for language, one in spoken.items():
+            (part,) = (part for part in result.scores["test"] if part["hf_subset"] == language)
+            assert part["main_score"] == one["gt:nDCG@10", direction].value
+            assert part["languages"] == task.metadata.eval_langs[language] and task.metadata.category == direction
+    (alone, _) = vb.export(tmp_path / "de.json", "mteb", tmp_path / "three", model="lab/model")
+    assert package.TaskResult.from_disk(alone).hf_subsets == ["de"]
+    of_mteb = {code: [language] for code, language in mteb.XFLICKRCO.items()}
+    assert package.get_task("XFlickr30kCoT2IRetrieval").metadata.eval_langs == of_mteb
+    for reports, words in (
+        ([spoken["de"], spoken["de"]], "reports are of xflickrco:de, xflickrco:de, and a file of MTEB has one task"),
+        ([spoken["de"], report], "reports are of xflickrco:de, f30k, and a file of MTEB has one task"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            vb.export(reports, "mteb", tmp_path / "no")
+    with pytest.raises(UsageError, match="2 reports for the format csv\n  fix: export every report by itself"):
+        vb.export(list(spoken.values()), "csv", tmp_path / "no")
+
+
 def test_values_of_mteb_are_those_of_trec_eval(vectors, report, tmp_path):
     """MTEB computes its metrics with pytrec_eval; the scores are ranked here without vsebench."""
     package = needs("pytrec_eval")
@@ -194,7 +234,7 @@ def test_what_mteb_lacks_is_refused(report, tmp_path):
     with pytest.raises(UsageError, match=r"main score, nDCG@10 .* is not in the report \(i2t\)\n  fix: .*gt:nDCG@10"):
         vb.export(replace(report, results=report.results[:1]), "mteb", tmp_path)
     with pytest.raises(
-        UsageError, match="no task for the test set 'custom'\n  fix: export a report of coco-5k or f30k"
+        UsageError, match="no task for the test set 'custom'\n  fix: export a report of coco-5k, f30k or xflickrco"
     ):
         vb.export(replace(report, split="custom"), "mteb", tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -306,7 +346,7 @@ def test_a_file_that_is_no_report(tmp_path):
 def test_reports_without_a_time_or_intervals(report):
     bare = replace(report, provenance={}, intervals=None)
     bare = replace(bare, results=tuple(replace(r, interval=None) for r in bare.results))
-    assert Exported(bare, "m").started.timestamp() == 0
+    assert Exported((bare,), "m").started.timestamp() == 0
     for name, one in FORMATS.items():
         if name != "wandb":
-            assert one[0](Exported(bare, "m", dataset="a/b"))
+            assert one[0](Exported((bare,), "m", dataset="a/b"))

@@ -50,8 +50,9 @@ def trec_runs() -> list[bytes]:
 
 
 def eccv_lists() -> list[bytes]:
-    """Lists of both directions, and of one that is not stated."""
-    return [as_json(_lists()), as_json(_lists()["t2i"])]
+    """Lists of both directions, of one that is not stated, and with scores and ties."""
+    scored = {query: {item: -rank // 2 for rank, item in enumerate(items)} for query, items in _lists()["i2t"].items()}
+    return [as_json(_lists()), as_json(_lists()["t2i"]), as_json({"i2t": scored})]
 
 
 def captions() -> list[bytes]:
@@ -165,6 +166,17 @@ def saved_reports() -> list[bytes]:
     done = reports.report(0.5, world=reports.split(6), metrics="R@1,MedR,RSum", resamples=20, lists=2)
     joint = vsebench.joint({"A": done, "B": done})
     return [document.encode() for document in (done.to_json(), done.to_json(False), joint.to_json())]
+
+
+def mteb_results() -> list[bytes]:
+    """Results of a task with one subset, and of one with languages."""
+    part = {"hit_rate_at_1": 0.5, "recall_at_1": 5e-05, "ndcg_at_10": 1, "map_at_5": None, "hf_subset": "default"}
+    head = {"dataset_revision": "a", "mteb_version": "2.1.0", "evaluation_time": 1.5}
+    parts = {
+        "Flickr30kI2TRetrieval": [part],
+        "XFlickr30kCoT2IRetrieval": [{**part, "hf_subset": x} for x in ("de", "ja")],
+    }
+    return [as_json({**head, "task_name": task, "scores": {"test": test}}) for task, test in parts.items()]
 
 
 @functools.cache

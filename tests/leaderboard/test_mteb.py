@@ -53,6 +53,29 @@ def test_both_directions_become_one_published_entry(tmp_path, folder):
     assert "Flickr30kI2TRetrieval of mteb 2.1.0" in page and "embeddings-benchmark" in page
 
 
+def test_every_subset_of_a_task_is_a_row(tmp_path, folder):
+    parts = [
+        {**T2I, "hf_subset": code, "recall_at_1": value} for code, value in (("ja", 0.25), ("de", 0.5), ("xx", 0.9))
+    ]
+    task = "XFlickr30kCo{}Retrieval"
+    first = result(tmp_path / "T.json", task.format("T2I"), {}, scores={"test": parts})
+    entry = submit.add(first, "CLIP", folder=folder)
+    assert (entry.benchmark, entry.value_of("R@1", "t2i").printed) == ("xflickrco:de", "50")
+    submit.add(result(tmp_path / "I.json", task.format("I2T"), {**I2T, "hf_subset": "de"}), "CLIP", folder=folder)
+    board, wrong = check(folder)
+    assert wrong == []
+    found = {
+        e.benchmark: {(v.metric, v.direction): v.value for v in e.values} for e in board.entries if e.paper == "mteb"
+    }
+    assert set(found) == {"xflickrco:de", "xflickrco:ja"}
+    assert found["xflickrco:ja"]["R@1", "t2i"] == 0.25 and ("R@1", "i2t") not in found["xflickrco:ja"]
+    assert found["xflickrco:de"]["R@1", "t2i"] == 0.5 and found["xflickrco:de"]["R@1", "i2t"] == 0.612
+    again = result(tmp_path / "T.json", task.format("T2I"), {}, scores={"test": parts[:1]})
+    submit.add(again, "CLIP", folder=folder, replace_old=True)
+    kept = {e.benchmark: {v.direction for v in e.values} for e in read(folder).entries if e.paper == "mteb"}
+    assert kept == {"xflickrco:ja": {"t2i"}, "xflickrco:de": {"i2t"}}
+
+
 def test_a_file_of_vsebench_export_is_not_published_by_mteb(tmp_path, folder):
     file = result(tmp_path / "I.json", "Flickr30kI2TRetrieval", I2T, dataset_revision="vsebench:0.1.0|split:f30k#1")
     with pytest.raises(BadInput, match=r"was written by vsebench export.*\n  fix: add the report itself"):

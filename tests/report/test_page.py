@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import vsebench as vb
 from tests import browser as browsers
-from vsebench.analysis import thumbnails
+from vsebench.analysis import page_queries, thumbnails
 from vsebench.cli import app
 from vsebench.errors import BadInput, UsageError
 from vsebench.report import explorer
@@ -396,6 +396,33 @@ def test_what_the_explorer_shows(browser, tmp_path):
             rank = int(found["MeanR", "i2t"].per_query[query])
             assert f"first ground truth: rank {rank}" in shown.inner_text(".facts")
             assert f"{100 * found['matrix:NCS@5', 'i2t'].per_query[query]:.1f}" in shown.inner_text(".facts")
+
+
+def test_images_without_a_caption_are_no_queries(browser, tmp_path):
+    """They are candidates of captions, and queries only where judgements have positives of them."""
+    rng = np.random.default_rng(3)
+    images, owners = rng.standard_normal((9, 5)).astype(np.float32), np.array([1, 1, 4, 6, 6, 6])
+    texts = images[owners] + 0.1 * rng.standard_normal((6, 5)).astype(np.float32)
+    split = vb.Split("custom", np.arange(9), np.arange(6), owners)
+    options = {"split": split, "metrics": "R@1,MedR", "lists": 3, "trust": True, "ci": 0}
+    plain = vb.evaluate(images, texts, **options)
+    i2t, t2i = plain.lists
+    assert np.flatnonzero((i2t.items >= 0).any(1)).tolist() == [1, 4, 6] and (t2i.items >= 0).all()
+    assert not i2t.scores[i2t.items < 0].any() and set(t2i.items.ravel().tolist()) - {1, 4, 6}
+    plain.save(tmp_path / "r.json")
+    assert np.array_equal(vb.load(tmp_path / "r.json").lists[0].items, i2t.items)
+    mine = vb.evaluate(
+        images, texts, judgements={"mine": {"i2t": {8: [0], 1: [0]}}}, **options | {"metrics": "R@1,mine:R@1"}
+    )
+    for report, queries in ((plain, [1, 4, 6]), (mine, [1, 4, 6, 8])):
+        assert np.flatnonzero((report.lists[0].items >= 0).any(1)).tolist() == queries
+        page = vb.report_page({"mine": report})
+        assert page.explorer is not None
+        first = page_queries.shown_images(page.explorer)
+        assert set(first[: len(queries)]) == set(queries)
+        page.save(tmp_path / "page.html")
+        with browser.open(tmp_path / "page.html") as shown:
+            assert shown.locator("[role=option]").count() == len(queries)
 
 
 def test_colours_follow_the_gain(browser, tmp_path):

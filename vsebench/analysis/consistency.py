@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -27,6 +28,7 @@ def check(report: Report) -> None:
         BadInput: a metric is listed twice; a value, an end of an interval or a per-query value is out of the range of
             its metric; a value is not that of its per-query values or, for a sum, of its parts; the items are not those
             of the signature.
+        UsageError: the signature is none.
     """
     known: dict[Key, Result] = {}
     for result in (*report.results, *report.parts):
@@ -35,9 +37,10 @@ def check(report: Report) -> None:
             raise BadInput(f"{label(key)} is listed twice", fix=FIX)
         known[key] = result
         _check_range(key, result, report.items)
+    fields = signature.read(report.signature)
     if report.items is None:
         return
-    _check_items(report.signature, report.items)
+    _check_items(fields, report.items)
     for key, result in known.items():
         if result.per_query is not None:
             found, source = _value(column(result, report.items), result.n, report.items), "per-query values"
@@ -93,8 +96,7 @@ def _check_range(key: Key, result: Result, items: Split | None) -> None:
         raise BadInput(what, fix=FIX)
 
 
-def _check_items(line: str, items: Split) -> None:
-    fields = signature.read(line)
+def _check_items(fields: Mapping[str, str], items: Split) -> None:
     _, mark, digits = fields.get("split", "").rpartition("#")
     # Items with labels have a fingerprint of their own, which is also about queries and gallery.
     if mark and "labels" not in fields and digits != signature.fingerprint(items):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..arguments import public
-from ..data.splits.sets import language_of
+from ..data.splits.sets import language_of, named_language
+from ..errors import UsageError
 from ..report.comparison import DIRECTIONS
-from ..report.joint import Joint
+from ..report.joint import Joint, Language, Mean
 from ..report.wide import Column
-from .systems import Names, OneReport, Reports, System, alike, chosen, load_systems
+from .systems import Names, OneReport, Reports, System, alike, check_comparable, chosen, load_systems
 
 BY_LANGUAGE = ("split", "captions")  # fields of signatures
 
@@ -20,8 +21,8 @@ def joint(
 ) -> Joint:
     """Several systems in one table: a row a system, a column a metric and direction, the best values in bold.
 
-    Reports on the languages of one test set (``xflickrco:de``, ``xflickrco:ja``) become a table of one system: a row a
-    language, and behind them their mean.
+    Reports on the languages of one test set (``xflickrco:de``, ``xflickrco:ja``) become a row a language, and behind
+    those of a system their mean. Of several systems the names say which report is whose: ``ours:de``, ``theirs:de``.
 
     Args:
         reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
@@ -52,23 +53,77 @@ def joint(
         >>> table.to_frame()["i2t R@1"].tolist()
         [1.0, 0.3]
     """
-    systems = load_systems(reports, more)
+    systems: Sequence[System] = load_systems(reports, more)
     languages = _languages(systems)
     also = BY_LANGUAGE if languages else ()
     keys, notes, warnings = alike(systems, metrics, force, of_queries=False, also=also)
+    means: tuple[Mean, ...] = ()
+    if languages:
+        warnings = (*warnings, *_same_texts(systems, languages, force))
+        systems, languages = _by_system(systems, languages)
+        means, lacking = _means(languages)
+        notes = (*notes, *lacking)
     if metrics is None:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
     columns: list[Column] = sorted(keys, key=lambda key: DIRECTIONS.index(key[1]))
     split = systems[0].report.split
     return Joint(
-        split.partition(":")[0] if languages else split, languages or tuple(s.name for s in systems),
-        tuple(s.report for s in systems), tuple(columns), chosen(metrics), details, notes, warnings, bool(languages),
+        split.partition(":")[0] if languages else split, tuple(s.name for s in systems),
+        tuple(s.report for s in systems), tuple(columns), chosen(metrics), details, notes, warnings,
+        tuple(languages), means,
     )  # fmt: skip
 
 
-def _languages(systems: Sequence[System]) -> tuple[str, ...]:
-    """The language of every report, where they are several of one test set, each once; otherwise none."""
+def _languages(systems: Sequence[System]) -> list[Language]:
+    """The system and the language of every report, where they are of several languages of one test set; or none.
+
+    Raises:
+        UsageError: names that do not say which reports of one language are of which system.
+    """
     found = [language_of(s.report.split) for s in systems]
     known = [each for each in found if each is not None]
-    distinct = len(known) == len(found) > 1 and len({name for name, _ in known}) == 1 and len(set(known)) == len(known)
-    return tuple(language for _, language in known) if distinct else ()
+    spoken = [language for _, language in known]
+    if len(known) < len(found) or len({name for name, _ in known}) > 1 or len(set(spoken)) < 2:
+        return []
+    owners = [named_language(s.name, [language]) for s, language in zip(systems, spoken, strict=True)]
+    if None not in owners and len({owner for owner, _ in owners}) > 1 and len(set(owners)) == len(owners):  # type: ignore[misc]
+        return [Language(*owner) for owner in owners]  # type: ignore[misc]
+    for system, language in zip(systems, spoken, strict=True):
+        if spoken.count(language) > 1:
+            what = (
+                f"{spoken.count(language)} reports are of '{system.report.split}', and names do not say of which system"
+            )
+            fix = f"write the system and the language, as in ours:{language}=FILE and theirs:{language}=FILE"
+            raise UsageError(what, where=system.where, fix=fix)
+    return [Language("", language) for language in spoken]
+
+
+def _same_texts(systems: Sequence[System], languages: Sequence[Language], force: bool) -> list[str]:
+    """Warnings about systems that were measured in different ways in one language; raises as ``check_comparable``."""
+    spoken = dict.fromkeys(language for _, language in languages)
+    of = {name: [s for s, own in zip(systems, languages, strict=True) if own.language == name] for name in spoken}
+    return [warning for group in of.values() for warning in check_comparable(group, force)]
+
+
+def _by_system(systems: Sequence[System], languages: Sequence[Language]) -> tuple[list[System], list[Language]]:
+    """The reports of a system together."""
+    first = list(dict.fromkeys(owner for owner, _ in languages))
+    order = sorted(range(len(systems)), key=lambda at: first.index(languages[at].system))
+    return [systems[at] for at in order], [languages[at] for at in order]
+
+
+def _means(languages: Sequence[Language]) -> tuple[tuple[Mean, ...], list[str]]:
+    """The mean of every system over the languages that all systems have, and a note on the others."""
+    of: dict[str, dict[str, int]] = {}
+    for at, (system, language) in enumerate(languages):
+        of.setdefault(system, {})[language] = at
+    every = dict.fromkeys(language for _, language in languages)
+    common = [language for language in every if all(language in own for own in of.values())]
+    lacking = [
+        f"{system} has no {', '.join(left)}"
+        for system, own in of.items()
+        if (left := [x for x in every if x not in own])
+    ]
+    over = f"macro means are over {', '.join(common)}, which all systems have" if common else "no macro mean"
+    means = [Mean(system, tuple(own[x] for x in common), max(own.values())) for system, own in of.items() if common]
+    return tuple(means), [f"{over}: {'; '.join(lacking)}"] if lacking else []

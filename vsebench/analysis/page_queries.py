@@ -139,9 +139,11 @@ def shown_images(explorer: Explorer) -> list[int]:
 def _first_queries(ranking: Ranking, direction: Direction, image_of: Int) -> list[int]:
     """The first queries of every preset of one system."""
     first = ranking.lists.items[:, 0]  # -1 for an empty list
-    queries = np.arange(len(first))
-    hit = (first >= 0) & (image_of[first] == queries if direction == "i2t" else image_of == first)
+    query = np.arange(len(first))
+    shown = (first >= 0) | (direction != "i2t") | np.isin(query, image_of)  # others are candidates only
+    hit = (first >= 0) & (image_of[first] == query if direction == "i2t" else image_of == first)
     values = ranking.values if ranking.values is not None else np.zeros(len(first))
     order = np.argsort(np.nan_to_num(values, nan=np.inf), kind="stable")
+    order = order[shown[order]]
     missed = order[::-1][~hit[order[::-1]]]
-    return [*queries[:FEW].tolist(), *order[:FEW].tolist(), *missed[:FEW].tolist()]
+    return [*query[shown][:FEW].tolist(), *order[:FEW].tolist(), *missed[:FEW].tolist()]

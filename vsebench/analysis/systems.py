@@ -95,6 +95,11 @@ def _checked(report: Report, path: str | os.PathLike[str]) -> Report:
     return report
 
 
+def load_all(path: str | os.PathLike[str]) -> list[Report]:
+    """The report in a JSON file, or those of a joint table; raises as ``load``."""
+    return [_checked(report, path) for _, report in document.read_all(Path(path), parse)]
+
+
 def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int = 1) -> list[System]:
     """The systems of some reports, at least ``needed``: of one list, or given one by one, as ``compare("A", "B")``.
 
@@ -171,8 +176,12 @@ def named(text: str) -> tuple[str | None, Path]:
 
 
 def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
-    """The name of every system: as given, else that of its file, else a letter."""
+    """The name of every system: as given, else that of its file, else a letter.
+
+    Where two files have one name, every file has its folder in front.
+    """
     stems = [source.stem for _, source in given if isinstance(source, Path)]
+    unique = len(set(stems)) == len(stems)
     names = []
     for place, (name, source) in enumerate(given):
         if name is not None:
@@ -180,7 +189,7 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
         elif isinstance(source, Report):
             names.append(ascii_uppercase[place] if place < len(ascii_uppercase) else str(place + 1))
         else:
-            folder = "" if stems.count(source.stem) == 1 else f"{source.absolute().parent.name}/"
+            folder = "" if unique else f"{source.absolute().parent.name}/"
             names.append(folder + source.stem)
     return names
 

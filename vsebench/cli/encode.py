@@ -29,57 +29,67 @@ def run(
     model: Annotated[
         list[str],
         typer.Argument(
+            metavar="MODEL",
             help="open_clip:NAME/WEIGHTS, sentence-transformers:NAME or the folder of such a model, one or several; or "
-            "a checkpoint or the folder of a run of train-reference."
+            "a checkpoint or the folder of a run of train-reference.",
         ),
     ],
     images: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Images for a pretrained model: a folder, parquet files or .tar shards. Repeatable: one for all sets, "
-            "or one a set."
+            metavar="PATH",
+            help="Of a pretrained model: folder, parquet or .tar shards; one, or one a set. Repeatable.",
         ),
     ] = None,
     captions: Annotated[
         Path | None,
-        typer.Option(help="Their captions: .csv, .tsv, .jsonl, COCO annotations or a Karpathy file."),
+        typer.Option(metavar="FILE", help="Their captions: .csv, .tsv, .jsonl, COCO annotations or a Karpathy file."),
     ] = None,
     split: Annotated[
         list[str] | None,
         typer.Option(
-            help="coco-5k, f30k or another declared split: its images, and its captions; or a set of `vsebench "
-            "choice`. Repeatable."
+            metavar="NAME",
+            help="Declared, such as f30k: its images and captions; or a set of `vsebench choice`. Repeatable.",
         ),
     ] = None,
     metrics: Annotated[
-        str | None, typer.Option(help="Evaluate the files by these metrics: a table of the models for every set.")
+        str | None,
+        typer.Option(metavar="NAMES", help="Evaluate the files: a table of the models for every set."),
     ] = None,
-    data: Annotated[str | None, typer.Option(help="Of a checkpoint: other data than those it was trained on.")] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a checkpoint: other data than those it was trained on.")
+    ] = None,
     part: Annotated[
         str | None,
-        typer.Option(help="Of a checkpoint: train, val or test (the default). Of captions: a value of field split."),
+        typer.Option(
+            metavar="NAME",
+            help="Of a checkpoint: train, val or test (the default). Of captions: a value of field split.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="The .npz file, by default with the name of the model; of several their folder.",
+            metavar="PATH",
+            help="The .npz file, or folder of several; by default named after the model.",
         ),
     ] = None,
     batch: Annotated[
-        int | None, typer.Option(min=1, help="Images or captions that a pretrained model encodes at once; 64.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Images or captions at once; 64."),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")] = "auto",
     threads: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Threads of a pretrained model on the CPU; by default all.")
+        int | None,
+        typer.Option(min=1, max=1024, metavar="N", help="Threads of a pretrained model on the CPU; by default all."),
     ] = None,
     **choices: Any,
 ) -> None:
     """Encode images and captions into a file for `vsebench eval`.
 
-    A pretrained model needs --images, and --captions or --split unless the images are stored with captions. The same
-    command goes on after an interrupt, and keeps finished files. A checkpoint of train-reference has its data.
+    A pretrained model needs --images, and --captions or --split unless these have captions. A checkpoint has its data.
+    The same command goes on after an interrupt, and keeps finished files.
 
     vsebench encode open_clip:ViT-B-32/laion2b_s34b_b79k --images val2014 --split coco-5k
     """

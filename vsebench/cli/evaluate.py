@@ -94,10 +94,10 @@ def _plan(terminal: Terminal, systems: Sequence[System], given: dict[str, Any]) 
 
 def split_for(split: str | None, name: str) -> str | None:
     """The split of a system; of a test set in several languages that of the language that the system is named after."""
-    from ..data.splits.sets import SETS
+    from ..data.splits.sets import SETS, named_language
 
-    found = SETS.get(split or "")
-    return f"{split}:{name}" if found is not None and name in found.languages else split
+    found = named_language(name, SETS[split].languages) if split in SETS else None
+    return split if found is None else f"{split}:{found[1]}"
 
 
 def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: Path | None) -> list[System]:

@@ -15,7 +15,10 @@ from .terminal import Terminal
 @command
 def run(
     terminal: Terminal,
-    report: Annotated[Path, typer.Argument(help="A report of vsebench eval -o FILE.")],
+    report: Annotated[
+        list[Path],
+        typer.Argument(help="A report of vsebench eval -o FILE; for mteb also one a language, or their table."),
+    ],
     to: Annotated[
         str,
         typer.Option(help="mteb, model-index, eval-results, every-eval-ever, wandb, mlflow or csv.", metavar="WORD"),

@@ -1,4 +1,4 @@
-"""Reads retrieved lists: TREC runs and the JSON of eccv_caption (``formats.table.LIST_FORMATS``), plain or gzip."""
+"""Reads retrieved lists: TREC runs and JSON (``formats.table.LIST_FORMATS``), plain or gzip, and mappings in memory."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ..errors import BadInput, UsageError, count_of
 from ..memory import unpacked
-from ..types import Direction
+from ..types import Direction, is_path
+from .formats.eccv_json import of_value
 from .formats.guard import reading
 from .formats.ids import is_decimal
 from .formats.raw import FileLists, Order, RawLists
@@ -27,16 +28,16 @@ _TEXT_ERRORS = (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError, OSEr
 
 
 def read_runs(
-    paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], directions: Sequence[Direction | None] = (),
-    order: Order = "score",
+    given: Sequence[str | os.PathLike[str] | Mapping[Any, Any]] | str | os.PathLike[str],
+    directions: Sequence[Direction | None] = (), order: Order = "score",
 ) -> RawLists:  # fmt: skip
     """Retrieved lists of one or both directions.
 
     Args:
-        paths: one file or more. A TREC run holds one direction; JSON one (a mapping from query to items) or
-            both (under the keys ``i2t`` and ``t2i``).
-        directions: for every path its direction, or None. Without one, the lists of a file that does not state
-            its direction are returned under ``?0``, ``?1``, the index of the file in ``paths``.
+        given: one file or more, or mappings of queries to items (``eccv_json.of_value``). A TREC run holds one
+            direction; JSON one (a mapping from query to items) or both (under the keys ``i2t`` and ``t2i``).
+        directions: for each its direction, or None. Without one, the lists of a file that does not state
+            its direction are returned under ``?0``, ``?1``, the index of the file in ``given``.
         order: what orders the items of a TREC run: the score, largest first, or the rank.
 
     Raises:
@@ -44,44 +45,49 @@ def read_runs(
             direction.
         UsageError: no path, not one direction a path, or ``order`` for lists without ranks.
     """
-    files = [Path(p) for p in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
-    if not files:
+    runs = [given] if isinstance(given, (str, os.PathLike)) else given
+    if not runs:
         raise UsageError("no run was given", fix="give at least one file")
-    if directions and len(directions) != len(files):
+    if directions and len(directions) != len(runs):
         raise UsageError(
-            f"{count_of(len(directions), 'direction')} for {count_of(len(files), 'run')}",
+            f"{count_of(len(directions), 'direction')} for {count_of(len(runs), 'run')}",
             fix="give one direction a run",
         )
+    named = directions or [None] * len(runs)
+    files = [
+        Path(run) if is_path(run) else Path(f"<run {direction}>") for run, direction in zip(runs, named, strict=True)
+    ]
     lists: dict[str, _Lists] = {}
     tied: dict[str, _Ties] = {}
     origin: dict[str, Path] = {}
     formats: list[str] = []
     notes: list[str] = []
     doubts: list[tuple[Path, str]] = []
-    for at, path in enumerate(files):
-        found, name = _read(path, order)
+    for at, (run, path) in enumerate(zip(runs, files, strict=True)):
+        found, name = _read(path, order) if is_path(run) else (of_value(run, path, order), "mapping")
         formats.append(name)
         doubts += [] if found.doubt is None else [(path, found.doubt)]
         notes.extend(f"{path.name}: {note}" for note in found.notes)
-        for key, one in _directed(found.lists, directions[at] if directions else None, at, path).items():
+        for key, own in _keys(found, named[at], at, path).items():
             if key in lists:
                 raise BadInput(f"holds {key}, as does {origin[key]}", where=path, fix="give one file a direction")
-            lists[key], origin[key] = one, path
-            if found.tied is not None:
-                tied[key] = found.tied
+            lists[key], origin[key] = found.lists[own], path
+            if own in found.tied:
+                tied[key] = found.tied[own]
     with_ids, tied_with_ids = _with_ids(lists, tied)
     return RawLists(
         with_ids, " + ".join(dict.fromkeys(formats)), tuple(files), tuple(notes), tied_with_ids, tuple(doubts)
     )
 
 
-def _directed(found: dict[str, _Lists], direction: Direction | None, at: int, path: Path) -> dict[str, _Lists]:
-    if "" in found:
-        return {direction or f"?{at}": found[""]}
-    if direction is not None and list(found) != [direction]:
-        what = f"states that it holds {' and '.join(found)}, but was given as {direction}"
+def _keys(found: FileLists, direction: Direction | None, at: int, path: Path) -> dict[str, str]:
+    """What the lists of a file are called among those of all files -> in the file."""
+    if "" in found.lists:
+        return {direction or f"?{at}": ""}
+    if direction is not None and list(found.lists) != [direction]:
+        what = f"states that it holds {' and '.join(found.lists)}, but was given as {direction}"
         raise BadInput(what, where=path, fix=f"leave out '{direction}='")
-    return found
+    return {key: key for key in found.lists}
 
 
 def _read(path: Path, order: Order) -> tuple[FileLists, str]:

@@ -167,20 +167,14 @@ def _of_each(given: Given, options: Options) -> Input:
 
 
 def _lists(given: Given, options: Options) -> Input:
-    """Retrieved lists of files: TREC runs and eccv-style JSON, by direction, given or in the file."""
+    """Retrieved lists of files or in memory, by direction, given or in the file."""
     if options.save_run is not None or options.ties != "index" or options.similarity != "auto":
         raise UsageError(
             "retrieved lists have an order and no scores",
             fix=f"leave out {spell('ties')}, {spell('similarity')} and {spell('save_run')}",
         )
-    if isinstance(given.run, Mapping):
-        strange = [d for d in given.run if d not in DIRECTIONS]
-        if strange:
-            raise UsageError(f"retrieved lists of direction '{strange[0]}'", fix="give i2t and t2i")
-        named: list[tuple[Direction | None, Path]] = [(direction, Path(path)) for direction, path in given.run.items()]
-    else:
-        named = [run_path(x) for x in ([given.run] if is_path(given.run) else given.run)]
-    raw = runs.read_runs([p for _, p in named], [d for d, _ in named], cast("Order", options.run_order))
+    named = runs_of(given.run)
+    raw = runs.read_runs([run for _, run in named], [d for d, _ in named], cast("Order", options.run_order))
     if raw.doubts and not options.trust:
         path, what = raw.doubts[0]
         by_rank = f"{spell('run_order', 'rank')} takes the order of the rank column (or write negated distances)"
@@ -215,7 +209,8 @@ def of_directions(given: Any, name: str = "rerank") -> dict[Direction, Any]:
     found: dict[Direction, Any] = {}
     for direction, value in named:
         if direction not in DIRECTIONS or direction in found or (isinstance(value, str) and not value.strip()):
-            raise UsageError(f"{spell(name)} is {shown(given)}", fix="give i2t=FILE, t2i=FILE, or both")
+            fix = "give {'i2t': ..., 't2i': ...}" if isinstance(given, Mapping) else "give i2t=FILE, t2i=FILE, or both"
+            raise UsageError(f"{spell(name)} is {shown(given)}", fix=fix)
         found[direction] = Path(value).expanduser() if is_path(value) else value
     return found
 
@@ -275,11 +270,28 @@ def normal(given: Given, options: Options) -> tuple[Given, Options]:
     return replace(given, images=found.file), options
 
 
+def runs_of(given: Any) -> list[tuple[Direction | None, Path | Mapping[Any, Any]]]:
+    """The direction of every run, where it is given, and the run: a file, or lists in memory.
+
+    Raises:
+        UsageError: another form.
+    """
+    if isinstance(given, Mapping):
+        found = of_directions(given, "run")
+        for direction, run in found.items():
+            if not is_path(run) and not isinstance(run, Mapping):
+                what = f"{spell('run')} of {direction} is {shown(run)}"
+                raise UsageError(what, fix="give a file, or {query id: item ids}, or {query id: {item id: score}}")
+        return list(found.items())
+    if not all(map(is_path, words := listed(given))):
+        what = f"{spell('run')} is {shown(given)}"
+        raise UsageError(what, fix="give a file or several, or {'i2t': ..., 't2i': ...} of files or mappings")
+    return [run_path(word) for word in words]
+
+
 def paths_of(given: Given, options: Options) -> list[Path]:
     """The files and folders that the arguments of an evaluation name, before any is read."""
-    run = given.run
-    runs_given = list(run.values()) if isinstance(run, Mapping) else [run] if is_path(run) else list(run or ())
-    named = [run_path(x)[1] for x in runs_given if is_path(x)]
+    named = [] if given.run is None else [Path(run) for _, run in runs_of(given.run) if is_path(run)]
     systems = (given.images, given.texts, given.scores, given.rerank, *listed(given.fuse))
     return [*named, *(Path(x) for system in systems for x in leaves(system) if is_path(x)), *beside(options)]
 

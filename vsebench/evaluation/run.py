@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy.typing as npt
 
@@ -54,6 +55,7 @@ from .options import Given, Options
 from .plan import check_names, make_plan
 
 Vectors = npt.ArrayLike | Embeddings
+System = npt.ArrayLike | PathLike | Mapping[Direction, Any]
 
 
 @public
@@ -62,8 +64,8 @@ def evaluate(
     texts: Vectors | PathLike | None = None,
     *,
     scores: npt.ArrayLike | PathLike | Mapping[Direction, npt.ArrayLike | PathLike] | None = None,
-    run: PathLike | Sequence[PathLike] | Mapping[Direction, PathLike] | None = None,
-    fuse: Sequence[npt.ArrayLike | PathLike] | npt.ArrayLike | PathLike | None = None,
+    run: PathLike | Sequence[PathLike] | Mapping[Direction, PathLike | Mapping[Any, Any]] | None = None,
+    fuse: Sequence[System] | System | None = None,
     rerank: Mapping[Direction, npt.ArrayLike | PathLike] | Sequence[PathLike] | None = None,
     split: Split | str | None = None,
     metrics: Names | None = None,
@@ -122,7 +124,8 @@ def evaluate(
         texts: the text vectors, when ``images`` is an .npy file of image vectors or an array: (caption, dim).
         scores: a score matrix instead: (image, caption) floats, as an array or a file; ``{"i2t": ..., "t2i": ...}`` for
             one of each direction.
-        run: retrieved lists instead: TREC runs or eccv-style JSON; a file, several, or ``{"i2t": FILE, "t2i": FILE}``.
+        run: retrieved lists instead: TREC runs or JSON; a file, several, or ``{"i2t": FILE, "t2i": FILE}``, where lists
+            in memory may stand for a file: ``{query id: item ids, best first}``, or ``{query id: {item id: score}}``.
         split: a ``Split``, ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``; by default the ids of a file decide, and
             arrays are a custom split of ``captions_per_image`` texts an image, in order.
         captions: a file of captions, or a list of them in the order of the text vectors (of a declared split: in its
@@ -141,7 +144,7 @@ def evaluate(
         direction: ``both``, ``i2t`` or ``t2i``.
         similarity: ``auto``, ``cosine`` or ``dot``.
         fuse: other systems, whose scores are added to those of the first: files of embeddings or of score matrices, or
-            arrays of scores. Of ``run``: other runs, fused by reciprocal ranks, ``sum of weight / (60 + rank)``.
+            arrays of scores. Of ``run``: other runs, fused by reciprocal ranks: ``sum of weight / (60 + rank)``.
         weights: of ``fuse``: a number above 0 for each system, the first one first, as in ``0.7,0.3``; by default
             all are 1.
         normalise: a correction of hubness: ``csls:k=10``, ``dsl:beta=100`` or ``qb:beta=20``, from the test queries

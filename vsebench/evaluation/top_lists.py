@@ -12,7 +12,7 @@ from ..options import spell
 from ..relevance.gains import Gains
 from ..relevance.judgements.table import load
 from ..report.lists import NOTHING, Lists
-from ..types import DIRECTIONS, Direction, Int, Observation, Split, Vectors
+from ..types import DIRECTIONS, SIDES, Bool, Direction, Int, Observation, Split, Vectors
 from .inputs import Input
 from .plan import Plan
 
@@ -22,7 +22,8 @@ BLOCK = 2048  # queries whose gains are computed at once
 def make(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
     """The first ``plan.lists`` items of every ranking, none where this is 0.
 
-    Gains are those of the first kind that a metric reads.
+    Images without a caption are no queries, and their lists are empty, unless judgements have positives of them. Gains
+    are those of the first kind that a metric reads.
     """
     if not plan.lists:
         return ()
@@ -30,12 +31,24 @@ def make(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> 
     found = []
     for direction in (d for d in DIRECTIONS if d in plan.directions):
         items, scores = _top(plan, data.lists, observed, direction)
+        if (absent := _no_queries(plan, direction)).any():
+            items = np.where(absent[:, None], NOTHING, items)
+            scores = None if scores is None else np.where(absent[:, None], np.float32(0), scores)
         gains = truth = None
         if view is not None:
             gains = _gains(plan.gains[view], direction, items)
             truth = _truth(plan.gains[view], direction, plan.split)
         found.append(Lists(direction, items, scores, view, gains, truth))
     return tuple(found)
+
+
+def _no_queries(plan: Plan, direction: Direction) -> Bool:
+    """(query,) the images without a caption that no judgements have positives of."""
+    of_texts = np.arange(len(plan.split.caption_ids)) if direction == "t2i" else plan.split.image_of
+    absent = np.ones(len(plan.split.ids(SIDES[direction][0])), np.bool_)
+    for queries in (of_texts, *(r.relevance.queries for r in plan.requests if r.relevance.direction == direction)):
+        absent[queries] = False
+    return absent
 
 
 def check(lists: int, split: Split) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
-from ..analysis.systems import load
+from ..analysis.systems import load_all
 from ..arguments import public
 from ..data.atomic import write_atomically
-from ..errors import UsageError
+from ..errors import UsageError, count_of
 from ..options import check_word, spell
 from ..report.report import Report
 from .exported import Exported
@@ -17,7 +18,7 @@ from .table import FORMATS
 
 @public
 def export(
-    report: str | os.PathLike[str] | Report,
+    report: str | os.PathLike[str] | Report | Sequence[str | os.PathLike[str] | Report],
     to: str,
     path: str | os.PathLike[str] = "export",
     *,
@@ -29,7 +30,8 @@ def export(
     """Write a report as files of another tool; nothing is sent anywhere.
 
     Args:
-        report: a saved report, or one in memory.
+        report: a saved report, or one in memory; for ``mteb`` also several of one system, on the languages of one test
+            set, as a list or as the saved joint table.
         to: the format: ``mteb``, ``model-index``, ``eval-results``, ``every-eval-ever``, ``wandb``, ``mlflow`` or
             ``csv``.
         path: a folder for the files, whose names the format prescribes. Files of these names are replaced.
@@ -60,13 +62,17 @@ def export(
         me/identity,custom,R@1,i2t,1.0,1.0,1.0,20,0,fraction
     """
     check_word("to", to, tuple(FORMATS))
-    loaded = report if isinstance(report, Report) else load(report)
+    given = [report] if isinstance(report, (str, os.PathLike, Report)) else list(report)
+    reports = tuple(each for one in given for each in ([one] if isinstance(one, Report) else load_all(one)))
+    if not reports or (len(reports) > 1 and to != "mteb"):
+        fix = "give a report" if not reports else "export every report by itself"
+        raise UsageError(f"{count_of(len(reports), 'report')} for the format {to}", fix=fix)
     if model is None:
-        inputs = loaded.provenance.get("inputs") or [{}]
-        model = Path(str(inputs[0].get("file", "model")) if isinstance(report, Report) else report).stem
+        inputs = reports[0].provenance.get("inputs") or [{}]
+        model = Path(str(inputs[0].get("file", "model")) if isinstance(given[0], Report) else given[0]).stem
     if not model.strip("/ ") or not model.isprintable():
         raise UsageError(f"{spell('model')} is {model!r:.80}", fix="give a name, as in my-lab/my-model")
-    made = FORMATS[to][0](Exported(loaded, model, dataset or "", url or "", evaluator or ""))
+    made = FORMATS[to][0](Exported(reports, model, dataset or "", url or "", evaluator or ""))
     written = []
     for name, data in made.items():
         written.append(Path(path) / name)

@@ -15,18 +15,23 @@ class Exported:
     """A report with the facts that other formats ask for.
 
     Attributes:
-        report: without per-query values being used.
+        reports: without per-query values being used; several languages of one test set for ``mteb``, else one.
         model: its name, as ``ORG/NAME`` where it is on a hub.
         dataset: the id of the test data on the Hugging Face Hub; empty where it is not known.
         url: of logs, code or a paper; empty for none.
         evaluator: who evaluated; empty where it is not known.
     """
 
-    report: Report
+    reports: tuple[Report, ...]
     model: str
     dataset: str = ""
     url: str = ""
     evaluator: str = ""
+
+    @property
+    def report(self) -> Report:
+        """The first report."""
+        return self.reports[0]
 
     @property
     def started(self) -> datetime.datetime:

@@ -8,25 +8,42 @@ is the test part of M-BEIR, whose captions are not exactly those of COCO 5K.
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..data.regular import read_bytes
 from ..errors import BadInput, UsageError
 from ..options import either, spell
 from ..report.render import json_text
+from ..report.report import Report
 from ..types import DIRECTIONS
 from .exported import Exported, file_name
 
-# The tasks by split and direction; the part of the test data is "test", its subset "default".
-TASKS = {
-    (split, direction): f"{stem}{direction.upper()}Retrieval"
-    for split, stem in (("coco-5k", "MSCOCO"), ("f30k", "Flickr30k"))
-    for direction in DIRECTIONS
+
+class Place(NamedTuple):
+    """Where the numbers of a test set stand: the name of the task without its direction, the subset, its language."""
+
+    stem: str
+    subset: str
+    language: str
+
+
+XFLICKRCO = {
+    "de": "deu-Latn", "en": "eng-Latn", "es": "spa-Latn", "id": "ind-Latn", "ja": "jpn-Jpan", "ru": "rus-Cyrl",
+    "tr": "tur-Latn", "zh": "zho-Hans",
+}  # fmt: skip
+# By split; the part of the test data is "test".
+PLACES = {
+    "coco-5k": Place("MSCOCO", "default", "eng-Latn"),
+    "f30k": Place("Flickr30k", "default", "eng-Latn"),
+    **{f"xflickrco:{code}": Place("XFlickr30kCo", code, language) for code, language in XFLICKRCO.items()},
 }
+# The tasks by split and direction.
+TASKS = {(split, d): f"{place.stem}{d.upper()}Retrieval" for split, place in PLACES.items() for d in DIRECTIONS}
 MAIN = "ndcg_at_10"
 # Their names of metrics, and ours. cv_recall: of the first release of the image tasks.
 NAMES = {
@@ -35,44 +52,58 @@ NAMES = {
 
 
 def files(exported: Exported) -> dict[str, bytes]:
-    """``ORG__NAME/no_revision_available/TASK.json``, one a direction that was measured.
+    """``ORG__NAME/no_revision_available/TASK.json``, one a direction that was measured, with a subset a report.
 
-    ``mteb_version`` is null, and ``dataset_revision`` the signature of the report: MTEB did not evaluate, and its copy
-    of the data was not read.
+    ``mteb_version`` is null, and ``dataset_revision`` the signature of the report, or those of the reports: MTEB did
+    not evaluate, and its copy of the data was not read.
 
     Raises:
-        UsageError: MTEB has no task for the test set, or the report has no nDCG@10 of the captions' own images.
+        UsageError: MTEB has no task for the test set, a report has no nDCG@10 of the captions' own images, or reports
+            are of one subset or of several tasks.
     """
-    report = exported.report
-    if report.split not in {split for split, _ in TASKS}:
-        known = either(tuple(dict.fromkeys(split for split, _ in TASKS)))
-        raise UsageError(f"MTEB has no task for the test set '{report.split}'", fix=f"export a report of {known}")
+    splits = [report.split for report in exported.reports]
+    for split in splits:
+        if split not in PLACES:
+            known = either(tuple(dict.fromkeys(known.partition(":")[0] for known in PLACES)))
+            raise UsageError(f"MTEB has no task for the test set '{split}'", fix=f"export a report of {known}")
+    if len({PLACES[split].stem for split in splits}) > 1 or len(set(splits)) < len(splits):
+        what = f"reports are of {', '.join(splits)}, and a file of MTEB has one task and each subset once"
+        raise UsageError(what, fix="export the reports of one system, on the languages of one test set")
     folder = f"{file_name(exported.model.replace('/', '__'))}/no_revision_available"
     found = {}
     for direction in DIRECTIONS:
-        scores = _scores(exported, direction)
-        if not scores:
+        parts = [part for report in exported.reports if (part := _part(report, direction))]
+        if not parts:
             continue
-        if MAIN not in scores:
-            names = "R@1,R@5,R@10,Recall@10,gt:nDCG@10"
-            what = f"MTEB's main score, nDCG@10 of the judgements gt, is not in the report ({direction})"
-            raise UsageError(what, fix=f"evaluate with {spell('metrics', names)}")
-        task = TASKS[report.split, direction]
-        score = {**scores, "main_score": scores[MAIN], "hf_subset": "default", "languages": ["eng-Latn"]}
+        task = TASKS[splits[0], direction]
+        seconds = [s for report in exported.reports if isinstance(s := report.provenance.get("seconds"), (int, float))]
         document = {
-            "dataset_revision": report.signature, "task_name": task, "mteb_version": None,
-            "scores": {"test": [score]}, "evaluation_time": report.provenance.get("seconds"),
+            "dataset_revision": " ".join(report.signature for report in exported.reports), "task_name": task,
+            "mteb_version": None, "scores": {"test": parts},
+            "evaluation_time": math.fsum(seconds) if seconds else None,
             "kg_co2_emissions": None, "date": exported.started.timestamp(),
         }  # fmt: skip
         found[f"{folder}/{task}.json"] = f"{json_text(document)}\n".encode()
     return found
 
 
-def _scores(exported: Exported, direction: str) -> dict[str, float]:
+def _part(report: Report, direction: str) -> dict[str, Any]:
+    """The scores of a report in one direction, empty where it was not measured."""
+    scores = _scores(report, direction)
+    if scores and MAIN not in scores:
+        names = "R@1,R@5,R@10,Recall@10,gt:nDCG@10"
+        what = f"MTEB's main score, nDCG@10 of the judgements gt, is not in the report ({direction})"
+        raise UsageError(what, fix=f"evaluate with {spell('metrics', names)}")
+    place = PLACES[report.split]
+    more = {"hf_subset": place.subset, "languages": [place.language]}
+    return {**scores, "main_score": scores[MAIN], **more} if scores else {}
+
+
+def _scores(report: Report, direction: str) -> dict[str, float]:
     """The values of a direction under the names of MTEB; every caption has one image, so R@k is its recall as well."""
     theirs = {ours: name for name, ours in NAMES.items() if not name.startswith("cv_")}
     found = {}
-    for result in exported.report.results:
+    for result in report.results:
         name = re.fullmatch(r"((?:gt:nDCG|R|Recall|mAP)@)(\d+)", str(result.metric))
         if name and result.direction == direction:
             found[f"{theirs[name[1]]}{name[2]}"] = float(result.value)
@@ -83,7 +114,7 @@ def _scores(exported: Exported, direction: str) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class TaskResult:
-    """The numbers of a result file of MTEB that a leaderboard shows.
+    """The numbers of a subset in a result file of MTEB, as a leaderboard shows them.
 
     Attributes:
         task: its name.
@@ -99,8 +130,8 @@ class TaskResult:
     cells: dict[str, str]
 
 
-def read(path: Path) -> TaskResult | None:
-    """The result of a task in a JSON file, None for a file that is no result of MTEB.
+def read(path: Path) -> list[TaskResult]:
+    """The result of a task in a JSON file, one a subset; none for a file that is no result of MTEB.
 
     Raises:
         BadInput: the task is none of ``TASKS``, or the file has no numbers of its test part.
@@ -109,31 +140,31 @@ def read(path: Path) -> TaskResult | None:
     try:
         document = json.loads(data, parse_float=str, parse_int=str)
     except (ValueError, RecursionError):
-        return None  # the reader of reports says what is wrong
+        return []  # the reader of reports says what is wrong
     if not isinstance(document, dict) or not {"task_name", "scores"} <= document.keys():
-        return None
+        return []
     if str(document.get("dataset_revision")).startswith("vsebench:"):
         fix = "add the report itself: vsebench leaderboard add REPORT.json"
         raise BadInput("was written by vsebench export, and not measured by MTEB", where=path, fix=fix)
-    task = str(document["task_name"])
-    place = next((place for place, name in TASKS.items() if name == task), None)
-    if place is None:
+    task, version = str(document["task_name"]), document.get("mteb_version")
+    places = [place for place, name in TASKS.items() if name == task]
+    if not places:
         what = f"is the result of the task '{task:.80}' of MTEB, which no board shows"
-        raise BadInput(what, where=path, fix=f"give one of {', '.join(TASKS.values())}")
-    cells = _cells(document["scores"], place[1])
-    if not cells:
-        what = "has no hit_rate, recall, ndcg or map of the part 'test' and the subset 'default'"
+        raise BadInput(what, where=path, fix=f"give one of {', '.join(dict.fromkeys(TASKS.values()))}")
+    found = [(place, _cells(document["scores"], *place)) for place in places]
+    if not any(cells for _, cells in found):
+        subsets = either(tuple(PLACES[split].subset for split, _ in places))
+        what = f"has no hit_rate, recall, ndcg or map of the part 'test' and the subset {subsets}"
         raise BadInput(what, where=path, fix="give the file that mteb wrote for the complete task")
-    version = document.get("mteb_version")
-    return TaskResult(task, *place, str(version) if version else "", cells)
+    return [TaskResult(task, *place, str(version) if version else "", cells) for place, cells in found if cells]
 
 
-def _cells(scores: Any, direction: str) -> dict[str, str]:
+def _cells(scores: Any, split: str, direction: str) -> dict[str, str]:
     """The numbers at 1, 5 and 10 as printed; where captions search images R@k stands in place of the same Recall@k."""
     parts = scores.get("test") if isinstance(scores, dict) else None
     found: dict[str, str] = {}
     for part in parts if isinstance(parts, list) else ():
-        if not isinstance(part, dict) or part.get("hf_subset") != "default":
+        if not isinstance(part, dict) or part.get("hf_subset") != PLACES[split].subset:
             continue
         for theirs, ours in NAMES.items():
             for k in (1, 5, 10):

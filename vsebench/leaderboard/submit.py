@@ -76,7 +76,7 @@ def add(
     model = _model(name=name, setting=setting, image_input=image_input, url=url, description=description)
     _check_id(id)
     read(folder)
-    if (printed := exchanged.read(path)) is not None:
+    if printed := exchanged.read(path):
         if any((url, description, notes, reproduce, metrics, id)):
             what = "is a result of MTEB, whose entry has a name, a setting and an image input alone"
             raise UsageError(what, where=path, fix="leave the other options out")

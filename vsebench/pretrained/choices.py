@@ -23,7 +23,7 @@ class Choices(Fields):
     template: str | None = option(None, "A prompt with {} in the place of the caption.", reads=str, value="TEXT")
     precision: str = option("fp32", "Of weights and computation", value="WORD", allowed=tuple(PRECISIONS))
     context_length: int | None = option(
-        None, "Captions are cut to so many tokens; by default to those of the model.", reads=int, least=SHORTEST,
+        None, "Captions are cut to so many tokens; else to those of the model.", reads=int, least=SHORTEST,
         value="N",
     )  # fmt: skip
 

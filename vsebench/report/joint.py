@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from .charts import Panel, curves
 from .format import UNDEFINED, UNITS, best_of, best_two, printed
@@ -17,6 +18,21 @@ from .table import corrected
 from .wide import Column, of_paper, wide
 
 MEAN = "macro mean"  # of the languages of a test set
+
+
+class Language(NamedTuple):
+    """What a report is of: a system (empty where there is one), and a language of its test set."""
+
+    system: str
+    language: str
+
+
+class Mean(NamedTuple):
+    """The mean of a system over languages: the places of the reports, and of the one that its row is behind."""
+
+    system: str
+    of: tuple[int, ...]
+    behind: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,8 +48,8 @@ class Joint(Drawn):
         details: LaTeX also has a table for each set of judgements or gains.
         notes: what was decided, for every system.
         warnings: what may be wrong, for every system and with the comparison.
-        languages: the rows are the languages of one test set, and not systems; the last row is their mean, each with
-            one vote, and nothing is bold.
+        languages: of every report, where the rows are languages of one test set; those of a system are together.
+        means: of these, one a system, each language with one vote; of several systems the best mean is bold.
     """
 
     heading: ClassVar = "Systems on {split}"
@@ -45,7 +61,8 @@ class Joint(Drawn):
     details: bool = False
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    languages: bool = False
+    languages: tuple[Language, ...] = ()
+    means: tuple[Mean, ...] = ()
 
     def grids(self) -> list[Grid]:
         """One table for each set of judgements or gains, with directions above the metrics; the best value in bold."""
@@ -67,12 +84,20 @@ class Joint(Drawn):
         return curves({c: [(r.value, r.interval) for r in of if r] for c, of in found.items() if all(of)})
 
     def records(self) -> list[dict[str, Any]]:
-        """One a system: its name, and the value of every column (``i2t R@1``), None where it was not measured.
+        """One a row: its system, and the value of every column (``i2t R@1``), None where it was not measured.
 
-        Of languages, the last one is their mean.
+        Of languages ``system`` is the language, and of several systems ``language`` is; the last one is their mean.
         """
         found = {_key(column): self._values(column) for column in self.columns}
-        return [{"system": name, **{key: of[i] for key, of in found.items()}} for i, name in enumerate(self._rows)]
+        return [
+            {**self._identity(row), **{key: of[at] for key, of in found.items()}} for at, row in enumerate(self._rows)
+        ]
+
+    def _identity(self, row: int | Mean) -> dict[str, str]:
+        if not self.languages:
+            return {"system": self.systems[row]}  # type: ignore[index]
+        system, language = (row.system, MEAN) if isinstance(row, Mean) else self.languages[row]
+        return {"system": system, "language": language} if system else {"system": language}
 
     def to_dict(self, per_query: bool = True) -> dict[str, Any]:
         """The document of schema ``vsebench/joint/1``: the columns of the table and the reports of all systems.
@@ -85,12 +110,20 @@ class Joint(Drawn):
             "split": self.split,
             "columns": [_key(column) for column in self.columns],
             "warnings": list(self.warnings),
-            **({"mean": {_key(column): self._values(column)[-1] for column in self.columns}} if self.languages else {}),
+            **({"mean": self._mean_values()} if self.means else {}),
             "systems": [
                 {"name": name, "report": report.to_dict(per_query)}
                 for name, report in zip(self.systems, self.reports, strict=True)
             ],
         }
+
+    def _mean_values(self) -> dict[str, Any]:
+        """The mean of every column; of several systems for each."""
+        found = {
+            m.system: {_key(column): self._mean(self._results(column), m) for column in self.columns}
+            for m in self.means
+        }
+        return found.get("", found)
 
     def to_json(self, per_query: bool = True) -> str:
         """The document as indented JSON text; ``per_query`` as in ``to_dict``."""
@@ -111,8 +144,10 @@ class Joint(Drawn):
         return [next((r for r in of.results if (str(r.metric), r.direction) == wanted), None) for of in self.reports]
 
     @property
-    def _rows(self) -> tuple[str, ...]:
-        return (*self.systems, MEAN) if self.languages else self.systems
+    def _rows(self) -> list[int | Mean]:
+        """The place of a report, or a mean, a row."""
+        behind = {mean.behind: mean for mean in self.means}
+        return [row for at in range(len(self.reports)) for row in (at, behind.get(at)) if row is not None]
 
     @property
     def _corrections(self) -> list[str]:
@@ -127,33 +162,43 @@ class Joint(Drawn):
     @property
     def _labels(self) -> tuple[str, ...]:
         """The rows; the names of systems whose scores are corrected in different ways say how."""
+        names = [" · ".join(self._identity(row).values()) for row in self._rows]
         if len(set(self._corrections)) < 2:
-            return self._rows
-        found = zip(self.systems, self._corrections, strict=True)
-        return (*(f"{name} ({how})" if how else name for name, how in found), *self._rows[len(self.systems) :])
+            return tuple(names)
+        how = ["" if isinstance(row, Mean) else self._corrections[row] for row in self._rows]
+        return tuple(f"{name} ({words})" if words else name for name, words in zip(names, how, strict=True))
 
     @property
     def _marks(self) -> tuple[str, str]:
-        return ("", "") if self.languages else best_of(len(self.systems))
+        return best_of(len(self.means if self.languages else self.systems))
 
     def _named(self, table: Grid) -> Grid:
-        return replace(table, headings=("language", *table.headings[1:])) if self.languages else table
+        if not self.languages:
+            return table
+        heading = "system · language" if self.languages[0].system else "language"
+        return replace(table, headings=(heading, *table.headings[1:]))
+
+    def _mean(self, found: Sequence[Result | None], mean: Mean) -> float | None:
+        """The mean of a column, None where a language has no value."""
+        known = [result.value for at in mean.of if (result := found[at]) is not None and result.value is not None]
+        return math.fsum(known) / len(mean.of) if len(known) == len(mean.of) else None
 
     def _values(self, column: Column) -> list[float | None]:
-        """One a row: of every system, and behind languages their mean, None where one of them has no value."""
-        found = [None if r is None else r.value for r in self._results(column)]
-        known = [value for value in found if value is not None]
-        mean = math.fsum(known) / len(found) if len(known) == len(found) else None
-        return [*found, mean] if self.languages else found
+        """One a row."""
+        found = self._results(column)
+        alone = [None if r is None else r.value for r in found]
+        return [self._mean(found, row) if isinstance(row, Mean) else alone[row] for row in self._rows]
 
     def _cells(self, column: Column) -> list[Cell]:
         found, unit = self._values(column), column[0].unit
-        first, second = (None, None) if self.languages else best_two(found, column[0].higher_is_better)
+        compared = [isinstance(row, Mean) or not self.languages for row in self._rows]
+        ranked = [value for value, one in zip(found, compared, strict=True) if one]
+        first, second = best_two(ranked, column[0].higher_is_better)
         return [
             Cell(UNDEFINED)
             if value is None
-            else Cell(printed(value, unit), best=value == first, second=value == second)
-            for value in found
+            else Cell(printed(value, unit), best=one and value == first, second=one and value == second)
+            for value, one in zip(found, compared, strict=True)
         ]
 
 

@@ -47,6 +47,9 @@
   const caption = (i) => (data.captions ? data.captions[i] : `caption ${data.captionIds[i]}`);
   const isTruth = (side, query, item) => (side.byImage ? imageOf[item] === query : imageOf[query] === item);
 
+  // Images without a caption, of which no ranking was kept, are candidates and no queries.
+  const isQuery = (side, query) => !side.byImage || captionsOf[query].length || side.rankings.some((r) => r && r.items[query * r.k]);
+
   // The place of the first ground-truth item in the list, from 1; 0 when it is not in it.
   function firstTruth(side, ranking, query) {
     for (let j = 0; j < ranking.k; j++) {
@@ -165,7 +168,7 @@
     const ranking = side.rankings[active()[0]], { key } = choices()[state.preset];
     const keys = new Float64Array(side.queries), order = [];
     for (let q = 0; q < side.queries; q++) {
-      keys[q] = key(side, ranking, q);
+      keys[q] = isQuery(side, q) ? key(side, ranking, q) : NaN;
       if (!Number.isNaN(keys[q])) order.push(q);
     }
     side.orders[name] = order.sort((a, b) => keys[a] - keys[b] || a - b);

@@ -145,7 +145,7 @@ class JointDocument(_Strict):
     split: str
     columns: list[str]
     warnings: list[str]
-    mean: dict[str, float | None] | None = None
+    mean: dict[str, float | dict[str, float | None] | None] | None = None  # by column; of several systems for each
     systems: list[SystemDocument] = Field(min_length=1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .. import signature
 from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import LABELS
 from ..types import Direction
@@ -15,17 +16,17 @@ CROSS_MODAL: tuple[Direction, ...] = ("i2t", "t2i")
 INTRA_MODAL: tuple[Direction, ...] = ("i2i", "t2t")
 
 
-def grids(split: str, results: Sequence[Result], how: Resampling | None, signature: str) -> list[Grid]:
+def grids(split: str, results: Sequence[Result], how: Resampling | None, line: str) -> list[Grid]:
     """One table for each view and kind of retrieval, then a text: how to read them, and the signature.
 
     Args:
         split: name of the test set.
         results: in the order of their rows.
         how: how intervals were made.
-        signature: of the report.
+        line: the signature of the report.
     """
     if not results:
-        return [text_only("There are no results: no requested metric has a value.", literal=signature)]
+        return [text_only("There are no results: no requested metric has a value.", literal=line)]
     groups: dict[tuple[str, tuple[Direction, ...]], list[Result]] = {}
     for result in results:
         directions = INTRA_MODAL if result.direction in INTRA_MODAL else CROSS_MODAL
@@ -38,18 +39,18 @@ def grids(split: str, results: Sequence[Result], how: Resampling | None, signatu
         title = JUDGEMENTS[view].heading if view in JUDGEMENTS else view
         if view == "gt" and directions == CROSS_MODAL:
             title = f"{split} · {title}"
-        title = " · ".join((title, *corrected(signature))) if not tables else title
+        title = " · ".join((title, *corrected(line))) if not tables else title
         tables.append(_by_metric(title, directions, group))
     by_labels = all(view == LABELS for view, _ in groups)
     words = "nDCG is printed times 100, label distances as they are (↓ lower is better)." if by_labels else UNITS
     if how is not None and any(r.interval for r in results):
         words += f" {interval_words(how, 'queries' if by_labels else 'images')}."
-    return [*tables, text_only(words, literal=signature)]
+    return [*tables, text_only(words, literal=line)]
 
 
 def corrected(line: str) -> list[str]:
     """No or one text about the scores of a report, from its signature: ``csls, transductive``."""
-    rule = dict(part.partition(":")[::2] for part in line.split("|")).get("normalise", "")
+    rule = signature.read(line).get("normalise", "")
     words = rule.split(",")
     return [", ".join([words[0], *(w for w in words if w == "transductive")])] if rule else []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -114,16 +114,21 @@ class FileLists:
     Attributes:
         lists: query id -> item ids, best first; by direction, ``i2t`` or ``t2i``, or under ``""`` in a format that
             does not state the direction.
-        tied: query id -> positions (from 0) in its list whose score equals that of the position before; queries
-            without ties are absent. None when the file has no scores.
+        tied: by direction as ``lists``: query id -> positions (from 0) in its list whose score equals that of the
+            position before; queries without ties are absent.
         notes: decisions made while reading, one sentence each.
         doubt: why the lists may be in another order, or None.
     """
 
     lists: dict[str, dict[str, list[str]]]
-    tied: dict[str, list[int]] | None = None
+    tied: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     doubt: str | None = None
+
+
+def tied(scores: Sequence[float]) -> list[int]:
+    """The positions (from 0) of a list whose score equals that of the position before."""
+    return [at for at in range(1, len(scores)) if scores[at] == scores[at - 1]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -153,7 +153,7 @@ class ListFormat:
 LIST_FORMATS: tuple[ListFormat, ...] = (
     ListFormat(
         "eccv-json",
-        'JSON `{"i2t": {id: [ids]}, "t2i": {...}}`, best first; without ties',
+        'JSON `{"i2t": {id: [ids]}, "t2i": {...}}`, best first and without ties; or `{id: {id: score}}`',
         ("{", "["),
         read_eccv_json,
     ),

@@ -14,7 +14,7 @@ from typing import IO
 from ...errors import BadInput, UsageError, count_of
 from ...memory import memory_limit, size
 from ...options import spell
-from .raw import FileLists, Order
+from .raw import FileLists, Order, tied
 
 _COLUMNS = "write six columns a line: query Q0 item rank score tag; or three: query item score"
 _NO_NUMBERS = ("nan", "inf", "infinity")  # scores, which are refused, and no words of a heading
@@ -76,7 +76,7 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
         what = f"{spell('run_order', 'rank')} has no meaning for lines of query, item and score, which have no ranks"
         raise UsageError(what, where=where, fix="leave it out: the scores order the items")
     lists: dict[str, list[str]] = {}
-    tied: dict[str, list[int]] = {}
+    equal: dict[str, list[int]] = {}
     contradicts: str | None = None
     ascending = differing = 0
     for query, found in rows.items():
@@ -89,8 +89,8 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
             _refuse_repeated(query, found, where, by_rank=True)
             found.sort(key=lambda row: row[1])
         lists[query] = [item for _, _, _, item in found]
-        if equal := [i for i in range(1, len(found)) if found[i][0] == found[i - 1][0]]:
-            tied[query] = equal
+        if positions := tied([row[0] for row in found]):
+            equal[query] = positions
         if contradicts is None and width == 6 and not _ranks_agree(found):
             contradicts = query
     doubt = None
@@ -103,7 +103,7 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
         doubt = f"the scores of {ascending:,} of {differing:,} queries are smallest at rank 1: they look like distances"
     if order == "score" and contradicts is not None:
         note = f"lists are ordered by score, then rank: the ranks of query '{contradicts}' contradict its scores"
-    return FileLists({"": lists}, tied, (note,), doubt)
+    return FileLists({"": lists}, {"": equal}, (note,), doubt)
 
 
 def write_trec(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -213,3 +214,9 @@ def language_of(split: str) -> tuple[str, str] | None:
     """The set and the language of a split that is one of several languages; None for any other."""
     head, colon, language = split.partition(":")
     return (head, language) if colon and head in SETS else None
+
+
+def named_language(name: str, languages: Iterable[str]) -> tuple[str, str] | None:
+    """The system and the language of a name that ends in one: ``ours:de``, ``ours/de``, or ``de`` of no system."""
+    found = re.fullmatch(r"(?:(.+)[:/._-])?([^:/._-]+)", name)
+    return (found[1] or "", found[2]) if found is not None and found[2] in languages else None

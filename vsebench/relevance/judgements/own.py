@@ -62,7 +62,7 @@ def of_matrix(gains: Gains, directions: Sequence[Direction] = DIRECTIONS) -> Own
     image, caption, grade = (np.concatenate(column) for column in zip(*found, strict=True))
     both = _both(image, caption, grade)
     notes = [note for note in gains.notes if "float64" not in note]
-    notes += _unjudged(both, gains.shape, "has no entry, and is no query", "have no entry, and are no queries")
+    notes += _unjudged(both, gains.shape, "entry")
     return Own({direction: both[direction] for direction in directions}, tuple(notes))
 
 
@@ -102,8 +102,7 @@ def of_labels(labels: Labels, split: Split) -> Own:
     both = _both(rows, columns, np.ones(len(rows)))
     labelled = {d: np.unique(p[:, 0]) for d, (p, _) in zip(DIRECTIONS, sides, strict=True)}
     both = {d: one._replace(judged=labelled[d]) for d, one in both.items()}
-    words = ("has no label, and is no query", "have no label, and are no queries")
-    return Own(both, tuple(_unjudged(both, shared.shape, *words)))
+    return Own(both, tuple(_unjudged(both, shared.shape, "label")))
 
 
 def complete(found: Sequence[Own], where: str) -> Own:
@@ -174,18 +173,19 @@ def judgements(name: str, own: Own, level: float, where: str) -> Judgements:
         where: what they were read from, for ``vsebench data judgements``.
     """
     found: dict[Direction, Relevance] = {}
+    without: dict[Direction, tuple[int, int]] = {}
     digest = hashlib.sha256(f"{level:g}".encode())
     for direction in DIRECTIONS:
         one = own.placed[direction]
         positive = _reaches(one, level)
-        queries = len(np.unique(one.query[positive]))
-        found[direction] = from_pairs(
-            name, direction, one.query[positive], one.item[positive], skipped=len(one.judged) - queries
-        )
+        skipped = len(one.judged) - len(np.unique(one.query[positive]))
+        found[direction] = from_pairs(name, direction, one.query[positive], one.item[positive], skipped=skipped)
+        without[direction] = (skipped, len(one.judged))
         order = np.lexsort((one.grade, one.item, one.query))
         for array in (one.query[order], one.item[order], one.grade[order].astype(np.float32), one.judged):
             digest.update(np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes())
     identity = f"own#{digest.hexdigest()[:8]}"
+    meaning = f"have no positive: they count in no metric, or as a miss with {spell('no_positive', 'miss')}"
     return Judgements(
         name=name,
         title=name,
@@ -198,7 +198,7 @@ def judgements(name: str, own: Own, level: float, where: str) -> Judgements:
         load=lambda split, direction: found[direction],
         identity=lambda split: identity,
         grades=lambda split, direction: own.placed[direction],
-        notes=own.notes,
+        notes=(*own.notes, *_counted(without, "judged ", meaning)),
     )
 
 
@@ -214,11 +214,19 @@ def _both(image: Int, caption: Int, grade: Float) -> dict[Direction, Placed]:
     }
 
 
-def _unjudged(both: Mapping[Direction, Placed], shape: tuple[int, ...], one: str, several: str) -> list[str]:
-    """Notes on items that are no judged queries."""
-    sides = zip(DIRECTIONS, ("image", "caption"), shape, strict=True)
-    lost = [(n - len(both[d].judged), n, side) for d, side, n in sides if len(both[d].judged) < n]
-    return [f"of {n:,} {side}s {count_of(k, one, several)}" for k, n, side in lost]
+def _unjudged(both: Mapping[Direction, Placed], shape: tuple[int, ...], what: str) -> list[str]:
+    """A note on items that are no judged queries, since they have no entry or no label."""
+    meaning = (
+        f"have no {what}: they are no queries, and count in no metric, with {spell('no_positive', 'miss')} as well"
+    )
+    sides = zip(DIRECTIONS, shape, strict=True)
+    return _counted({d: (n - len(both[d].judged), n) for d, n in sides}, "", meaning)
+
+
+def _counted(counts: Mapping[Direction, tuple[int, int]], word: str, meaning: str) -> list[str]:
+    """One note on queries of both directions, of each (how many, of how many); none where there are none."""
+    parts = [f"{k:,} of {n:,} {word}{SIDES[d][0]}s" for d, (k, n) in counts.items() if k]
+    return [f"{' and '.join(parts)} {meaning}"] if parts else []
 
 
 def _direction(given: Pairs, split: Split) -> Direction:
