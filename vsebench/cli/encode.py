@@ -70,7 +70,7 @@ def run(
     batch: Annotated[
         int | None, typer.Option(min=1, help="Images or captions that a pretrained model encodes at once; 64.")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    devices: Annotated[str, typer.Option(help="auto, cpu, cuda, or several GPUs: all, or 0,1.")] = "auto",
     threads: Annotated[
         int | None, typer.Option(min=1, max=1024, help="Threads of a pretrained model on the CPU; by default all.")
     ] = None,
@@ -90,7 +90,7 @@ def run(
         given: dict[str, Any] = {"images": images, "captions": captions, "split": split, "batch": batch}
         given |= {"threads": threads, "metrics": metrics, **settings(Choices(**choices))}
         check_files({"output": out, "model": model})
-        _checkpoint(terminal, Path(model[0]), data, part, out, device, given)
+        _checkpoint(terminal, Path(model[0]), data, part, out, devices, given)
         return
     if data is not None:
         raise UsageError("--data has no meaning for a pretrained model", fix="give --images and --captions or --split")
@@ -98,7 +98,7 @@ def run(
         raise UsageError(
             "the folder of images is not given", fix="give --images DIR, and --captions FILE or --split NAME"
         )
-    options = {"captions": captions, "split": split or None, "part": part, "device": device, "threads": threads}
+    options = {"captions": captions, "split": split or None, "part": part, "devices": devices, "threads": threads}
     _pretrained(terminal, model, images, metrics, {"output": out, "batch": batch or BATCH, **options, **choices})
 
 
@@ -182,7 +182,7 @@ def _checkpoint(
     data: str | None,
     part: str | None,
     output: Path | None,
-    device: str,
+    devices: str,
     given: dict[str, Any],
 ) -> None:
     for name, value in given.items():
@@ -197,7 +197,7 @@ def _checkpoint(
     encoder = trainer("encode")
     target = output or Path(f"{checkpoint.stem or 'embeddings'}-{part}.npz")
     with terminal.progress("encoding") as update:
-        result, chosen = encoder.encode(checkpoint, data, part, target, device=device, update=update)
+        result, chosen = encoder.encode(checkpoint, data, part, target, devices=devices, update=update)
     split = chosen.split
     counts = {"images": len(split.image_ids), "captions": len(split.caption_ids), "split": split.name}
     if terminal.json:
