@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,9 @@ import torch
 from vsebench.data import run_folder
 from vsebench.data.atomic import write_atomically
 from vsebench.errors import UsageError
-from vsebench.pretrained import device as devices
+from vsebench.pretrained import device as places
 
-from . import checkpoint, text
+from . import checkpoint, parallel, text
 from .config import Config, override
 from .data import PARTS, Part, PartName, open_data
 from .model import DualEncoder, scores
@@ -25,49 +27,72 @@ from .towers import build_for
 BLOCK = 256  # images or captions of one call of an encoder
 EMBEDDINGS = "embeddings.npz"
 Update = Callable[[int, int], None]
+Float32 = npt.NDArray[np.float32]
+Replicas = Sequence[tuple[DualEncoder, torch.device]]  # of one model, and where each of them is
 
 
 @torch.no_grad()
 def vectors(
-    model: DualEncoder, vocabulary: text.Vocabulary, part: Part, device: torch.device, update: Update | None = None
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """The embeddings of the images (image, dim) and of the captions (caption, dim) of a part, float32."""
-    model.eval()
-    images, captions = [], []
+    replicas: Replicas, vocabulary: text.Vocabulary, part: Part, update: Update | None = None
+) -> tuple[Float32, Float32]:
+    """The embeddings of the images (image, dim) and of the captions (caption, dim) of a part, float32.
+
+    All processes of ``torchrun`` encode, and have all of them; ``update`` is called with what this one has done.
+    """
     n_images, words = len(part.images), vocabulary.encode(part.captions)
-    total = n_images + len(words)
-    for start in range(0, n_images, BLOCK):
-        batch = part.images.take(np.arange(start, min(start + BLOCK, n_images)))
-        images.append(model.images(**_named(batch, device)).float().cpu().numpy())
-        if update is not None:
-            update(min(start + BLOCK, n_images), total)
+    total, lock, done = n_images + len(words), threading.Lock(), 0
     # Captions of similar length together, so that little is computed for padding.
     order = np.argsort([len(w) for w in words], kind="stable")
-    for start in range(0, len(words), BLOCK):
+
+    def say(count: int) -> None:
+        nonlocal done
+        with lock:
+            done += count
+            if update is not None:
+                update(done, total)
+
+    def of_images(model: DualEncoder, device: torch.device, start: int) -> Float32:
+        batch = part.images.take(np.arange(start, min(start + BLOCK, n_images)))
+        found: Float32 = model.images(**_named(batch, device)).float().cpu().numpy()
+        say(len(found))
+        return found
+
+    def of_captions(model: DualEncoder, device: torch.device, start: int) -> Float32:
         padded, lengths = text.padded([words[c] for c in order[start : start + BLOCK].tolist()])
-        captions.append(model.captions(padded.to(device), lengths).float().cpu().numpy())
-        if update is not None:
-            update(n_images + min(start + BLOCK, len(words)), total)
-    found = np.concatenate(captions)
+        found: Float32 = model.captions(padded.to(device), lengths).float().cpu().numpy()
+        say(len(found))
+        return found
+
+    images = _blocks(of_images, n_images, replicas)
+    found = _blocks(of_captions, len(words), replicas)
     out = np.empty_like(found)
     out[order] = found
-    return np.concatenate(images), out
+    return images, out
+
+
+def _blocks(encoded: Callable[[DualEncoder, torch.device, int], Float32], total: int, replicas: Replicas) -> Float32:
+    """(item, dim) the vectors of blocks of items, which are the same blocks for every number of devices."""
+    for model, _ in replicas:
+        model.eval()
+
+    def work(number: int, start: int) -> Float32:
+        return encoded(*replicas[number], start)
+
+    def mine(starts: Sequence[int]) -> list[Float32]:
+        return places.in_turn_on([str(device) for _, device in replicas], work, starts)
+
+    return np.concatenate(parallel.divided(mine, range(0, total, BLOCK)))
 
 
 def embeddings(
-    model: DualEncoder,
-    vocabulary: text.Vocabulary,
-    part: Part,
-    config: Config,
-    device: torch.device,
-    update: Update | None = None,
+    replicas: Replicas, vocabulary: text.Vocabulary, part: Part, config: Config, update: Update | None = None
 ) -> dict[str, Any]:
     """The arguments of ``vsebench.evaluate`` for a part: embeddings, or scores where they are no inner products.
 
     Minus squared distances are inner products of vectors with two more elements; order similarities are not, and are
     computed as a matrix (image, caption).
     """
-    x, y = vectors(model, vocabulary, part, device, update)
+    x, y = vectors(replicas, vocabulary, part, update)
     similarity = config.model.similarity
     found: dict[str, Any] = {"split": part.split}
     if similarity == "order":
@@ -88,21 +113,17 @@ def embeddings(
     return {**found, "images": x, "texts": y, "similarity": "dot" if dot else "cosine"}
 
 
-def write(
-    model: DualEncoder,
-    vocabulary: text.Vocabulary,
-    part: Part,
-    config: Config,
-    out: Path,
-    device: torch.device,
-    update: Update | None = None,
-) -> None:
+def write(found: dict[str, Any], part: Part, config: Config, out: Path) -> None:
     """Write ``embeddings.npz`` and ``run.json``, with which a folder is input of ``vsebench eval``.
+
+    Args:
+        found: ``embeddings`` of the part.
+        part, config: what was encoded.
+        out: the folder of the run.
 
     Raises:
         DiskError: the folder cannot be written.
     """
-    found = embeddings(model, vocabulary, part, config, device, update)
     write_file(found, part, out / EMBEDDINGS)
     about = {
         "schema": run_folder.SCHEMA,
@@ -138,7 +159,7 @@ def encode(
     part: PartName = "test",
     out: Path | None = None,
     *,
-    device: str = "auto",
+    devices: str = "auto",
     update: Update | None = None,
 ) -> tuple[dict[str, Any], Part]:
     """Encode a part with a checkpoint, and write the embeddings with their ids.
@@ -148,7 +169,7 @@ def encode(
         data: other data than those it was trained on, of the same kind of images.
         part: train, val or test.
         out: the .npz file; nothing is written without it.
-        device: auto, cpu or cuda.
+        devices: auto, cpu, cuda, all, or numbers of GPUs, as for ``vsebench.encode``.
         update: called with (done, in all).
 
     Returns:
@@ -161,7 +182,7 @@ def encode(
     """
     if part not in PARTS:
         raise UsageError(f"unknown part '{part}'", fix=f"use {', '.join(PARTS)}")
-    where = device_of(device)
+    where = [torch.device(name) for name in places.devices_of(devices)]
     found = checkpoint.read(source)
     config = override(found.config, data_name=data)
     chosen = open_data(config)[part]
@@ -172,7 +193,9 @@ def encode(
     words = len(found.vocabulary.words)
     model = build_for(config.model, found.kind, found.width, words, config.train.precision)
     model.load_state_dict(found.weights)
-    result = embeddings(model.to(where), found.vocabulary, chosen, config, where, update)
+    copies = [model, *(copy.deepcopy(model) for _ in where[1:])]
+    replicas = [(one.to(device), device) for one, device in zip(copies, where, strict=True)]
+    result = embeddings(replicas, found.vocabulary, chosen, config, update)
     if out is not None:
         write_file(result, chosen, out)
     return result, chosen
@@ -180,7 +203,7 @@ def encode(
 
 def device_of(name: str) -> torch.device:
     """The device of a name: auto, cpu or cuda; raises UsageError as ``vsebench.pretrained.device.device_of``."""
-    return torch.device(devices.device_of(name))
+    return torch.device(places.device_of(name))
 
 
 def _named(batch: dict[str, Any], device: torch.device) -> dict[str, torch.Tensor]:

@@ -4,17 +4,24 @@ Every process draws the same batches. It encodes its share, gathers the embeddin
 of the complete batch, so that negatives are those of the complete batch; gradients of its share are then added up over
 the processes. The result is that of one process, but for the order of additions; and but for layers that depend on
 other images of the share or on random numbers, which are the batch normalisation of ResNet and the dropout of VGG.
+
+An evaluation is divided as well: every process encodes each n-th block of images and captions, and the first one ranks
+the vectors of all, which have the bits that it would compute alone.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import distributed
 
-from vsebench.errors import UsageError, count_of
+from vsebench.errors import UsageError, VsebenchError, count_of
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 def start() -> None:
@@ -48,13 +55,47 @@ def wait() -> None:
         distributed.all_reduce(torch.zeros(1))
 
 
-def of_first(value: float) -> float:
-    """The value of the first process in all of them, which then decide alike: batch normalisation may move theirs."""
+def of_first(make: Callable[[], Made]) -> Made:
+    """What the first process makes, in all of them, which then decide alike; the others wait for it.
+
+    Raises:
+        VsebenchError: what the first one raises, in all of them.
+    """
     if not active():
-        return value
-    shared = torch.tensor(value, dtype=torch.float64)
-    distributed.broadcast(shared, 0)
-    return float(shared)
+        return make()
+    found: list[Any] = [None]
+    if is_first():
+        try:
+            found = [make()]
+        except VsebenchError as error:
+            found = [error]
+    distributed.broadcast_object_list(found, 0, device=torch.device("cpu"))
+    if isinstance(found[0], VsebenchError):
+        raise found[0]
+    made: Made = found[0]
+    return made
+
+
+def divided(work: Callable[[Sequence[Item]], Sequence[Made]], items: Sequence[Item]) -> list[Made]:
+    """What is made of every item, in their order; a process works on every n-th of them, and gets those of the others.
+
+    Args:
+        work: of some items, in their order.
+        items: the same ones in all processes.
+    """
+    if not active():
+        return list(work(items))
+    rank, n = distributed.get_rank(), count()
+    shares: list[Any] = [None] * n
+    distributed.all_gather_object(shares, list(work(items[rank::n])))
+    return [shares[at % n][at // n] for at in range(len(items))]
+
+
+def share_statistics(model: torch.nn.Module) -> None:
+    """Give all processes the statistics of the first one: batch normalisation has those of a share in each of them."""
+    if active():
+        for buffer in model.buffers():
+            distributed.broadcast(buffer, 0)
 
 
 def count() -> int:

@@ -101,8 +101,8 @@ def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None
         _schedule(run, epoch)
         with bar(f"this epoch, {epoch + 1} of {config.train.epochs}") as update:
             mean = _epoch(run, epoch, progress, update)
-        report = _evaluate(run, "val", _selecting(config))
-        value = parallel.of_first(_value(report, config.train.select))
+        report = _evaluate(_encoded(run, "val"), _selecting(config))
+        value = _value(report, config.train.select)
         entry = {"epoch": epoch + 1, "loss": mean, "lr": run.optimiser.param_groups[0]["lr"], **_headline(report)}
         progress.epoch += 1
         progress.log.append(entry)
@@ -315,20 +315,25 @@ def _finish(run: Run, out: Path, progress: Progress, metrics: str | None, say: S
         _loaded(run, out / BEST, out)
     elif parallel.is_first():
         _save(run, out / BEST, progress)
-    report = _evaluate(run, "test", metrics)
+    found = _encoded(run, "test")
+    report = _evaluate(found, metrics)
     if parallel.is_first():
-        encode.write(run.model, run.vocabulary, run.parts["test"], run.config, out, run.device)
+        encode.write(found, run.parts["test"], run.config, out)
         report.save(str(out / RESULT))
     say(f"best epoch {progress.best_epoch} of {progress.epoch}; test part of {run.config.data.name} in {out / RESULT}")
     return report
 
 
-def _evaluate(run: Run, part: PartName, metrics: str | None) -> Report:
-    """Evaluate a part with ``vsebench.evaluate``: some metrics without intervals, or all headline ones (None)."""
-    found = encode.embeddings(run.model, run.vocabulary, run.parts[part], run.config, run.device)
-    if metrics is None:
-        return vb.evaluate(**found, trust=True)
-    return vb.evaluate(**found, metrics=metrics, trust=True, ci=0)
+def _encoded(run: Run, part: PartName) -> dict[str, Any]:
+    """The arguments of ``vsebench.evaluate`` for a part, which all processes encode with the model of the first one."""
+    parallel.share_statistics(run.model)
+    return encode.embeddings([(run.model, run.device)], run.vocabulary, run.parts[part], run.config)
+
+
+def _evaluate(found: dict[str, Any], metrics: str | None) -> Report:
+    """The report of the first process: some metrics without intervals, or all headline ones (None)."""
+    more: dict[str, Any] = {} if metrics is None else {"metrics": metrics, "ci": 0}
+    return parallel.of_first(lambda: vb.evaluate(**found, trust=True, **more))
 
 
 def _selecting(config: Config) -> str:

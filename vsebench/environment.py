@@ -78,7 +78,13 @@ OF_OTHERS = (
     Variable("HF_HUB_OFFLINE", "1: models are not looked for on the network", "1"),
     Variable("HF_ENDPOINT", "a mirror of huggingface.co, from which models are downloaded", "https://hub.example.org"),
     Variable("JAVA_HOME", "a Java, see `VSEBENCH_JAVA`", "/usr/lib/jvm/java-17"),
-    Variable("LOCAL_RANK", "which GPU a process takes, set by torchrun; by default the current device of torch", "1"),
+    Variable(
+        "LOCAL_RANK",
+        "which GPU a process takes, set by torchrun; by default the current device of torch, and of a worker of "
+        "`--engine dask` the one of its place among those of its machine",
+        "1",
+    ),
+    Variable("CUDA_VISIBLE_DEVICES", "the GPUs that a process finds; by default all", "0,1"),
     *(Variable(name, "precision of a GPU's products: anything but 0 is refused there", "0") for name in LOWERED),
     Variable("NO_COLOR", "any value: no colours on the terminal", "1"),
     Variable("COLUMNS", "width of tables and of the help; by default that of the terminal, 120 in a pipe", "100"),

@@ -180,9 +180,9 @@ def test_encoding_other_data(tmp_path, monkeypatch):
     other = cli("encode", tmp_path, "--part", "dev", "-o", tmp_path / "a.npz")
     assert other.exit_code == 2
     assert "unknown part 'dev'" in other.stderr
-    device = cli("encode", tmp_path, "--device", "mps", "-o", tmp_path / "a.npz")
+    device = cli("encode", tmp_path, "--devices", "mps", "-o", tmp_path / "a.npz")
     assert device.exit_code == 2
-    assert "the device is 'mps'" in device.stderr
+    assert "--devices is 'mps'" in device.stderr
 
     def wider(given: config.Config) -> dict:
         parts = open_data(given)

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
-from ..errors import UsageError
+from ..errors import UsageError, count_of
+from ..numeric.parallel import in_turn
+from ..options import spell
+
+NAMES = ("auto", "cpu", "cuda")  # of one device
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 def device_of(name: str) -> str:
@@ -18,19 +26,70 @@ def device_of(name: str) -> str:
 
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name not in ("cpu", "cuda"):
+    if name not in NAMES:
         raise UsageError(f"the device is '{name}'", fix="use auto, cpu or cuda")
     if name == "cuda" and not torch.cuda.is_available():
         raise UsageError("the device is 'cuda', and torch finds no GPU here", fix="use auto or cpu")
     return name
 
 
-def facts(device: str) -> dict[str, str | int]:
-    """What the last bits of a result depend on beside the model: the device, and on the CPU the number of threads."""
+def devices_of(name: str) -> list[str]:
+    """The devices of a name: auto, cpu, cuda, all (the GPUs of this machine) or their numbers, as in 0,1.
+
+    Raises:
+        UsageError: another name, or GPUs that torch does not find, or of different kinds, whose last bits differ.
+    """
     import torch
 
-    if device == "cuda":
-        return {"device": f"cuda, {torch.cuda.get_device_name()}"}
+    numbered = re.fullmatch(r"\d{1,3}(,\d{1,3})*", name, re.ASCII)
+    if name in NAMES:
+        return [device_of(name)]
+    if name != "all" and not numbered:
+        raise UsageError(f"{spell('devices')} is '{name}'", fix="use auto, cpu, cuda, all, or GPUs by number: 0,1")
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    numbers = [int(number) for number in name.split(",")] if numbered else list(range(count))
+    if not numbers or max(numbers) >= count:
+        found = f"torch finds {count_of(count, 'GPU')} here" if count else "torch finds no GPU here"
+        fix = f"use numbers below {count}, or all" if count else "use auto or cpu"
+        raise UsageError(f"{spell('devices')} is '{name}', and {found}", fix=fix)
+    if len({*numbers}) < len(numbers):
+        raise UsageError(f"{spell('devices')} is '{name}'", fix="name every GPU once")
+    kinds = list(dict.fromkeys(torch.cuda.get_device_name(number) for number in numbers))
+    if len(kinds) > 1:
+        what = f"{spell('devices')} is '{name}', and these are of different kinds: {', '.join(kinds)}"
+        raise UsageError(what, fix="name those of one kind: the last bits of vectors depend on it")
+    return [f"cuda:{number}" for number in numbers]
+
+
+def in_turn_on(devices: Sequence[str], work: Callable[[int, Item], Made], items: Sequence[Item]) -> list[Made]:
+    """``work(number of a device, item)`` of every item, in their order.
+
+    Each device has a thread, which takes the next item whenever it has finished one.
+    """
+    if len(devices) == 1:
+        return [work(0, item) for item in items]
+    import torch
+
+    found: dict[int, Made] = {}
+
+    def worker(number: int) -> Callable[[int], None]:
+        def one(at: int) -> None:
+            current = torch.cuda.device(devices[number]) if devices[number] != "cpu" else contextlib.nullcontext()
+            with torch.inference_mode(), current:  # both hold for one thread
+                found[at] = work(number, items[at])
+
+        return one
+
+    in_turn(range(len(items)), worker, len(devices), None)
+    return [found[at] for at in range(len(items))]
+
+
+def facts(device: str) -> dict[str, str | int]:
+    """What the last bits of a result depend on beside the model: the kind of device, and on the CPU the threads."""
+    import torch
+
+    if device != "cpu":
+        return {"device": f"cuda, {torch.cuda.get_device_name(device)}"}
     return {"device": device, "threads": torch.get_num_threads()}
 
 

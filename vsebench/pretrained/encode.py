@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,7 +23,7 @@ from ..options import settings, spell
 from ..types import Embeddings, PathLike, Split, Vectors
 from . import names
 from .choices import PRECISIONS, Choices
-from .device import device_of, facts, float32
+from .device import devices_of, facts, float32
 from .encoder import Encoder
 from .inputs import Image, Inputs, read_inputs, state_of
 from .openclip import load_open_clip
@@ -90,7 +91,7 @@ def encode(
     precision: str = "fp32",
     context_length: int | None = None,
     batch: int = BATCH,
-    device: str = "auto",
+    devices: str = "auto",
     threads: int | None = None,
     output: PathLike | None = None,
     progress: Progress | None = None,
@@ -119,7 +120,8 @@ def encode(
             model gives are divided by their length in float32.
         context_length: captions are cut to so many tokens; by default to those of the model.
         batch: images or captions that are encoded at once.
-        device: auto, cpu or cuda.
+        devices: auto (a GPU where there is one), cpu, cuda, or several GPUs of one kind, which encode in turn: all, or
+            their numbers, as in ``0,1``. More of them change no bit.
         threads: of torch on the CPU; None for its own choice.
         output: an .npz file that is written too, see ``Encoded.save``.
         progress: called with the number of images and captions that are done, and of all.
@@ -145,7 +147,7 @@ def encode(
     named = known(model)
     inputs = read_inputs(images, captions, split, part)
     with float32(threads):
-        loaded = Loaded(named, device, choices, batch)
+        loaded = Loaded(named, devices, choices, batch)
         return loaded.encode(inputs, output, progress)
 
 
@@ -159,21 +161,22 @@ def known(model: PathLike) -> names.Named:
 
 
 class Loaded:
-    """A model that is loaded once and encodes sets one after the other, inside of ``device.float32``."""
+    """A model that is loaded once a device, and encodes sets one after the other, inside of ``device.float32``."""
 
-    def __init__(self, named: names.Named, device: str, choices: Choices, batch: int) -> None:
+    def __init__(self, named: names.Named, devices: str, choices: Choices, batch: int) -> None:
         from ..evaluation.provenance import versions
 
-        place = device_of(device)
+        self.devices, self.choices, self.batch, self.title = devices_of(devices), choices, batch, named.title
         load = load_open_clip if named.library == names.OPEN_CLIP else load_sentence_transformers
-        self.encoder, self.choices, self.batch, self.title = load(named, place, choices), choices, batch, named.title
+        self.encoders = [load(named, place, choices) for place in self.devices]
+        self.encoder = self.encoders[0]
         chosen = settings(choices)
         if self.encoder.context == self.encoder.longest:
             chosen.pop("context_length", None)  # as without it
         made = {"vsebench": __version__, "precision": PRECISIONS[choices.precision], "normalised": True, "batch": batch}
         packages = versions(("torch", "torchvision", "transformers", "Pillow"))
         # All that decides the numbers.
-        self.about = {**self.encoder.about, **made, **({"choices": chosen} if chosen else {}), **facts(place)}
+        self.about = {**self.encoder.about, **made, **({"choices": chosen} if chosen else {}), **facts(self.devices[0])}
         self.about["versions"] = packages
 
     def encode(self, inputs: Inputs, output: PathLike | None, progress: Progress | None) -> Encoded:
@@ -181,7 +184,7 @@ class Loaded:
         encoder, split, parts = self.encoder, inputs.split, Parts(self.about)
         strings = list(map(self.choices.applied, split.captions or ()))
         try:
-            vectors = _vectors(encoder, inputs.images, strings, parts, self.batch, progress)
+            vectors = self._vectors(inputs.images, strings, parts, progress)
         except RuntimeError as error:
             from ..numeric.torch_support import is_want
 
@@ -199,42 +202,39 @@ class Loaded:
         parts.remove()
         return result
 
+    def _vectors(
+        self, paths: Sequence[Image], captions: Sequence[str], parts: Parts, progress: Progress | None
+    ) -> tuple[Vectors, Vectors]:
+        # Images of a table or archive in their order there, in which they are read once.
+        order = sorted(range(len(paths)), key=lambda at: _place(paths[at]))
+        paths = [paths[at] for at in order]
+        batch, total, lock, done = self.batch, len(paths) + len(captions), threading.Lock(), 0
 
-def _vectors(
-    encoder: Encoder,
-    paths: Sequence[Image],
-    captions: Sequence[str],
-    parts: Parts,
-    batch: int,
-    progress: Progress | None,
-) -> tuple[Vectors, Vectors]:
-    # Images of a table or archive in their order there, in which they are read once.
-    order = sorted(range(len(paths)), key=lambda at: _place(paths[at]))
-    paths = [paths[at] for at in order]
-    total = len(paths) + len(captions)
+        def say(count: int) -> None:
+            nonlocal done
+            with lock:
+                done += count
+                if progress is not None:
+                    progress(done, total)
 
-    def say(done: int) -> None:
-        if progress is not None:
-            progress(done, total)
+        def of_images(device: int, start: int, stop: int) -> Vectors:
+            found, encoder = [], self.encoders[device]
+            for inputs in _batches(paths[start:stop], batch, encoder.prepare):
+                found.append(encoder.images(inputs))
+                say(len(inputs))
+            return np.concatenate(found)
 
-    def of_images(start: int, stop: int) -> Vectors:
-        found = []
-        for at, inputs in enumerate(_batches(paths[start:stop], batch, encoder.prepare), start=1):
-            found.append(encoder.images(inputs))
-            say(min(start + at * batch, stop))
-        return np.concatenate(found)
+        def of_captions(device: int, start: int, stop: int) -> Vectors:
+            found = []
+            for at in range(start, stop, batch):
+                found.append(self.encoders[device].captions(list(captions[at : min(at + batch, stop)])))
+                say(len(found[-1]))
+            return np.concatenate(found)
 
-    def of_captions(start: int, stop: int) -> Vectors:
-        found = []
-        for at in range(start, stop, batch):
-            found.append(encoder.captions(list(captions[at : min(at + batch, stop)])))
-            say(len(paths) + min(at + batch, stop))
-        return np.concatenate(found)
-
-    found = parts.vectors([state_of(path) for path in paths], batch, of_images, say)
-    images = np.empty_like(found)
-    images[order] = found
-    return images, parts.vectors(captions, batch, of_captions, lambda done: say(len(paths) + done))
+        found = parts.vectors([state_of(path) for path in paths], batch, of_images, say, self.devices)
+        images = np.empty_like(found)
+        images[order] = found
+        return images, parts.vectors(captions, batch, of_captions, say, self.devices)
 
 
 def _place(image: Image) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ..data import store
 from ..types import Vectors
+from .device import in_turn_on
 
 KIND = "encode"  # of entries in the cache
 BATCHES = 8  # of a part
@@ -26,13 +28,15 @@ class Parts:
         self.used: list[str] = []
         self.restored = 0
         self.lost: str | None = None  # why parts cannot be kept
+        self._lock = threading.Lock()
 
     def vectors(
         self,
         items: Sequence[str],
         batch: int,
-        compute: Callable[[int, int], Vectors],
+        compute: Callable[[int, int, int], Vectors],
         done: Callable[[int], object],
+        devices: Sequence[str],
     ) -> Vectors:
         """The vectors of all items, (item, dim) float32.
 
@@ -40,23 +44,28 @@ class Parts:
             items: what each vector is of: a caption, or the path, size and time of a file. A part is found again
                 for the same items only.
             batch: of a part there are ``BATCHES`` of them.
-            compute: the vectors of items ``start`` to before ``stop``.
-            done: called with the number of items that are done.
+            compute: the vectors of items ``start`` to before ``stop``, by the device of a number.
+            done: called with the number of items of a part that was there.
+            devices: each of which computes a part at a time.
         """
-        found = []
-        for start in range(0, len(items), batch * BATCHES):
+
+        def part(device: int, start: int) -> Vectors:
             stop = min(start + batch * BATCHES, len(items))
             key = store.fingerprint(KIND, self.settings, list(items[start:stop]))
-            part = store.get_array(KIND, key)
-            if part is None:
-                part = compute(start, stop)
-                self.lost = store.keep_array(KIND, key, part) or self.lost
-            else:
-                self.restored += stop - start
-            self.used.append(key)
-            found.append(part)
-            done(stop)
-        return np.concatenate(found)
+            found = store.get_array(KIND, key)
+            there = found is not None
+            if found is None:
+                found = compute(device, start, stop)
+            lost = None if there else store.keep_array(KIND, key, found)
+            with self._lock:
+                self.lost = lost or self.lost
+                self.restored += (stop - start) * there
+                self.used.append(key)
+            if there:
+                done(stop - start)
+            return found
+
+        return np.concatenate(in_turn_on(devices, part, range(0, len(items), batch * BATCHES)))
 
     def remove(self) -> None:
         """Remove the parts from the cache: the result has them."""
