@@ -180,7 +180,7 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
 
     Where two files have one name, every file has its folder in front.
     """
-    stems = [source.stem for _, source in given if isinstance(source, Path)]
+    stems = [source.stem for name, source in given if name is None and isinstance(source, Path)]
     unique = len(set(stems)) == len(stems)
     names = []
     for place, (name, source) in enumerate(given):
