@@ -105,22 +105,21 @@ wait
 
 step "Workers of Dask, where the command sees no GPU" \
   "torch:cuda:0, torch:cuda:1 (one GPU: torch:cuda:0), each with its number of workers and its GPU, then True"
-"$python" - <<'END'
+"$python" -c '
 import os, numpy as np, vsebench as vb
 from distributed import LocalCluster
 
-if __name__ == "__main__":
-    x = np.random.default_rng(0).standard_normal((5000, 256)).astype("f4")
-    np.savez("/tmp/first_gpu.npz", image_embeddings=x, text_embeddings=x + np.roll(x, 1, 0))
-    options = {"captions_per_image": 1, "metrics": "recall", "ci": 0, "trust": True}
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=None) as cluster:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # of this process; the workers have started
-        more = {"engine": "dask", "scheduler": cluster.scheduler_address, "backend": "torch:cuda"}
-        report = vb.evaluate("/tmp/first_gpu.npz", **options, **more)
-        same = vb.evaluate("/tmp/first_gpu.npz", **options, backend="numpy")
-        print(report.provenance["backend"], report.provenance["workers"])
-        print([r.value for r in report.results] == [r.value for r in same.results])
-END
+x = np.random.default_rng(0).standard_normal((20_000, 256)).astype("f4")
+np.savez("/tmp/first_gpu.npz", image_embeddings=x, text_embeddings=x + np.roll(x, 1, 0))
+options = {"captions_per_image": 1, "metrics": "recall", "ci": 0, "trust": True}
+with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=None) as cluster:
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # of this process; the workers have started
+    more = {"engine": "dask", "scheduler": cluster.scheduler_address, "backend": "torch:cuda"}
+    report = vb.evaluate("/tmp/first_gpu.npz", **options, **more)
+same = vb.evaluate("/tmp/first_gpu.npz", **options, backend="numpy")
+print(report.provenance["backend"], report.provenance["workers"])
+print([r.value for r in report.results] == [r.value for r in same.results])
+'
 
 step "torchrun on all GPUs: training, and validation divided among them" \
   "the table of the run; nvidia-smi meanwhile shows a process on every GPU, during validation too"

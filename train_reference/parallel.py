@@ -76,6 +76,17 @@ def of_first(make: Callable[[], Made]) -> Made:
     return made
 
 
+def first_before_others(make: Callable[[], Made]) -> Made:
+    """What every process makes, the first one before the others, which find the files that it has built.
+
+    Raises:
+        VsebenchError: what the first one raises, in all of them.
+    """
+    own: list[Made] = []
+    of_first(lambda: own.append(make()))
+    return own[0] if own else make()
+
+
 def divided(work: Callable[[Sequence[Item]], Sequence[Made]], items: Sequence[Item]) -> list[Made]:
     """What is made of every item, in their order; a process works on every n-th of them, and gets those of the others.
 

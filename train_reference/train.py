@@ -168,7 +168,7 @@ def prepare(config: Config, bar: Bar) -> Run:
     _check_select(t.select)
     loss = get_loss(config.loss.name)
     _check_settings(loss, config.loss.settings)
-    parts = open_data(config, bar)
+    parts = parallel.first_before_others(lambda: open_data(config, bar))
     _check_selects(config, parts["val"].split)
     vocabulary = text.build(parts["train"].captions, config.data.word_count)
     torch.manual_seed(t.seed)

@@ -234,6 +234,7 @@ print(json.dumps([blocks, ranked, norm.running_mean.tolist(), values, errors]))
 def test_two_processes_encode_a_share_each(tmp_path, monkeypatch):
     """The vectors, ranked by the first process, are those that one process has of the same weights."""
     (tmp_path / "who.py").write_text(WHO)
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))  # the first process builds the scenes
     monkeypatch.setenv(
         "PYTHONPATH", os.pathsep.join((str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")))
     )
