@@ -4,6 +4,7 @@
 # Needs the extras gpu and text, the groups of the tests, and VSEBENCH_TEST_DATA for the last part. Some 20 minutes.
 set -u
 python=${PYTHON:-python}
+work=$(mktemp -d)
 
 step() { printf '\n== %s\n   expected: %s\n' "$1" "$2"; }
 
@@ -106,32 +107,33 @@ wait
 step "Workers of Dask, where the command sees no GPU" \
   "torch:cuda:0, torch:cuda:1 (one GPU: torch:cuda:0), each with its number of workers and its GPU, then True"
 "$python" -c '
-import os, numpy as np, vsebench as vb
+import os, sys, numpy as np, vsebench as vb
 from distributed import LocalCluster
 
+os.chdir(sys.argv[1])
 x = np.random.default_rng(0).standard_normal((20_000, 256)).astype("f4")
-np.savez("/tmp/first_gpu.npz", image_embeddings=x, text_embeddings=x + np.roll(x, 1, 0))
+np.savez("vectors.npz", image_embeddings=x, text_embeddings=x + np.roll(x, 1, 0))
 options = {"captions_per_image": 1, "metrics": "recall", "ci": 0, "trust": True}
 with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=None) as cluster:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # of this process; the workers have started
     more = {"engine": "dask", "scheduler": cluster.scheduler_address, "backend": "torch:cuda"}
-    report = vb.evaluate("/tmp/first_gpu.npz", **options, **more)
-same = vb.evaluate("/tmp/first_gpu.npz", **options, backend="numpy")
+    report = vb.evaluate("vectors.npz", **options, **more)
+same = vb.evaluate("vectors.npz", **options, backend="numpy")
 print(report.provenance["backend"], report.provenance["workers"])
 print([r.value for r in report.results] == [r.value for r in same.results])
-'
+' "$work"
 
 step "torchrun on all GPUs: training, and validation divided among them" \
   "the table of the run; nvidia-smi meanwhile shows a process on every GPU, during validation too"
 "$python" -m torch.distributed.run --nproc-per-node gpu -m vsebench train-reference --data scenes-200 --epochs 2 \
-  --batch 120 --out /tmp/first_gpu_run
+  --batch 120 --out "$work/run"
 
 step "Encoding on all GPUs" \
-  "two lines '/tmp/...npz: ...', and no line of cmp: the same bytes"
+  "two lines '...npz: ...', and no line of cmp: the same bytes"
 for devices in 0 all; do
-  vsebench encode /tmp/first_gpu_run --devices "$devices" -o "/tmp/first_gpu_$devices.npz"
+  vsebench encode "$work/run" --devices "$devices" -o "$work/$devices.npz"
 done
-cmp /tmp/first_gpu_0.npz /tmp/first_gpu_all.npz
+cmp "$work/0.npz" "$work/all.npz"
 "$python" -m pytest -q -n 0 -m gpu tests/pretrained
 
 step "A GRU under autocast" \
