@@ -67,6 +67,7 @@ def test_what_another_worker_may_compute(
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(name="w", address="tcp://w"))
     monkeypatch.setattr(dask_engine, "compute_shard", lambda job, shard: error)
-    job: Any = SimpleNamespace(options=SimpleNamespace(budget=memory))
+    monkeypatch.setattr(dask_engine, "begin_worker", lambda: None)
+    job: Any = SimpleNamespace(options=SimpleNamespace(budget=memory), command=False)
     found = dask_engine.attempt(job, shards.Shard("scan", "i2t", 0, 0, 9))
     assert found == (dask_engine.Failed("w", "tcp://w", error.what) if elsewhere else error)
