@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,6 +106,12 @@ def rows_sha256(rows: CaptionRows) -> str:
     lines = [f"{i} {c}\n" for i, c in zip(rows.image_id.tolist(), rows.caption_id.tolist(), strict=True)]
     lines += [] if rows.others is None else [f"{i}\n" for i in rows.others.tolist()]
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def texts_sha256(captions: Sequence[str]) -> str:
+    """SHA-256 of the captions in their order, one a line; white space counts as one space."""
+    text = "".join(f"{' '.join(caption.split())}\n" for caption in captions)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def set_sha256(ids: Ids) -> str:

@@ -26,7 +26,7 @@ class PublishedSet:
         items: what an image is here: ``images``, ``videos`` or ``audio clips``.
         images: number of images, those without a caption included.
         captions: number of captions, of a language where there are languages; None where it is not known.
-        files: the usual names of its files, and where they come from.
+        names: the usual names of its files, with ``{}`` for the language, and where they come from.
         layout: what they look like, and their reader.
         protocol: how papers evaluate on it.
         cite: the publication.
@@ -41,7 +41,7 @@ class PublishedSet:
     items: str
     images: int
     captions: int | None
-    files: str
+    names: str
     layout: Layout
     protocol: str
     cite: str
@@ -50,6 +50,15 @@ class PublishedSet:
     languages: tuple[str, ...] = ()
     sha256: str = ""
     warning: str = ""
+
+    @property
+    def files(self) -> str:
+        """The usual names of its files; of a set in several languages those of German."""
+        return self.files_of(())
+
+    def files_of(self, languages: tuple[str, ...]) -> str:
+        """The usual names of its files in one language; of several those of German."""
+        return self.names.replace("{}", languages[0] if len(languages) == 1 else "de")
 
     @property
     def splits(self) -> list[str]:
@@ -74,7 +83,7 @@ SETS: dict[str, PublishedSet] = {
     found.name: found
     for found in (
         PublishedSet(
-            "xflickrco", "images", 2_000, 2_000, "test_de.jsonl or de/test.jsonl of GitHub e-bug/iglue, "
+            "xflickrco", "images", 2_000, 2_000, "test_{}.jsonl or {}/test.jsonl of GitHub e-bug/iglue, "
             "datasets/xFlickrCO/annotations", layouts.lines_a_language(("test_{}.jsonl", "{}/test.jsonl"), "img_path"),
             "1,000 Flickr30K and 1,000 COCO test images in one gallery, one caption each; R@1 a language and its mean",
             "Bugliarello et al., IGLUE: A Benchmark for Transfer Learning across Modalities, Tasks, and Languages, "
@@ -93,7 +102,7 @@ SETS: dict[str, PublishedSet] = {
             "vi", "zh"),
         ),
         PublishedSet(
-            "xtd10", "images", 1_000, 1_000, "test_image_names.txt and test_1kcaptions_de.txt of GitHub "
+            "xtd10", "images", 1_000, 1_000, "test_image_names.txt and test_1kcaptions_{}.txt of GitHub "
             "adobe-research/Cross-lingual-Test-Dataset-XTD10, folders XTD10, MIC and STAIR",
             layouts.names_and_lines("test_image_names.txt", ("test_1kcaptions_{}.txt",)),
             "1,000 COCO images, one caption each; R@10 from text to image a language",
@@ -151,6 +160,22 @@ SETS: dict[str, PublishedSet] = {
 }  # fmt: skip
 
 
+# SHA-256 of the captions, in the order of the split, of the sets that were tried with real files (see ``texts_sha256``).
+TEXTS_SHA256 = {
+    "f30k": "d068bc9e08caa68ebf431f874225670ffda35f996dbba2c69a35b35f24319eb8",
+    "coco-fg": "4c95465832e41ed0935e4bd18b55ca17bf90c9d38c58f6ef1d08efcc71cfefbb",
+    "f30k-fg": "67592fc81877edd57e27b904758de8c7e742cd2e898021639d2d6a70a2a5f13d",
+    "xflickrco:en": "ea648b108b08cd553f23edac36296bd00c6495537bb6bd8f86c4aa5fb7e38a36",
+    "xflickrco:de": "7ece33adde77487f5e4b81476682619f4032e9a30ff402310e16e16412ea1db5",
+    "xflickrco:es": "3fe68a8ec5ae12473c28df12de66c7f986c139007b21c0ed560e1e212b977991",
+    "xflickrco:id": "6c6271d72ecaf24fc3b613f6234d24bc974a2de72378851f101cf8723e838e35",
+    "xflickrco:ja": "ecfce7f6074525a2d08a4e9283fe3732c70a1d7dd17e46a0ec876fb6bada53b4",
+    "xflickrco:ru": "e140f3ac35e314995c34123d0f470a2fb7b58b928581d23d2389b862c1c2d4d9",
+    "xflickrco:tr": "8ece5fbc69e3d744d09be47157b810040d84115ab572a89e546f3737e6187e35",
+    "xflickrco:zh": "723fdf884f0f32db377c1cb07ed7ab080353b77d4f3d8508c81afa6f357de7b2",
+}
+
+
 def find(name: str) -> tuple[PublishedSet, tuple[str, ...]] | None:
     """The set of a name, with the languages that the name stands for, ``("",)`` without; None for any other name.
 
@@ -186,7 +211,7 @@ def rows_of(
             declared = replace(own.declare(name, rows), cite=found.cite, licence=found.licence)
             yield declared, rows
     except BadInput as error:
-        layout = f"'{found.name}' is published as {found.files}: {found.layout.shape}"
+        layout = f"'{found.name}' is published as {found.files_of(languages)}: {found.layout.shape}"
         raise BadInput(error.what, where=error.where, fix=f"{error.fix}; {layout}" if error.fix else layout) from error
 
 
@@ -216,7 +241,19 @@ def language_of(split: str) -> tuple[str, str] | None:
     return (head, language) if colon and head in SETS else None
 
 
+def spoken(caption_id: str, images: int) -> str | None:
+    """The split of a set in several languages that a caption id is of by its spelling; None for any other id.
+
+    Args:
+        caption_id: such as ``de:1007129816.jpg#0``.
+        images: their number in the file, by which sets differ that have a language in common.
+    """
+    language, colon, _ = caption_id.partition(":")
+    sizes = {f"{found.name}:{language}": found.images for found in SETS.values() if language in found.languages}
+    return next((split for split, size in sizes.items() if colon and size == images), None)
+
+
 def named_language(name: str, languages: Iterable[str]) -> tuple[str, str] | None:
-    """The system and the language of a name that ends in one: ``ours:de``, ``ours/de``, or ``de`` of no system."""
+    """The system and the language of a name that ends in one: ``ours:de``, ``ours/de``, or ``de`` or ``DE`` of no system."""
     found = re.fullmatch(r"(?:(.+)[:/._-])?([^:/._-]+)", name)
-    return (found[1] or "", found[2]) if found is not None and found[2] in languages else None
+    return (found[1] or "", found[2].lower()) if found is not None and found[2].lower() in languages else None
