@@ -120,7 +120,7 @@ def _by_system(systems: Sequence[System], languages: Sequence[Language]) -> tupl
 
 
 def _means(languages: Sequence[Language], name: str) -> tuple[tuple[Mean, ...], list[str]]:
-    """The mean of every system over the languages that all systems have, and notes on the others of the set ``name``."""
+    """The mean of every system over the languages that all have, and a note on the others of the set ``name``."""
     of: dict[str, dict[str, int]] = {}
     for at, (system, language) in enumerate(languages):
         of.setdefault(system, {})[language] = at
@@ -136,7 +136,7 @@ def _means(languages: Sequence[Language], name: str) -> tuple[tuple[Mean, ...], 
     means = [
         Mean(system, tuple(own[x] for x in common), max(own.values()), number) for system, own in of.items() if common
     ]
-    notes = [f"{over}: {'; '.join(lacking)}"] if lacking else []
-    if common and len(common) < number:
-        notes.append(f"a macro mean is over {len(common)} of the {number} languages of {name}")
-    return tuple(means), notes
+    if lacking:
+        return tuple(means), [f"{over}: {'; '.join(lacking)}"]
+    partial = f"the macro mean is over {len(common)} of the {number} languages of {name}"
+    return tuple(means), [partial] if len(common) < number else []

@@ -47,7 +47,7 @@ def list_splits(terminal: Terminal) -> None:
     ]
     shown += [(one["name"], "choices", "", one["needs"] or one["available"]) for one in choices]
     terminal.table(shown, ("split", "images", "captions", "available, or how to get it"))
-    terminal.note("which files a published set needs: vsebench data build NAME without --from says it, or this list with --json")
+    terminal.note("vsebench data build NAME, without --from, says which files a published set is built from")
 
 
 @app.command("build")
@@ -115,8 +115,8 @@ def build(
     of_set = {"splits": built} if built != [name] else {"bytes": path.stat().st_size}
     if built[1:]:
         one = built[0].partition(":")[2]
-        words = f"{len(built)} languages; use them with --split {name} and a file for each, named after its language, as "
-        words += f"in {one}=FILE; or one of them: --split {built[0]}"
+        words = f"{len(built)} languages; use them with --split {name} and files that are named after them, as in "
+        words += f"{one}=FILE, or one of them with --split {built[0]}"
     else:
         words = f"{counts}; use it with --split {built[0]}"
     terminal.answer({"split": name, "file": str(path), **of_set}, f"{name} is in {path}", words)

@@ -129,7 +129,7 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
         what = f"--save-run writes the rankings of one system, and {len(systems)} are given"
         raise UsageError(what, fix="evaluate them one by one")
     names = names_of([(name, images) for name, images, _ in systems])
-    found = [(name, images, second) for name, (_, images, second) in zip(names, systems, strict=True)]
+    found: list[System] = [(name, images, second) for name, (_, images, second) in zip(names, systems, strict=True)]
     for system in found:
         if found.count(system) > 1:
             raise UsageError("the same file is given twice", where=system[1], fix="give every file once")

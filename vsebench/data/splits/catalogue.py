@@ -234,7 +234,9 @@ def _build_set(
 ) -> Path:
     """Store the splits of a published set that the source holds."""
     if source is None:
-        raise UsageError(f"'{name}' is built from your own files", fix=f"run: {_command(name)}, with {found.files_of(languages)}")
+        raise UsageError(
+            f"'{name}' is built from your own files", fix=f"run: {_command(name)}, with {found.files_of(languages)}"
+        )
     wanted = found.splits if len(languages) > 1 else [name]
     built = [split for split in wanted if stored_path(split).exists()]
     if built and not force:
@@ -438,7 +440,7 @@ def _check_captions(rows: CaptionRows, name: str) -> Check:
     if wanted is None or found == wanted:
         return Check("texts", wanted is not None or not empty, detail)
     other = next((split for split, sha256 in sets.TEXTS_SHA256.items() if sha256 == found), None)
-    are = f"the captions of {other}" if other else "not the published captions, or in another order"
+    are = f"these are the captions of {other}" if other else "other captions than the published ones, or another order"
     return Check("texts", False, f"{detail}; {are} (sha256 {found[:16]}, expected {wanted[:16]})")
 
 

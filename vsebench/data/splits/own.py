@@ -107,10 +107,11 @@ def matching(image_ids: Ids | None, caption_ids: Ids | None, fewer_images: bool 
             split = declared(name)
         except BadInput:  # whoever needs it will be told
             continue
-        fits = len(images) < split.images if fewer_images else len(images) >= split.images
-        if fits and len(captions) == split.captions and set_sha256(captions) == split.captions_sha256:
-            if fewer_images or set_sha256(images) == split.images_sha256:
-                found.append(name)
+        if len(captions) != split.captions or (len(images) < split.images) != fewer_images:
+            continue
+        same = set_sha256(captions) == split.captions_sha256
+        if same and (fewer_images or set_sha256(images) == split.images_sha256):
+            found.append(name)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ import numpy as np
 from ...errors import BadInput, count_of
 from ...options import spell
 from ...types import Ids, Int, frozen
+
+_NO_WORD = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +112,11 @@ def rows_sha256(rows: CaptionRows) -> str:
 
 
 def texts_sha256(captions: Sequence[str]) -> str:
-    """SHA-256 of the captions in their order, one a line; white space counts as one space."""
-    text = "".join(f"{' '.join(caption.split())}\n" for caption in captions)
+    """SHA-256 of the letters and digits of the captions, in lower case and in their order, one caption a line.
+
+    Editions of a set differ in white space, marks and capitals, which do not make it another one.
+    """
+    text = "".join(f"{_NO_WORD.sub('', caption.lower())}\n" for caption in captions)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -160,19 +160,19 @@ SETS: dict[str, PublishedSet] = {
 }  # fmt: skip
 
 
-# SHA-256 of the captions, in the order of the split, of the sets that were tried with real files (see ``texts_sha256``).
+# ``rows.texts_sha256`` of the captions of a split, of the sets that were tried with real files.
 TEXTS_SHA256 = {
-    "f30k": "d068bc9e08caa68ebf431f874225670ffda35f996dbba2c69a35b35f24319eb8",
-    "coco-fg": "4c95465832e41ed0935e4bd18b55ca17bf90c9d38c58f6ef1d08efcc71cfefbb",
-    "f30k-fg": "67592fc81877edd57e27b904758de8c7e742cd2e898021639d2d6a70a2a5f13d",
-    "xflickrco:en": "ea648b108b08cd553f23edac36296bd00c6495537bb6bd8f86c4aa5fb7e38a36",
-    "xflickrco:de": "7ece33adde77487f5e4b81476682619f4032e9a30ff402310e16e16412ea1db5",
-    "xflickrco:es": "3fe68a8ec5ae12473c28df12de66c7f986c139007b21c0ed560e1e212b977991",
-    "xflickrco:id": "6c6271d72ecaf24fc3b613f6234d24bc974a2de72378851f101cf8723e838e35",
-    "xflickrco:ja": "ecfce7f6074525a2d08a4e9283fe3732c70a1d7dd17e46a0ec876fb6bada53b4",
-    "xflickrco:ru": "e140f3ac35e314995c34123d0f470a2fb7b58b928581d23d2389b862c1c2d4d9",
-    "xflickrco:tr": "8ece5fbc69e3d744d09be47157b810040d84115ab572a89e546f3737e6187e35",
-    "xflickrco:zh": "723fdf884f0f32db377c1cb07ed7ab080353b77d4f3d8508c81afa6f357de7b2",
+    "f30k": "d3efe2c05de508ef23d51271277124132eb984ec452f0c8fb5ed8aa70f0a9b5c",
+    "coco-fg": "151f73efe27c86586011d91aa173dbaeffd97095e9891cb87dc98cc147ccc62d",
+    "f30k-fg": "de004ca3e29ad51f3eea9d9c3dc25e6f902fdfd7b6a42015d8117f4030765c49",
+    "xflickrco:en": "070d1da8715c88ba666e8f0c590df4907e583492f4dcd020ec2ff5c66b7c2255",
+    "xflickrco:de": "62af941efb8b25cc1e050fe0e4fc5f1b0b64dcac06f4e02a639f11446992148e",
+    "xflickrco:es": "95d6e7dc0f93e79ab534f226c676770d4e8965e7744ec2c0533de7327ec8421e",
+    "xflickrco:id": "29958c90e562668ddab405ca05d1bc32611b86607eb3ef54f92a64aa6e1a5f64",
+    "xflickrco:ja": "b6f53343c65edc5bdd20f9413421a88f275631cbb01f0d789333c886f09c1e8e",
+    "xflickrco:ru": "97eaeb66fb209ae7aa508340b1e35a8d478ad715204f4fff59398d7323703264",
+    "xflickrco:tr": "71808e7e4b4e1cec43fad8cff2e50f5181f69a1e1ba54b61d9b4fb1420664ee8",
+    "xflickrco:zh": "e76a3861374243fc99fa4ea59d1f5d41200fe8194f1cc6b466fd06540196fe76",
 }
 
 
@@ -254,6 +254,6 @@ def spoken(caption_id: str, images: int) -> str | None:
 
 
 def named_language(name: str, languages: Iterable[str]) -> tuple[str, str] | None:
-    """The system and the language of a name that ends in one: ``ours:de``, ``ours/de``, or ``de`` or ``DE`` of no system."""
+    """The system and the language of a name that ends in one: ``ours:de``, ``ours/DE``, or ``de`` of no system."""
     found = re.fullmatch(r"(?:(.+)[:/._-])?([^:/._-]+)", name)
     return (found[1] or "", found[2].lower()) if found is not None and found[2].lower() in languages else None
