@@ -90,7 +90,7 @@ def _languages(systems: Sequence[System]) -> list[Language]:
     for system, (name, language) in zip(systems, known, strict=True):
         given = re.split("[:/]", system.name)[-1].lower()
         if given != language and given in SETS[name].languages:
-            what = f"is called '{system.name}', and its ids are those of '{name}:{language}'"
+            what = f"is called '{system.name}', and is of '{name}:{language}'"
             raise UsageError(what, where=system.where, fix=f"call it {language}, or give the file of {given}")
     owners = [named_language(s.name, [language]) for s, language in zip(systems, spoken, strict=True)]
     if None not in owners and len({owner for owner, _ in owners}) > 1 and len(set(owners)) == len(owners):  # type: ignore[misc]

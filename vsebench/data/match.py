@@ -140,7 +140,7 @@ def _recognise(file: FileRows) -> tuple[str, tuple[str, ...]]:
     if (found := _with_ids(file)) and (len(found) == 1 or not splits.is_own(found[0])):
         first, *others = found
         options = " or ".join(spell("split", name) for name in others)
-        note = f"the ids are those of {first} and of {' and '.join(others)}: {first} is taken, else give {options}"
+        note = f"the ids are those of {first} and of {' and '.join(others)}: {first} is taken ({options} takes another)"
         return first, (note,) if others else ()
     if found:
         what = f"the ids are those of the data sets {', '.join(found[:-1])} and {found[-1]}"
@@ -175,7 +175,7 @@ def _language(file: FileRows, name: str) -> str:
     try:
         splits.declared(name)
     except UsageError as error:
-        error.fix = f"{error.fix}, name every file after its language, as in de=FILE, or save the ids of the set"
+        error.fix = f"{error.fix}; or name every file after its language, as in de=FILE, or save the ids of the set"
         raise
     return name
 
