@@ -57,6 +57,8 @@ def test_the_table_names_the_set_and_no_language_is_the_best(files: dict[str, Pa
         "eval", *files.values(), "--split", "xtd10", "--metrics", "R@1", "-o", tmp_path / "t.json", "--ci", "0"
     )
     lines = done.stdout.splitlines()
+    assert "· the macro mean is over 3 of the 11 languages of xtd10" in done.stderr
+    assert lines[8].startswith("macro mean (3 of 11) ")
     assert lines[0] == "xtd10 · ground truth" and lines[3].split()[0] == "language"
     assert [line.split()[0] for line in lines[5:9]] == [*LANGUAGES, "macro"]
     assert "bold" not in done.stdout and "Best" not in done.stdout
@@ -73,7 +75,8 @@ def test_the_table_names_the_set_and_no_language_is_the_best(files: dict[str, Pa
     assert (
         joint.records()[-1]["system"] == "macro mean" and joint.records()[-1]["i2t R@1"] == document["mean"]["i2t R@1"]
     )
-    assert "macro mean" in joint.to_html() and "textbf" not in joint.to_latex()
+    assert "macro mean (3 of 11)" in joint.to_html() and "macro mean (3 of 11)" in joint.to_latex()
+    assert "textbf" not in joint.to_latex()
     assert "**57" not in joint.to_markdown() and joint.to_markdown().count("COCO training images") == 1
 
 
@@ -104,6 +107,48 @@ def test_languages_of_two_systems_are_refused(files: dict[str, Path], tmp_path: 
     done = invoke("eval", files["de"], tmp_path / "other.npz", "--split", "xtd10", "--metrics", "R@1")
     assert done.exit_code == 2
     pinned(done.stderr)
+
+
+def test_a_name_of_another_language_than_that_of_the_ids_is_refused_and_one_file_twice_is_said(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+) -> None:
+    given = {"it": files["de"], "de": files["it"]}
+    reports = {
+        name: vb.evaluate(path, split=f"xtd10:{'de' if name == 'it' else 'it'}", metrics="R@1", ci=0)
+        for name, path in given.items()
+    }
+    with pytest.raises(UsageError) as error:
+        vb.joint(reports)
+    pinned(error.value)
+    monkeypatch.chdir(files["de"].parent)
+    done = invoke("eval", files["de"].name, files["de"].name, "--split", "xtd10")
+    assert done.exit_code == 2
+    pinned(done.stderr)
+
+
+def test_the_language_is_that_of_the_ids_or_of_a_name_in_capitals(
+    files: dict[str, Path], tmp_path: Path, pinned: Pinned
+) -> None:
+    """A file whose name is no language: with ids its language is known; without, the message says what tells it."""
+    done = invoke("eval", f"DE={files['de']}", "--split", "xtd10", "--metrics", "R@1", "--ci", "0")
+    assert done.exit_code == 0 and done.stdout.startswith("xtd10:de ")
+    done = invoke("eval", f"fr={files['de']}", "--split", "xtd10", "--metrics", "R@1", "--ci", "0")
+    assert done.exit_code == 4 and "split 'xtd10:fr' is not built here" in done.stderr
+    done = invoke("eval", f"x1={files['de']}", "--split", "xtd10", "--metrics", "R@1", "--ci", "0")
+    assert done.exit_code == 2
+    pinned(done.stderr)
+    split = vb.load_split("xtd10:de")
+    with np.load(files["de"]) as arrays:
+        np.savez(
+            tmp_path / "x1.npz", image_embeddings=arrays["images"], image_ids=split.image_ids,
+            text_embeddings=arrays["texts"], text_ids=split.caption_ids,
+        )  # fmt: skip
+    assert vb.evaluate(tmp_path / "x1.npz", split="xtd10", metrics="R@1", ci=0).split == "xtd10:de"
+    catalogue.remove("xtd10:de")
+    for arguments in ((), ("--split", "xtd10")):
+        done = invoke("eval", tmp_path / "x1.npz", *arguments, "--metrics", "R@1")
+        assert done.exit_code == 3
+        pinned(done.stderr)
 
 
 def test_several_systems_have_a_mean_each_over_the_languages_of_all(
@@ -144,7 +189,9 @@ def test_several_systems_have_a_mean_each_over_the_languages_of_all(
     table = vb.joint(str(tmp_path / "t.json"))
     assert table.to_dict()["mean"]["ours"]["i2t R@1"] == pytest.approx(wanted["ours", "macro mean"][0])
     markdown = table.to_markdown()
-    assert "| ours · macro mean |" in markdown and markdown.count("**") == 2 * 4  # the best mean of every column
+    assert (
+        "| ours · macro mean (2 of 8) |" in markdown and markdown.count("**") == 2 * 4
+    )  # the best mean of every column
     reports = {f"{s}:{x}": r for (s, x), r in zip(table.languages, table.reports, strict=True)}
     assert vb.joint(reports).records() == table.records()
     apart = vb.joint({name: reports[name] for name in ("ours:tr", "theirs:de", "theirs:ja", "ours:ja")}, metrics="R@1")

@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 import vsebench
 from vsebench.cli import app
+from vsebench.data import match
 from vsebench.data.splits import catalogue, own, stored
 from vsebench.data.splits.sources import all_of_file, from_file
 from vsebench.errors import BadInput, UsageError
@@ -301,13 +302,13 @@ def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp
     ids = np.array([r["image_id"] for r in records()]), np.array([r["caption_id"] for r in records()])
     both = "the ids are those of the data sets copy and mine\n  fix: give split='copy' or split='mine'"
     with pytest.raises(UsageError, match=both):
-        own.matching(*ids)
+        match.match_rows(match.FileRows(len(np.unique(ids[0])), len(ids[1]), np.unique(ids[0]), ids[1], None, tmp_path))
     catalogue.remove("copy")
-    assert own.matching(*ids) == "mine" == own.matching(ids[0][::-1], ids[1][::-1])
-    assert own.matching(None, ids[1]) is None and own.matching(ids[0], None) is None
+    assert own.matching(*ids) == ["mine"] == own.matching(ids[0][::-1], ids[1][::-1])
+    assert not own.matching(None, ids[1]) and not own.matching(ids[0], None)
     counted = [{"image_id": i // 2, "id": i, "caption": "x"} for i in range(20)]
     catalogue.build("rows", write(tmp_path / "n.jsonl", as_jsonl(counted)))
-    assert own.matching(np.arange(10), np.arange(20)) is None
+    assert not own.matching(np.arange(10), np.arange(20))
 
 
 def test_a_split_of_vsebench_is_not_removed_without_a_file() -> None:

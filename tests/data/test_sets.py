@@ -181,7 +181,7 @@ def test_wrong_commands_say_the_next_step(
 
 def test_a_set_that_is_not_built_is_said_where_it_is_used(tmp_path: Path, pinned: Pinned) -> None:
     np.savez(tmp_path / "e.npz", images=np.eye(3), texts=np.eye(3))
-    for split, code in (("audiocaps", 4), ("xm3600:de", 4), ("xtd10", 2), ("audiocap", 2)):
+    for split, code in (("audiocaps", 4), ("xm3600:de", 4), ("xtd10", 4), ("audiocap", 2)):
         done = invoke("eval", tmp_path / "e.npz", "--split", split)
         assert done.exit_code == code
         pinned(done.stderr)
@@ -247,6 +247,101 @@ def test_a_file_of_a_language_is_recognised_by_its_ids(real_data: Path, tmp_path
     )  # fmt: skip
     report = vsebench.evaluate(tmp_path / "e.npz", metrics="R@1", ci=0)
     assert report.split == "xflickrco:ja" and report["R@1", "i2t"].value == 1.0
+
+
+def test_other_captions_are_a_warning_when_a_set_is_built_and_a_fail_of_verify(
+    real_data: Path, tmp_path: Path, pinned: Pinned
+) -> None:
+    """Captions in the order of others, empty ones, and those of another language, all under the right ids."""
+    lines = gzip.decompress((real_data / "xflickrco" / "test_ja.jsonl.gz").read_bytes()).decode().splitlines()
+    records = [json.loads(line) for line in lines]
+    words = [record["sentences"] for record in records]
+    english = gzip.decompress((real_data / "xflickrco" / "test_en.jsonl.gz").read_bytes()).decode().splitlines()
+    of_others = [json.loads(line)["sentences"] for line in english]
+    for spoilt in ([*words[1:], words[0]], [""] * 1500 + words[1500:], of_others):
+        made = (json.dumps({**r, "sentences": own}) for r, own in zip(records, spoilt, strict=True))
+        published_files.write(tmp_path / "test_ja.jsonl", made)
+        done = invoke("data", "build", "xflickrco:ja", "--from", tmp_path / "test_ja.jsonl", "--force")
+        assert done.exit_code == 0
+        pinned(done.stderr)
+        done = invoke("data", "verify", "xflickrco:ja")
+        assert done.exit_code == 1 and done.stdout.count("FAIL") == 1 == done.stdout.count("FAIL  texts")
+    edition = (json.dumps({**r, "sentences": [f" {own[0].upper()} !"]}) for r, own in zip(records, words, strict=True))
+    published_files.write(tmp_path / "test_ja.jsonl", edition)
+    assert "captions" not in invoke("data", "build", "xflickrco:ja", "--from", tmp_path, "--force").stderr
+    assert invoke("data", "verify", "xflickrco:ja").exit_code == 0
+
+
+def test_the_captions_of_every_set_with_real_files_are_known() -> None:
+    real = {split for found in sets.SETS.values() if found.sha256 for split in found.splits}
+    assert sets.TEXTS_SHA256.keys() == {"f30k", *real}
+
+
+def test_empty_captions_are_said_of_any_data_set(tmp_path: Path, pinned: Pinned) -> None:
+    lines = [{"image": "b.jpg", "captions": ["b", " "]}]
+    path = published_files.write(tmp_path / "mine.jsonl", map(json.dumps, lines))
+    done = invoke("data", "build", "mine", "--from", path)
+    assert done.exit_code == 0
+    pinned(done.stderr)
+    published_files.clotho(tmp_path)
+    text = (tmp_path / CLOTHO).read_text(encoding="utf-8").replace("rain, number 0 0", "")
+    (tmp_path / CLOTHO).write_text(text, encoding="utf-8")
+    done = invoke("data", "build", "clotho", "--from", tmp_path)
+    assert done.exit_code == 0
+    pinned(done.stderr)
+    for name in ("mine", "clotho"):
+        assert invoke("data", "verify", name).exit_code == 1
+
+
+def test_a_declared_or_published_set_is_taken_before_one_of_ones_own_with_its_ids(
+    real_data: Path, tmp_path: Path, pinned: Pinned
+) -> None:
+    for name, folder in (("f30k", "f30k"), ("coco-fg", "fine_grained")):
+        catalogue.build(name, real_data / folder)
+        split = vsebench.load_split(name, captions=True)
+        assert split.captions is not None
+        of = [[] for _ in split.image_ids]
+        for image, caption in zip(split.image_of.tolist(), split.captions, strict=True):
+            of[image].append(f"another {caption}")
+        records = ({"image": i, "captions": own} for i, own in zip(split.image_ids.tolist(), of, strict=True))
+        catalogue.build("a-copy", published_files.write(tmp_path / "own.jsonl", map(json.dumps, records)), force=True)
+        vectors = np.ones((len(split.image_ids), 1)), np.ones((len(split.caption_ids), 1))
+        np.savez(
+            tmp_path / "e.npz", images=vectors[0], texts=vectors[1], image_ids=split.image_ids,
+            text_ids=split.caption_ids,
+        )  # fmt: skip
+        done = invoke("inspect", tmp_path / "e.npz")
+        assert f"would be evaluated as {name}:" in done.stdout
+        pinned(next(line for line in done.stdout.splitlines() if "a-copy" in line))
+        assert "would be evaluated as a-copy:" in invoke("inspect", tmp_path / "e.npz", "--split", "a-copy").stdout
+
+
+def test_texts_of_a_larger_gallery_without_its_other_images_are_warned_of(
+    real_data: Path, tmp_path: Path, pinned: Pinned
+) -> None:
+    catalogue.build("coco-fg", real_data / "fine_grained")
+    split = vsebench.load_split("coco-fg")
+    np.savez(
+        tmp_path / "e.npz", images=np.ones((5000, 1)), texts=np.ones((25_000, 1)), image_ids=split.image_ids[:5000],
+        text_ids=split.caption_ids,
+    )  # fmt: skip
+    done = invoke("inspect", tmp_path / "e.npz")
+    assert "would be evaluated as custom:" in done.stdout
+    pinned(next(line for line in done.stdout.splitlines() if line.startswith("warning")))
+
+
+def test_what_is_said_of_a_set_in_several_languages(tmp_path: Path, pinned: Pinned) -> None:
+    """Not built: what to do, of the language that is meant; built in part: which, and how files name them."""
+    for arguments in (("remove", "xtd10"), ("verify", "xtd10"), ("describe", "xflickrco:en"), ("judgements", "xtd10")):
+        done = invoke("data", *arguments)
+        assert done.exit_code == 4
+        pinned(done.stderr)
+    published_files.xtd10(tmp_path / "files")
+    built = invoke("data", "build", "xtd10", "--from", tmp_path / "files").stdout
+    pinned(built.splitlines()[1])
+    pinned(invoke("data", "describe", "xtd10").stderr)
+    lines = invoke("data", "verify", "xtd10").stdout.splitlines()
+    pinned("\n".join(line for line in lines if "languages:" in line or "de: captions per image" in line))
 
 
 # Data sets of one's own with images that have no caption

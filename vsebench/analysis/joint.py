@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..arguments import public
-from ..data.splits.sets import language_of, named_language
+from ..data.splits.sets import SETS, language_of, named_language
 from ..errors import UsageError
 from ..report.comparison import DIRECTIONS
 from ..report.joint import Joint, Language, Mean
@@ -61,7 +62,8 @@ def joint(
     if languages:
         warnings = (*warnings, *_same_texts(systems, languages, force))
         systems, languages = _by_system(systems, languages)
-        means, lacking = _means(languages)
+        name = systems[0].report.split.partition(":")[0]
+        means, lacking = _means(languages, name)
         notes = (*notes, *lacking)
     if metrics is None:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
@@ -78,13 +80,18 @@ def _languages(systems: Sequence[System]) -> list[Language]:
     """The system and the language of every report, where they are of several languages of one test set; or none.
 
     Raises:
-        UsageError: names that do not say which reports of one language are of which system.
+        UsageError: names that do not say which reports of one language are of which system, or name another language.
     """
     found = [language_of(s.report.split) for s in systems]
     known = [each for each in found if each is not None]
     spoken = [language for _, language in known]
     if len(known) < len(found) or len({name for name, _ in known}) > 1 or len(set(spoken)) < 2:
         return []
+    for system, (name, language) in zip(systems, known, strict=True):
+        given = re.split("[:/]", system.name)[-1].lower()
+        if given != language and given in SETS[name].languages:
+            what = f"is called '{system.name}', and is of '{name}:{language}'"
+            raise UsageError(what, where=system.where, fix=f"call it {language}, or give the file of {given}")
     owners = [named_language(s.name, [language]) for s, language in zip(systems, spoken, strict=True)]
     if None not in owners and len({owner for owner, _ in owners}) > 1 and len(set(owners)) == len(owners):  # type: ignore[misc]
         return [Language(*owner) for owner in owners]  # type: ignore[misc]
@@ -112,8 +119,8 @@ def _by_system(systems: Sequence[System], languages: Sequence[Language]) -> tupl
     return [systems[at] for at in order], [languages[at] for at in order]
 
 
-def _means(languages: Sequence[Language]) -> tuple[tuple[Mean, ...], list[str]]:
-    """The mean of every system over the languages that all systems have, and a note on the others."""
+def _means(languages: Sequence[Language], name: str) -> tuple[tuple[Mean, ...], list[str]]:
+    """The mean of every system over the languages that all have, and a note on the others of the set ``name``."""
     of: dict[str, dict[str, int]] = {}
     for at, (system, language) in enumerate(languages):
         of.setdefault(system, {})[language] = at
@@ -125,5 +132,11 @@ def _means(languages: Sequence[Language]) -> tuple[tuple[Mean, ...], list[str]]:
         if (left := [x for x in every if x not in own])
     ]
     over = f"macro means are over {', '.join(common)}, which all systems have" if common else "no macro mean"
-    means = [Mean(system, tuple(own[x] for x in common), max(own.values())) for system, own in of.items() if common]
-    return tuple(means), [f"{over}: {'; '.join(lacking)}"] if lacking else []
+    number = len(SETS[name].languages)
+    means = [
+        Mean(system, tuple(own[x] for x in common), max(own.values()), number) for system, own in of.items() if common
+    ]
+    if lacking:
+        return tuple(means), [f"{over}: {'; '.join(lacking)}"]
+    partial = f"the macro mean is over {len(common)} of the {number} languages of {name}"
+    return tuple(means), [partial] if len(common) < number else []

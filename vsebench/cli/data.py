@@ -47,7 +47,7 @@ def list_splits(terminal: Terminal) -> None:
     ]
     shown += [(one["name"], "choices", "", one["needs"] or one["available"]) for one in choices]
     terminal.table(shown, ("split", "images", "captions", "available, or how to get it"))
-    terminal.note("the files of a published set: vsebench data build NAME, or --json")
+    terminal.note("vsebench data build NAME, without --from, says which files a published set is built from")
 
 
 @app.command("build")
@@ -113,9 +113,14 @@ def build(
     found = splits.declared(built[0])
     counts = f"{count_of(found.images, 'image')}, {count_of(found.captions, 'caption')}"
     of_set = {"splits": built} if built != [name] else {"bytes": path.stat().st_size}
-    words = f"{f'{len(built)} languages' if built[1:] else counts}; use it with --split {' or '.join(built)}"
+    if built[1:]:
+        one = built[0].partition(":")[2]
+        words = f"{len(built)} languages; use them with --split {name} and files that are named after them, as in "
+        words += f"{one}=FILE, or one of them with --split {built[0]}"
+    else:
+        words = f"{counts}; use it with --split {built[0]}"
     terminal.answer({"split": name, "file": str(path), **of_set}, f"{name} is in {path}", words)
-    if warning := warning_of(name):
+    for warning in filter(None, (warning_of(name), *splits.caption_faults(name))):
         terminal.warn(warning)
 
 

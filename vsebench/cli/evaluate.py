@@ -129,10 +129,13 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
         what = f"--save-run writes the rankings of one system, and {len(systems)} are given"
         raise UsageError(what, fix="evaluate them one by one")
     names = names_of([(name, images) for name, images, _ in systems])
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"two systems are called '{name}'", fix="give names: NAME=FILE")
-    return [(name, images, second) for name, (_, images, second) in zip(names, systems, strict=True)]
+    found: list[System] = [(name, images, second) for name, (_, images, second) in zip(names, systems, strict=True)]
+    for system in found:
+        if found.count(system) > 1:
+            raise UsageError("the same file is given twice", where=system[1], fix="give every file once")
+        if names.count(system[0]) > 1:
+            raise UsageError(f"two systems are called '{system[0]}'", fix="give names: NAME=FILE")
+    return found
 
 
 def together(reports: Mapping[str, Report], metrics: str | None, details: bool = False) -> Report | Joint:

@@ -22,6 +22,7 @@ from .formats.raw import Holds
 from .formats.sniff import sniff
 from .shapes import suggestion
 from .splits import catalogue as splits
+from .splits import own, sets
 from .splits.declared import DECLARED
 from .splits.identity import matches_ids
 from .splits.sources import from_file
@@ -114,22 +115,85 @@ def match_rows(file: FileRows, name: Split | str | None = None, captions_per_ima
         found = _custom(file, captions_per_image)
         likely = suggestion(file.n_image, file.n_text) if captions_per_image is None else ""
         return replace(found, warnings=(likely, *found.warnings)) if likely else found
-    name = _recognise(file) if name is None else name
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    if name is None:
+        name, notes = _recognise(file)
+        warnings = _images_missing(file) if name == "custom" else ()
+    elif name in sets.SETS:
+        name = _language(file, name)
     if name == "custom":
-        return _custom(file, captions_per_image)
+        found = _custom(file, captions_per_image)
+        return replace(found, warnings=(*found.warnings, *warnings))
     if captions_per_image is not None:
         raise UsageError(f"{spell('captions_per_image')} has no meaning for split '{name}'", fix="leave it out")
-    return _declared(file, splits.load_split(name))
+    found = _declared(file, splits.load_split(name))
+    return replace(found, notes=(*notes, *found.notes))
 
 
-def _recognise(file: FileRows) -> str:
+def _recognise(file: FileRows) -> tuple[str, tuple[str, ...]]:
+    """The split that has the ids of the file, else ``custom``; and a note where several splits have them.
+
+    Raises:
+        UsageError: several data sets of one's own have these ids, and no declared or published one.
+    """
+    if (found := _with_ids(file)) and (len(found) == 1 or not splits.is_own(found[0])):
+        first, *others = found
+        options = " or ".join(spell("split", name) for name in others)
+        note = f"the ids are those of {first} and of {' and '.join(others)}: {first} is taken ({options} takes another)"
+        return first, (note,) if others else ()
+    if found:
+        what = f"the ids are those of the data sets {', '.join(found[:-1])} and {found[-1]}"
+        raise UsageError(what, fix=f"give {spell('split', found[0])} or {spell('split', found[1])}")
+    return _nearly_coco(file), ()
+
+
+def _with_ids(file: FileRows) -> list[str]:
+    """The splits that have exactly the ids of the file: a declared one, published ones, then those of one's own."""
     ids = [None if x is None else canonical(x) for x in (file.image_ids, file.text_ids)]
     # COCO has numbers, and Flickr30K file names.
     named = [np.array([f"{n}.jpg" for n in x.tolist()]) if x is not None and x.dtype.kind == "i" else x for x in ids]
-    for image_ids, text_ids in (ids, named):
-        found = matches_ids(image_ids, text_ids)
-        if found:
-            return found
+    declared = matches_ids(*ids) or matches_ids(*named)
+    built = sorted(own.matching(file.image_ids, file.text_ids), key=splits.is_own)
+    return [declared, *built] if declared else built
+
+
+def _language(file: FileRows, name: str) -> str:
+    """The split of a published set: of one in several languages the one that has the ids of the file.
+
+    Raises:
+        UsageError: the ids do not tell the language.
+        BadInput: ids of a language that is not built.
+        MissingPackage: none of them is built.
+    """
+    if not sets.SETS[name].languages:
+        return name
+    for split in _with_ids(file):
+        if split.partition(":")[0] == name:
+            return split
+    _refuse_part_of_known(file)
+    try:
+        splits.declared(name)
+    except UsageError as error:
+        error.fix = f"{error.fix}; or name every file after its language, as in de=FILE, or save the ids of the set"
+        raise
+    return name
+
+
+def _images_missing(file: FileRows) -> tuple[str, ...]:
+    """A warning when the texts are those of a data set that has more images, which enlarge its gallery."""
+    found = sorted(own.matching(file.image_ids, file.text_ids, fewer_images=True), key=splits.is_own)
+    if not found:
+        return ()
+    images = splits.declared(found[0]).images
+    return (
+        f"the texts are those of {found[0]}, which has {images:,} images, {images - file.n_image:,} more than the "
+        f"file: values are not those of {found[0]}; encode all its images",
+    )
+
+
+def _nearly_coco(file: FileRows) -> str:
+    """``custom``, unless most ids are of COCO: then the file has a fault, which is raised."""
     try:
         known = splits.load_split("coco-5k")
     except MissingPackage:
@@ -429,26 +493,32 @@ def _and_why(fix: str, file: FileRows) -> str:
     return f"{fix} ({likely})" if likely else fix
 
 
-def _refuse_part_of_scenes(file: FileRows) -> None:
-    """Refuse ids of scenes, which are not all of a split or of one that is not built: say of which, and what is wrong.
-
-    Raises:
-        BadInput: the first image id is of scenes.
-    """
-    if file.image_ids is None or file.image_ids.dtype.kind != "U":
-        return
-    first = str(file.image_ids[0])
-    name, _, number = first.rpartition("-")
+def _scenes_of(image_id: str) -> str | None:
+    """The split of scenes that an image id is of by its spelling, else None."""
+    name, _, number = image_id.rpartition("-")
     if not (number.isdecimal() and len(number) < 19 and name.startswith("scenes-")):
-        return
+        return None
     try:
         settings = parse(name)
     except UsageError:
-        return
+        return None
     found = [p for p in PARTS if 0 <= int(number) - settings.start(p) < settings.sizes[p]]
-    if not found:
+    return split_name(settings.name, found[0]) if found else None
+
+
+def _refuse_part_of_known(file: FileRows) -> None:
+    """Refuse ids of scenes, or of a language, which are not all of a split or of one that is not built.
+
+    Raises:
+        BadInput: the first image id is of scenes, or the first text id of a language; says which, and what is wrong.
+    """
+    first, split = "", None
+    for ids, split_of in ((file.image_ids, _scenes_of), (file.text_ids, lambda x: sets.spoken(x, file.n_image))):
+        if split is None and ids is not None and ids.dtype.kind == "U":
+            first = str(ids[0])
+            split = split_of(first)
+    if split is None:
         return
-    split = split_name(settings.name, found[0])
     try:
         _declared(file, splits.load_split(split))
     except MissingPackage as error:
@@ -462,7 +532,7 @@ def _refuse_part_of_scenes(file: FileRows) -> None:
 def _images_in_order(file: FileRows, captions_per_image: int | None) -> tuple[Int, str]:
     times = captions_per_image or 5
     if captions_per_image is None:
-        _refuse_part_of_scenes(file)
+        _refuse_part_of_known(file)
     if file.n_text != times * file.n_image:
         if captions_per_image is None and file.n_image == 5 * file.n_text:
             raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows", file.where)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..data.splits import catalogue
+from ..data.splits.sets import SETS
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..graded.rankings import plan as rankings_of
 from ..metrics import Metric
@@ -192,7 +193,8 @@ def check_names(options: Options, split: Split | str | None) -> None:
                     error.what, fix=f"{str(error.fix).rstrip('?')}, or give judgements of yours: {judgements}"
                 )
     if isinstance(split, str) and split != "custom":
-        catalogue.declared(split)
+        # Of a set in several languages the ids of the file say which.
+        catalogue.declared(catalogue.splits_of(split)[0] if split in SETS else split)
 
 
 def judgements_of(split: Split, given: Mapping[str, Judgements]) -> dict[str, Judgements]:

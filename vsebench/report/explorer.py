@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ..errors import printable
 from ..types import Direction, Float, Int, Split
 from .lists import NOTHING, Lists
+from .values import SIDE
 
 UNDEFINED = -32768  # of 16 bits
 BUDGET = 9_000_000  # bytes of base64 for the lists of all systems; lists are shortened beyond it
@@ -76,6 +77,10 @@ class Explorer:
     sides: tuple[Side, ...]
     thumbnails: Mapping[int, bytes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def queries(self, direction: Direction) -> int:
+        """The number of queries; an image without a caption is none."""
+        return len(np.unique(self.split.image_of)) if SIDE[direction] == "image" else len(self.split.caption_ids)
 
     @property
     def k(self) -> int:

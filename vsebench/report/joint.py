@@ -28,11 +28,18 @@ class Language(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """The mean of a system over languages: the places of the reports, and of the one that its row is behind."""
+    """The mean of a system over languages: the places of the reports, the one that its row is behind, and
+    the number of languages of the test set."""
 
     system: str
     of: tuple[int, ...]
     behind: int
+    languages: int  # of the test set
+
+    @property
+    def label(self) -> str:
+        """The name of its row, which says where languages of the test set are missing."""
+        return MEAN if len(self.of) == self.languages else f"{MEAN} ({len(self.of)} of {self.languages})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,7 +169,10 @@ class Joint(Drawn):
     @property
     def _labels(self) -> tuple[str, ...]:
         """The rows; the names of systems whose scores are corrected in different ways say how."""
-        names = [" · ".join(self._identity(row).values()) for row in self._rows]
+        names = [
+            " · ".join(filter(None, (row.system, row.label)) if isinstance(row, Mean) else self._identity(row).values())
+            for row in self._rows
+        ]
         if len(set(self._corrections)) < 2:
             return tuple(names)
         how = ["" if isinstance(row, Mean) else self._corrections[row] for row in self._rows]

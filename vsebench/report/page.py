@@ -16,7 +16,6 @@ from .explorer import Explorer
 from .grid import Grid
 from .html import fragment
 from .render import Rendered
-from .values import SIDE
 
 SCHEMA = "vsebench/page/1"
 ARROWS = {"i2t": "image → text", "t2i": "text → image"}
@@ -97,7 +96,7 @@ class Page(Rendered):
             "parts": [part.title for part in self.parts],
             "charts": [panel.name for panel in self.panels],
             "explorer": None if found is None else {
-                "queries": {s.direction: len(found.split.ids(SIDE[s.direction])) for s in found.sides},
+                "queries": {s.direction: found.queries(s.direction) for s in found.sides},
                 "items": found.k, "captions": found.split.captions is not None, "thumbnails": len(found.thumbnails),
             },
             "notes": list(self.notes),

@@ -13,7 +13,7 @@ import numpy as np
 from ...arguments import public
 from ...errors import BadInput, MissingPackage, UsageError, count_of
 from ...options import spell
-from ...registry import unknown
+from ...registry import closest, unknown
 from ...scenes.settings import is_name
 from ...types import Split
 from ..atomic import refused
@@ -23,7 +23,7 @@ from . import layouts, own, sets
 from .declared import DECLARED, DeclaredSplit
 from .identity import settle
 from .packages import INSTALL, coco_id_rows, has_ids
-from .rows import CaptionRows, first_captions, rows_sha256
+from .rows import CaptionRows, first_captions, rows_sha256, texts_sha256
 from .sources import PACKAGES, all_of_file, from_file
 from .stored import rebuild, restore, store, stored_path
 
@@ -75,7 +75,12 @@ class Check:
 def names() -> list[str]:
     """The declared splits: those of vsebench, those of scenes, then the data sets of one's own that were built here."""
     of_scenes = (split for name in scenes.names() for split in scenes.splits(name))
-    return list(dict.fromkeys([*DECLARED, *of_scenes, *own.names()]))
+    return list(dict.fromkeys([*DECLARED, *of_scenes, *sorted(own.names(), key=is_own)]))
+
+
+def is_own(name: str) -> bool:
+    """Whether a split is one that a user has named, and neither declared nor published nor of scenes."""
+    return name not in DECLARED and name.partition(":")[0] not in sets.SETS and not is_name(name)
 
 
 def splits_of(name: str) -> list[str]:
@@ -107,12 +112,11 @@ def _refuse_not_built(name: str) -> None:
     if (found := sets.find(name)) is None:
         return
     one, languages = found
-    if len(languages) > 1:
-        built = splits_of(name)
-        fix = f"give one of {', '.join(one.splits if built == [name] else built)}, or name files after their languages"
-        raise UsageError(f"'{name}' has {len(languages)} languages, and each is a split", fix=f"{fix}: de=FILE")
+    if (built := splits_of(name)) != [name]:
+        what = f"'{name}' has {len(languages)} languages, and each is a split"
+        raise UsageError(what, fix=f"give one of {', '.join(built)}")
     what = f"split '{name}' is not built here, and no package holds it"
-    raise MissingPackage(what, fix=f"run: {_command(name)}, with {one.files}")
+    raise MissingPackage(what, fix=f"run: {_command(name)}, with {one.files_of(languages)}")
 
 
 def _command(name: str) -> str:
@@ -230,7 +234,9 @@ def _build_set(
 ) -> Path:
     """Store the splits of a published set that the source holds."""
     if source is None:
-        raise UsageError(f"'{name}' is built from your own files", fix=f"run: {_command(name)}, with {found.files}")
+        raise UsageError(
+            f"'{name}' is built from your own files", fix=f"run: {_command(name)}, with {found.files_of(languages)}"
+        )
     wanted = found.splits if len(languages) > 1 else [name]
     built = [split for split in wanted if stored_path(split).exists()]
     if built and not force:
@@ -263,8 +269,10 @@ def _build_own(
         what = f"split '{name}' is built already, and the source was not read"
         raise UsageError(what, where=path, fix=f"add {spell('force', True)} to build it again, or choose another name")
     if is_folder(Path(source).expanduser()):
-        error = unknown("split", name, dict.fromkeys([*names(), *sets.SETS]))
-        raise UsageError(error.what, fix=f"{error.fix} (a data set of your own is built from one file)")
+        near = closest(name, [*DECLARED, *sets.SETS])
+        meant = f"; published sets of a similar name: {', '.join(near)}" if near else ""
+        what = f"is a folder, and '{name}' is no published set: a data set of your own is built from one file"
+        raise UsageError(what, where=source, fix=f"name the file of captions{meant}")
     rows = all_of_file(source, part)
     if captions_per_image is not None:
         rows = first_captions(rows, captions_per_image)
@@ -288,6 +296,7 @@ def remove(name: str) -> Path:
         return scenes.remove(name)
     if name not in names():
         if (of := splits_of(name)) == [name]:
+            _refuse_not_built(name)
             raise unknown("split", name, names())
         return [remove(split) for split in of][-1].parent
     path = stored_path(DECLARED[name].built_as if name in DECLARED else name)
@@ -321,9 +330,14 @@ def verify(name: str) -> list[Check]:
     """
     if (of := splits_of(name)) == [name] and not is_name(name):
         return _verify_split(name)
-    files = scenes.verify_files(scenes.data_set(name) or name) if is_name(name) else ()
+    first = [Check(*c) for c in scenes.verify_files(scenes.data_set(name) or name)] if is_name(name) else []
+    if name in sets.SETS:
+        languages = sets.SETS[name].languages
+        absent = [x for x in languages if f"{name}:{x}" not in of]
+        without = f", not {', '.join(absent)}" if absent else ""
+        first = [Check("languages", True, f"{len(of)} of {len(languages)} are built{without}")]
     found = ((split, check) for split in of for check in _verify_split(split))
-    return [*(Check(*c) for c in files), *(replace(c, name=f"{split}: {c.name}") for split, c in found)]
+    return [*first, *(replace(c, name=f"{split}: {c.name}") for split, c in found)]
 
 
 def _verify_split(name: str) -> list[Check]:
@@ -332,7 +346,10 @@ def _verify_split(name: str) -> list[Check]:
     image_ids, image_of = rows.images()
     per_image = np.bincount(image_of, minlength=len(image_ids))
     five = bool((per_image == 5).all()) and bool((image_of == np.arange(len(image_of)) // 5).all())
-    runs = f"{per_image.min()} to {per_image.max()}, {'' if five else 'not '}in runs of five"
+    few, many = per_image.min(), per_image.max()
+    each = f"{few}" if few == many else f"{few} to {many}"
+    if name in DECLARED:
+        each += f", those of an image {'' if five else 'not '}together"
     found = rows_sha256(rows)
     known = found == split.rows_sha256
     digest = f"sha256 {found[:16]}{'' if known else ', expected ' + split.rows_sha256[:16]}"
@@ -341,9 +358,9 @@ def _verify_split(name: str) -> list[Check]:
         Check("source", True, origin),
         Check("images", len(image_ids) == split.images, f"{len(image_ids):,} of {split.images:,}"),
         Check("captions", len(image_of) == split.captions, f"{len(image_of):,} of {split.captions:,}"),
-        Check("captions per image", five or name not in DECLARED, runs),
+        Check("captions per image", five or name not in DECLARED, each),
         Check("ids and order", known, digest),
-        _check_captions(rows, known and sets.find(name) is not None),
+        _check_captions(rows, name),
         *_check_package_order(rows, split),
     ]
 
@@ -412,15 +429,25 @@ def _status_of_own(name: str) -> SplitStatus:
     return SplitStatus(name, split.images, split.captions, kind, True, "")
 
 
-def _check_captions(rows: CaptionRows, published: bool = False) -> Check:
-    """Whether every caption has words; those of a ``published`` set are as its files have them."""
+def _check_captions(rows: CaptionRows, name: str) -> Check:
+    """Whether the captions are those that were published, where these are known; else whether every one has words."""
     if rows.captions is None:
         return Check("texts", False, f"no captions here, only ids: {INSTALL}")
     empty = [i for i, caption in enumerate(rows.captions) if not caption.strip()]
     detail = f"{count_of(len(rows.captions), 'caption')}, {len(empty)} empty"
-    return Check(
-        "texts", published or not empty, detail + (f" (first: id {rows.caption_id[empty[0]]})" if empty else "")
-    )
+    detail += f" (first: id {rows.caption_id[empty[0]]})" if empty else ""
+    wanted, found = sets.TEXTS_SHA256.get(name), texts_sha256(rows.captions)
+    if wanted is None or found == wanted:
+        return Check("texts", wanted is not None or not empty, detail)
+    other = next((split for split, sha256 in sets.TEXTS_SHA256.items() if sha256 == found), None)
+    are = f"these are the captions of {other}" if other else "other captions than the published ones, or another order"
+    return Check("texts", False, f"{detail}; {are} (sha256 {found[:16]}, expected {wanted[:16]})")
+
+
+def caption_faults(name: str) -> list[str]:
+    """What ``verify`` finds wrong with the captions of a split, or of those of a set, that was built; one a split."""
+    found = ((split, _check_captions(_read(declared(split), captions=True), split)) for split in splits_of(name))
+    return [f"captions of {split}: {check.detail}" for split, check in found if not check.ok]
 
 
 def _check_package_order(rows: CaptionRows, split: DeclaredSplit) -> list[Check]:

@@ -10,7 +10,6 @@ import re
 import numpy as np
 
 from ...errors import BadInput, UsageError
-from ...options import spell
 from ...scenes.settings import is_name, of_split
 from ...types import Ids
 from ..cache import file_stem
@@ -89,30 +88,31 @@ def declared(name: str) -> DeclaredSplit:
     return found
 
 
-def matching(image_ids: Ids | None, caption_ids: Ids | None) -> str | None:
-    """The data set of one's own that has exactly these ids, in any order; None when there is none.
+def matching(image_ids: Ids | None, caption_ids: Ids | None, fewer_images: bool = False) -> list[str]:
+    """The built data sets that have exactly these ids, in any order: one's own, published ones, scenes.
 
     Both sides must be given: ids of one side, and ids that only count rows, are those of many data sets.
 
-    Raises:
-        UsageError: several data sets have these ids.
+    Args:
+        image_ids: (image,) int64 or unicode; repeated ids count once. None when unknown.
+        caption_ids: (caption,) likewise.
+        fewer_images: the data sets that have these captions and more images.
     """
     if image_ids is None or caption_ids is None or _counts_rows(caption_ids):
-        return None
+        return []
     found = []
+    captions, images = canonical(caption_ids), canonical(image_ids)
     for name in names():
         try:
             split = declared(name)
         except BadInput:  # whoever needs it will be told
             continue
-        if len(caption_ids) == split.captions and len(image_ids) >= split.images:
-            same = set_sha256(canonical(caption_ids)) == split.captions_sha256
-            if same and set_sha256(canonical(image_ids)) == split.images_sha256:
-                found.append(name)
-    if len(found) > 1:
-        what = f"the ids are those of the data sets {', '.join(found[:-1])} and {found[-1]}"
-        raise UsageError(what, fix=f"give {spell('split', found[0])} or {spell('split', found[1])}")
-    return found[0] if found else None
+        if len(captions) != split.captions or (len(images) < split.images) != fewer_images:
+            continue
+        same = set_sha256(captions) == split.captions_sha256
+        if same and (fewer_images or set_sha256(images) == split.images_sha256):
+            found.append(name)
+    return found
 
 
 def _counts_rows(ids: Ids) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +12,8 @@ import numpy as np
 from ...errors import BadInput, count_of
 from ...options import spell
 from ...types import Ids, Int, frozen
+
+_NO_WORD = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +109,15 @@ def rows_sha256(rows: CaptionRows) -> str:
     lines = [f"{i} {c}\n" for i, c in zip(rows.image_id.tolist(), rows.caption_id.tolist(), strict=True)]
     lines += [] if rows.others is None else [f"{i}\n" for i in rows.others.tolist()]
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def texts_sha256(captions: Sequence[str]) -> str:
+    """SHA-256 of the letters and digits of the captions, in lower case and in their order, one caption a line.
+
+    Editions of a set differ in white space, marks and capitals, which do not make it another one.
+    """
+    text = "".join(f"{_NO_WORD.sub('', caption.lower())}\n" for caption in captions)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def set_sha256(ids: Ids) -> str:

@@ -26,7 +26,7 @@ class PublishedSet:
         items: what an image is here: ``images``, ``videos`` or ``audio clips``.
         images: number of images, those without a caption included.
         captions: number of captions, of a language where there are languages; None where it is not known.
-        files: the usual names of its files, and where they come from.
+        names: the usual names of its files, with ``{}`` for the language, and where they come from.
         layout: what they look like, and their reader.
         protocol: how papers evaluate on it.
         cite: the publication.
@@ -41,7 +41,7 @@ class PublishedSet:
     items: str
     images: int
     captions: int | None
-    files: str
+    names: str
     layout: Layout
     protocol: str
     cite: str
@@ -50,6 +50,15 @@ class PublishedSet:
     languages: tuple[str, ...] = ()
     sha256: str = ""
     warning: str = ""
+
+    @property
+    def files(self) -> str:
+        """The usual names of its files; of a set in several languages those of German."""
+        return self.files_of(())
+
+    def files_of(self, languages: tuple[str, ...]) -> str:
+        """The usual names of its files in one language; of several those of German."""
+        return self.names.replace("{}", languages[0] if len(languages) == 1 else "de")
 
     @property
     def splits(self) -> list[str]:
@@ -74,7 +83,7 @@ SETS: dict[str, PublishedSet] = {
     found.name: found
     for found in (
         PublishedSet(
-            "xflickrco", "images", 2_000, 2_000, "test_de.jsonl or de/test.jsonl of GitHub e-bug/iglue, "
+            "xflickrco", "images", 2_000, 2_000, "test_{}.jsonl or {}/test.jsonl of GitHub e-bug/iglue, "
             "datasets/xFlickrCO/annotations", layouts.lines_a_language(("test_{}.jsonl", "{}/test.jsonl"), "img_path"),
             "1,000 Flickr30K and 1,000 COCO test images in one gallery, one caption each; R@1 a language and its mean",
             "Bugliarello et al., IGLUE: A Benchmark for Transfer Learning across Modalities, Tasks, and Languages, "
@@ -93,7 +102,7 @@ SETS: dict[str, PublishedSet] = {
             "vi", "zh"),
         ),
         PublishedSet(
-            "xtd10", "images", 1_000, 1_000, "test_image_names.txt and test_1kcaptions_de.txt of GitHub "
+            "xtd10", "images", 1_000, 1_000, "test_image_names.txt and test_1kcaptions_{}.txt of GitHub "
             "adobe-research/Cross-lingual-Test-Dataset-XTD10, folders XTD10, MIC and STAIR",
             layouts.names_and_lines("test_image_names.txt", ("test_1kcaptions_{}.txt",)),
             "1,000 COCO images, one caption each; R@10 from text to image a language",
@@ -151,6 +160,22 @@ SETS: dict[str, PublishedSet] = {
 }  # fmt: skip
 
 
+# ``rows.texts_sha256`` of the captions of a split, of the sets that were tried with real files.
+TEXTS_SHA256 = {
+    "f30k": "d3efe2c05de508ef23d51271277124132eb984ec452f0c8fb5ed8aa70f0a9b5c",
+    "coco-fg": "151f73efe27c86586011d91aa173dbaeffd97095e9891cb87dc98cc147ccc62d",
+    "f30k-fg": "de004ca3e29ad51f3eea9d9c3dc25e6f902fdfd7b6a42015d8117f4030765c49",
+    "xflickrco:en": "070d1da8715c88ba666e8f0c590df4907e583492f4dcd020ec2ff5c66b7c2255",
+    "xflickrco:de": "62af941efb8b25cc1e050fe0e4fc5f1b0b64dcac06f4e02a639f11446992148e",
+    "xflickrco:es": "95d6e7dc0f93e79ab534f226c676770d4e8965e7744ec2c0533de7327ec8421e",
+    "xflickrco:id": "29958c90e562668ddab405ca05d1bc32611b86607eb3ef54f92a64aa6e1a5f64",
+    "xflickrco:ja": "b6f53343c65edc5bdd20f9413421a88f275631cbb01f0d789333c886f09c1e8e",
+    "xflickrco:ru": "97eaeb66fb209ae7aa508340b1e35a8d478ad715204f4fff59398d7323703264",
+    "xflickrco:tr": "71808e7e4b4e1cec43fad8cff2e50f5181f69a1e1ba54b61d9b4fb1420664ee8",
+    "xflickrco:zh": "e76a3861374243fc99fa4ea59d1f5d41200fe8194f1cc6b466fd06540196fe76",
+}
+
+
 def find(name: str) -> tuple[PublishedSet, tuple[str, ...]] | None:
     """The set of a name, with the languages that the name stands for, ``("",)`` without; None for any other name.
 
@@ -186,7 +211,7 @@ def rows_of(
             declared = replace(own.declare(name, rows), cite=found.cite, licence=found.licence)
             yield declared, rows
     except BadInput as error:
-        layout = f"'{found.name}' is published as {found.files}: {found.layout.shape}"
+        layout = f"'{found.name}' is published as {found.files_of(languages)}: {found.layout.shape}"
         raise BadInput(error.what, where=error.where, fix=f"{error.fix}; {layout}" if error.fix else layout) from error
 
 
@@ -216,7 +241,19 @@ def language_of(split: str) -> tuple[str, str] | None:
     return (head, language) if colon and head in SETS else None
 
 
+def spoken(caption_id: str, images: int) -> str | None:
+    """The split of a set in several languages that a caption id is of by its spelling; None for any other id.
+
+    Args:
+        caption_id: such as ``de:1007129816.jpg#0``.
+        images: their number in the file, by which sets differ that have a language in common.
+    """
+    language, colon, _ = caption_id.partition(":")
+    sizes = {f"{found.name}:{language}": found.images for found in SETS.values() if language in found.languages}
+    return next((split for split, size in sizes.items() if colon and size == images), None)
+
+
 def named_language(name: str, languages: Iterable[str]) -> tuple[str, str] | None:
-    """The system and the language of a name that ends in one: ``ours:de``, ``ours/de``, or ``de`` of no system."""
+    """The system and the language of a name that ends in one: ``ours:de``, ``ours/DE``, or ``de`` of no system."""
     found = re.fullmatch(r"(?:(.+)[:/._-])?([^:/._-]+)", name)
-    return (found[1] or "", found[2]) if found is not None and found[2] in languages else None
+    return (found[1] or "", found[2].lower()) if found is not None and found[2].lower() in languages else None
