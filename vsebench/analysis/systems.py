@@ -178,9 +178,9 @@ def named(text: str) -> tuple[str | None, Path]:
 def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
     """The name of every system: as given, else that of its file, else a letter.
 
-    Where two files have one name, every file has its folder in front.
+    Where two files without a name are called alike, every such file has its folder in front.
     """
-    stems = [source.stem for _, source in given if isinstance(source, Path)]
+    stems = [source.stem for name, source in given if name is None and isinstance(source, Path)]
     unique = len(set(stems)) == len(stems)
     names = []
     for place, (name, source) in enumerate(given):

@@ -42,7 +42,7 @@ class Input:
         complete: the split of which ``split`` is a part, if it is one.
         second: by direction the scores of a second stage, for the top of the rankings.
         stages: what was done with the vectors and scores, by field of the signature: ``encoder``, ``fuse``.
-        by_ids: the items were matched by the ids of both sides.
+        without_ids: the sides, ``image`` and ``text``, whose rows have no ids.
     """
 
     split: Split
@@ -57,7 +57,7 @@ class Input:
     complete: Split | None = None
     second: Mapping[Direction, SecondScores] = field(default_factory=dict)
     stages: Mapping[str, str] = field(default_factory=dict)
-    by_ids: bool = False
+    without_ids: tuple[str, ...] = ()
 
     @property
     def scorer(self) -> Scorer | None:
@@ -123,7 +123,7 @@ def _vectors(given: Given, options: Options) -> Input:
     return Input(
         found.split, dict.fromkeys(DIRECTIONS, scorer), found.where, None, (found.images, found.captions), found.rows,
         (*found.notes, decision), found.warnings, raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
-        by_ids=_has_ids(raw),
+        without_ids=_without_ids(raw),
     )  # fmt: skip
 
 
@@ -141,12 +141,12 @@ def _scores(given: Given, options: Options) -> Input:
     scorers = dict.fromkeys(DIRECTIONS, Matrix(found.scores, *found.rows))
     return Input(
         found.split, scorers, found.where, rows=found.rows, notes=found.notes, warnings=found.warnings,
-        sources=raw.sources, by_ids=_has_ids(raw),
+        sources=raw.sources, without_ids=_without_ids(raw),
     )  # fmt: skip
 
 
-def _has_ids(raw: RawArray | RawEmbeddings) -> bool:
-    return raw.image_ids is not None and raw.text_ids is not None
+def _without_ids(raw: RawArray | RawEmbeddings) -> tuple[str, ...]:
+    return tuple(side for side, ids in (("image", raw.image_ids), ("text", raw.text_ids)) if ids is None)
 
 
 def _of_each(given: Given, options: Options) -> Input:
@@ -161,7 +161,7 @@ def _of_each(given: Given, options: Options) -> Input:
     warned = dict.fromkeys(warning for one in read.values() for warning in one.warnings)
     return replace(
         first, scorers={d: one.scorers[d] for d, one in read.items()}, notes=tuple(every), warnings=tuple(warned),
-        by_ids=all(one.by_ids for one in read.values()),
+        without_ids=tuple(dict.fromkeys(side for one in read.values() for side in one.without_ids)),
         sources=(*first.sources, *(path for one in others for path in one.sources)),
     )  # fmt: skip
 
