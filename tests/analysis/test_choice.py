@@ -323,6 +323,25 @@ def test_files_without_ids_have_the_order_of_the_set(tmp_path: Path, pinned: Any
     assert not any("rows are taken" in note for note in memory.notes)
 
 
+def test_vectors_of_items_that_the_set_does_not_have_are_not_used(tmp_path: Path, pinned: Any) -> None:
+    """The embeddings of all files of a set, for one of them."""
+    folder = files.sugarcrepe(tmp_path / "s")
+    split = load(folder).split
+    images, captions = vectors(split)
+    np.savez(
+        tmp_path / "m.npz", image_embeddings=images, text_embeddings=captions, image_ids=split.image_ids,
+        text_ids=split.caption_ids, image_of_text=split.image_of,
+    )  # fmt: skip
+    found = vb.choice(tmp_path / "m.npz", set=folder / "add_obj.json", ci=0)
+    complete = vb.choice(tmp_path / "m.npz", set=folder, ci=0)
+    assert found["add_obj"].value == complete["add_obj"].value and found["add_obj"].n == 2
+    pinned("\n".join(found.notes))
+    np.savez(tmp_path / "n.npz", image_embeddings=images, text_embeddings=captions, image_ids=["x", "y", "z"])
+    with pytest.raises(BadInput) as caught:
+        vb.choice(tmp_path / "n.npz", set=folder, ci=0)
+    pinned(caught.value)
+
+
 def of_images(n: int, kind: str) -> tuple[list[Any], np.ndarray]:
     """Items with one or two images, and scores of which the right ones are higher for two items in three."""
     rng = np.random.default_rng(0)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import numbers, public, shown
+from ..data.align import only
 from ..data.choices.items import ChoiceSet, words
 from ..data.choices.layouts import load, of_list
 from ..data.choices.scores import check_scores, holds_scores, read_scores
@@ -18,7 +19,7 @@ from ..data.match import in_order
 from ..data.read import group
 from ..errors import UsageError
 from ..evaluation.chance import CERTAIN, LEVEL, of_mean
-from ..evaluation.inputs import read
+from ..evaluation.inputs import of_vectors, raw_vectors
 from ..evaluation.intervals import interval
 from ..evaluation.misread import SMALLEST
 from ..evaluation.options import Given, Options
@@ -161,7 +162,8 @@ def _scores(
     if not isinstance(source, tuple) and not is_path(source):
         return check_scores(numbers(source, "scores"), items), "scores", ()
     images, texts = source if isinstance(source, tuple) else (source, None)
-    found = read(replace(given, images=images, texts=texts), options)
+    given = replace(given, images=images, texts=texts)
+    found = of_vectors(only(raw_vectors(given), items.split), given, options)
     assert found.scorer is not None
     item, caption = np.nonzero(items.exists)[0], np.arange(items.exists.sum())
     rows = items.images[1].T  # (image, item)

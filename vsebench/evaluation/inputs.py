@@ -93,31 +93,34 @@ def read(given: Given, options: Options) -> Input:
     """
     if given.scores is not None:
         return _scores(given, options)
-    return _vectors(given, options) if given.run is None else _lists(given, options)
+    return of_vectors(raw_vectors(given), given, options) if given.run is None else _lists(given, options)
 
 
-def _vectors(given: Given, options: Options) -> Input:
-    """Vectors of a file, of two files, or in memory."""
+def raw_vectors(given: Given) -> RawEmbeddings:
+    """Vectors of a file, of two files, or in memory, not yet matched to a split; raises as ``read``."""
     images, texts = given.images, given.texts
     if is_path(images) != (is_path(images) if texts is None else is_path(texts)):
         raise UsageError("images and texts are not both files or both arrays", fix="give two files or two arrays")
     if is_path(images):
         second = Path(texts) if is_path(texts) else None
-        raw = files.read_embeddings(Path(images), texts=second, image_key=given.image_key, text_key=given.text_key)
-    else:
-        if texts is None:
-            raise UsageError("image vectors need text vectors", fix="give both arrays")
-        of_images, of_texts, owners = _ids(given)
-        sides = []
-        for name, rows, ids in (("image", images, of_images), ("text", texts, of_texts)):
-            if not isinstance(rows, Embeddings):
-                sides.append((numbers(rows, f"{name}s"), ids))
-            elif ids is None:
-                sides.append((rows.vectors, rows.ids))
-            else:
-                raise UsageError(f"{name}_ids beside Embeddings, which have ids", fix="leave it out")
-        (x, x_ids), (y, y_ids) = sides
-        raw = RawEmbeddings(x, y, x_ids, y_ids, owners, "arrays", (ARRAYS,), holds="ids")
+        return files.read_embeddings(Path(images), texts=second, image_key=given.image_key, text_key=given.text_key)
+    if texts is None:
+        raise UsageError("image vectors need text vectors", fix="give both arrays")
+    of_images, of_texts, owners = _ids(given)
+    sides = []
+    for name, rows, ids in (("image", images, of_images), ("text", texts, of_texts)):
+        if not isinstance(rows, Embeddings):
+            sides.append((numbers(rows, f"{name}s"), ids))
+        elif ids is None:
+            sides.append((rows.vectors, rows.ids))
+        else:
+            raise UsageError(f"{name}_ids beside Embeddings, which have ids", fix="leave it out")
+    (x, x_ids), (y, y_ids) = sides
+    return RawEmbeddings(x, y, x_ids, y_ids, owners, "arrays", (ARRAYS,), holds="ids")
+
+
+def of_vectors(raw: RawEmbeddings, given: Given, options: Options) -> Input:
+    """Vectors matched to the split that is given, or that their ids tell, and their scores; raises as ``read``."""
     found = align_embeddings(raw, given.split, options.captions_per_image, captions_file(options))
     scorer, decision = choose(found.images, found.captions, options.similarity)
     return Input(
