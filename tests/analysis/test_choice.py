@@ -361,7 +361,11 @@ def test_scores_at_or_below_chance_are_warned_of(kind: str, pinned: Any) -> None
     result = vb.choice(systems, set=items, ci=0)
     pinned("\n".join(result.warnings))
     found = [text.split(": ")[:2] for text in result.warnings if "chance" in text]
-    assert found == [["distances", "below chance"], ["rows", "no better than chance"], ["equal", "no better than chance"]]
+    assert found == [
+        ["distances", "below chance"],
+        ["rows", "no better than chance"],
+        ["equal", "no better than chance"],
+    ]
     few = vb.choice({"m": -scores[:40]}, set=items[:40], ci=0)  # too few to tell
     assert not any("chance" in text for text in few.warnings)
 

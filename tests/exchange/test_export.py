@@ -92,9 +92,7 @@ def test_a_file_that_is_replaced_is_noted(report, tmp_path, monkeypatch, pinned)
     monkeypatch.chdir(tmp_path)
     report.save("A.json")
     replace(report, results=report.results[:2]).save("B.json")
-    said = [
-        run("export", f"{name}.json", "--to", "model-index", "-o", "card", "--model", "m").stderr for name in "AAB"
-    ]
+    said = [run("export", f"{name}.json", "--to", "model-index", "-o", "card", "--model", "m").stderr for name in "AAB"]
     assert said[0] == said[1]  # the same content
     pinned(said[2])
     assert vb.export("A.json", "model-index", "card", model="m").replaced == (Path("card/model-index.yaml"),)

@@ -121,16 +121,12 @@ def choice(
         notes += [f"{name}: {text}" for text in said]
     found = tuple(scores)
     if baseline is not None:
-        file = Path(baseline).expanduser()
-        if str(baseline) == LENGTH:
-            scores[BASELINE], about = _lengths(items), ("the shorter caption is right",)
-        else:
-            scores[BASELINE], said = read_scores(file, items)
-            about = (file.name, *said)
-        notes += [f"{BASELINE}: {text}" for text in about]
+        scores[BASELINE], said = _baseline(baseline, items)
+        notes += [f"{BASELINE}: {text}" for text in said]
     shares = _shares(items, scores, len(found), how, threads)
     for name in found:
-        warnings += [f"{name}: {text}" for text in (*_ties(shares, name, scores[name]), *_at_chance(scores[name], items))]
+        said = (*_ties(shares, name, scores[name]), *_at_chance(scores[name], items))
+        warnings += [f"{name}: {text}" for text in said]
     signature = items.signature(",".join(dict.fromkeys(kinds)))
     text_only = None if baseline is None else BASELINE
     said_once = tuple(dict.fromkeys(notes))
@@ -157,8 +153,8 @@ def _scores(
     """(item, image, caption) float64 scores, what they are, and what was decided."""
     keys = given.image_key or given.text_key
     if is_path(source) and not keys and holds_scores(Path(source).expanduser(), items):
-        read_in, said = read_scores(Path(source).expanduser(), items)
-        return read_in, "scores", said
+        scores, notes = read_scores(Path(source).expanduser(), items)
+        return scores, "scores", notes
     if not isinstance(source, tuple) and not is_path(source):
         return check_scores(numbers(source, "scores"), items), "scores", ()
     images, texts = source if isinstance(source, tuple) else (source, None)
@@ -172,6 +168,15 @@ def _scores(
     unnamed = found.without_ids if is_path(source) or files else ()
     orders = (in_order(side, items.name, ORDERS[side]) for side in unnamed)
     return np.stack([items.of_captions(x) for x in of], axis=1), found.score, (*orders, *found.notes, *found.warnings)
+
+
+def _baseline(given: PathLike, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
+    """(item, 1, caption) float64 scores without images, and what they are."""
+    if str(given) == LENGTH:
+        return _lengths(items), ("the shorter caption is right",)
+    file = Path(given).expanduser()
+    scores, notes = read_scores(file, items)
+    return scores, (file.name, *notes)
 
 
 def _lengths(items: ChoiceSet) -> Float:
@@ -297,5 +302,5 @@ def _at_chance(scores: Float, items: ChoiceSet) -> list[str]:
 def _comparisons(scores: Float, items: ChoiceSet) -> Float:
     """(item,) float64: the fraction of the other scores of an item that the right one is above; a tie is half."""
     own, others = _own_and_others(scores, items)
-    above = np.where(np.isnan(others), np.nan, (own > others) + (own == others) / 2)
-    return np.nanmean(above, axis=(1, 2))
+    above: Float = np.where(np.isnan(others), np.nan, (own > others) + (own == others) / 2)
+    return np.asarray(np.nanmean(above, axis=(1, 2)))

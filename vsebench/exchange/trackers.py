@@ -91,7 +91,7 @@ def wandb(exported: Exported) -> dict[str, bytes]:
 
 
 def csv(exported: Exported) -> dict[str, bytes]:
-    """``ORG__NAME-SPLIT.csv``: the rows of ``vsebench eval --format csv``, with the model and the test set before them."""
+    """``ORG__NAME-SPLIT.csv``: the rows of ``vsebench eval --format csv``, after the model and the test set."""
     rows = [{"model": exported.model, "split": exported.report.split, **one} for one in exported.report.records()]
     stream = io.StringIO()
     table = writer.DictWriter(stream, list(rows[0]), lineterminator="\n")
