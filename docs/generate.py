@@ -11,7 +11,7 @@ import inspect
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,7 @@ def cli_page() -> str:
     every = Counter(line for _, lines in commands.values() for line in lines.values())
     shared = [line for line, times in every.items() if times >= SHARED]
     out.append("## Options that commands share\n\nCommands that have them name them.\n\n")
-    out += [*shared, "\n"]
+    out += [*_with_commands(shared, commands), "\n"]
     for path, (command, lines) in commands.items():
         out.append(f"## {path}\n\n{(command.help or '').strip()}\n\n")
         out += [line for line in lines.values() if line not in shared]
@@ -136,6 +136,17 @@ def cli_page() -> str:
     out.append("## Exit codes\n\n")
     out += [f"- {code}: {words}\n" for code, words in EXIT_CODES.items()]
     return "".join(out)
+
+
+def _with_commands(shared: list[str], commands: Mapping[str, tuple[Any, Mapping[str, str]]]) -> Iterator[str]:
+    """The lines of options; of two that have one name each says in which commands it is."""
+    names = Counter(line.partition(":")[0] for line in shared)
+    for line in shared:
+        name, _, words = line.partition(":")
+        if names[name] > 1:
+            of = [path.removeprefix("vsebench ") for path, (_, lines) in commands.items() if line in lines.values()]
+            line = f"{name} of {', '.join(f'`{command}`' for command in of)}:{words}"
+        yield line
 
 
 def _options(command: Any) -> dict[str, str]:

@@ -78,8 +78,10 @@ def test_a_set_by_name_is_in_the_cache(tmp_path: Path, pinned: Any) -> None:
     pinned(caught.value)
     files.sugarcrepe(tmp_path / "cache" / "choices" / "sugarcrepe")
     assert len(load("sugarcrepe").items) == 5
-    with pytest.raises(VsebenchError, match="unknown set 'sugarcrep'"):
-        load("sugarcrep")
+    for name in ("sugarcrep", "nosuch"):
+        with pytest.raises(VsebenchError) as caught:
+            load(name)
+        pinned(caught.value)
 
 
 def test_files_of_another_layout_are_left_out_with_a_note(tmp_path: Path) -> None:
@@ -289,6 +291,91 @@ def test_ties_and_items_that_cannot_be_right_are_warned_of(recwarn: Any) -> None
     assert result["all items"].ties == 1
     assert "1 item has the right caption twice, which is always a tie (first: 0)" in result.warnings
     assert any("m: ties, which count as wrong: 1 of 2 choices" in str(w.message) for w in recwarn)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_half_precision_is_named_for_its_own_ties_only(dtype: Any) -> None:
+    items = [{"image": "a", "captions": ["x", "y"]}, {"image": "b", "captions": ["x", "y", "z"]}]
+    scores = np.array([[0.3, 0.3, 0.0], [0.7, 0.1, 0.2]], dtype)
+    (said,) = vb.choice({"m": scores}, set=items, ci=0).warnings
+    few = "; the scores have no more digits than half precision has, and so tie often"
+    assert said == f"m: ties, which count as wrong: 1 of 2 choices{few if dtype == np.float16 else ''}"
+
+
+def test_files_without_ids_have_the_order_of_the_set(tmp_path: Path, pinned: Any) -> None:
+    """As ``eval`` says it; arrays in memory have that order by definition."""
+    folder = files.sugarcrepe(tmp_path / "s")
+    split = load(folder).split
+    images, captions = vectors(split)
+    np.savez(tmp_path / "none.npz", image_embeddings=images, text_embeddings=captions)
+    np.savez(tmp_path / "one.npz", image_embeddings=images, text_embeddings=captions, image_ids=split.image_ids)
+    np.save(tmp_path / "i.npy", images)
+    np.save(tmp_path / "t.npy", captions)
+    np.save(tmp_path / "s.npy", np.random.default_rng(0).random((5, 2)))
+    named = np.array([item.id for item in load(folder).items])
+    np.savez(tmp_path / "ids.npz", scores=np.load(tmp_path / "s.npy"), ids=named)
+    given = [str(tmp_path / name) for name in ("none.npz", "one.npz", "i.npy", "t.npy", "s.npy", "ids.npz")]
+    result = vb.choice(given, set=folder, baseline=tmp_path / "s.npy", ci=0)
+    notes = [note for note in result.notes if "rows are taken" in note]
+    pinned("\n".join(notes))
+    assert [note.partition(":")[0] for note in notes] == ["none", "none", "one", "i", "i", "s", "text only"]
+    memory = vb.choice({"m": (images, captions), "n": np.load(tmp_path / "s.npy")}, set=folder, ci=0)
+    assert not any("rows are taken" in note for note in memory.notes)
+
+
+def test_vectors_of_items_that_the_set_does_not_have_are_not_used(tmp_path: Path, pinned: Any) -> None:
+    """The embeddings of all files of a set, for one of them."""
+    folder = files.sugarcrepe(tmp_path / "s")
+    split = load(folder).split
+    images, captions = vectors(split)
+    np.savez(
+        tmp_path / "m.npz", image_embeddings=images, text_embeddings=captions, image_ids=split.image_ids,
+        text_ids=split.caption_ids, image_of_text=split.image_of,
+    )  # fmt: skip
+    found = vb.choice(tmp_path / "m.npz", set=folder / "add_obj.json", ci=0)
+    complete = vb.choice(tmp_path / "m.npz", set=folder, ci=0)
+    assert found["add_obj"].value == complete["add_obj"].value and found["add_obj"].n == 2
+    pinned("\n".join(found.notes))
+    np.savez(tmp_path / "n.npz", image_embeddings=images, text_embeddings=captions, image_ids=["x", "y", "z"])
+    with pytest.raises(BadInput) as caught:
+        vb.choice(tmp_path / "n.npz", set=folder, ci=0)
+    pinned(caught.value)
+
+
+def of_images(n: int, kind: str) -> tuple[list[Any], np.ndarray]:
+    """Items with one or two images, and scores of which the right ones are higher for two items in three."""
+    rng = np.random.default_rng(0)
+    if kind == "two images":
+        items: list[Any] = [{"image": [f"{k}a", f"{k}b"], "captions": ["x y", "y x"]} for k in range(n)]
+        return items, rng.standard_normal((n, 2, 2)) + 0.6 * np.eye(2)
+    items = [{"image": str(k // 2), "captions": ["a", "b", "c"][: 2 + k % 2], "right": 1} for k in range(2 * n)]
+    return items, rng.standard_normal((2 * n, 3)) + np.array([0, 0.6, 0])
+
+
+@pytest.mark.parametrize("kind", ["one image", "two images"])
+def test_scores_at_or_below_chance_are_warned_of(kind: str, pinned: Any) -> None:
+    items, scores = of_images(300, kind)
+    rng = np.random.default_rng(1)
+    random, equal = rng.standard_normal(scores.shape), np.full(scores.shape, 0.3)
+    systems = {"good": scores, "distances": -scores, "rows": random, "equal": equal}
+    result = vb.choice(systems, set=items, ci=0)
+    pinned("\n".join(result.warnings))
+    found = [text.split(": ")[:2] for text in result.warnings if "chance" in text]
+    assert found == [
+        ["distances", "below chance"],
+        ["rows", "no better than chance"],
+        ["equal", "no better than chance"],
+    ]
+    few = vb.choice({"m": -scores[:40]}, set=items[:40], ci=0)  # too few to tell
+    assert not any("chance" in text for text in few.warnings)
+
+
+@pytest.mark.slow
+def test_random_scores_are_seldom_above_chance() -> None:
+    items, scores = of_images(100, "one image")
+    rng = np.random.default_rng(2)
+    found = [vb.choice({"m": rng.standard_normal(scores.shape)}, set=items, ci=0).warnings for _ in range(300)]
+    assert sum(not warnings for warnings in found) <= 10  # 1 % by the level of the test
 
 
 BAD: dict[str, tuple[Any, Any]] = {

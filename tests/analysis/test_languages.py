@@ -15,7 +15,7 @@ from tests import published_files
 from tests.commands import invoke
 from tests.messages import Pinned
 from vsebench.data.splits import catalogue
-from vsebench.errors import UsageError
+from vsebench.errors import UsageError, VsebenchError
 
 LANGUAGES = ("de", "it", "jp")
 
@@ -89,6 +89,21 @@ def test_reports_of_languages_are_joined_from_their_files(files: dict[str, Path]
     assert not vb.joint(paths[0]).languages
     with pytest.raises(UsageError, match="not measured alike: split is 'xtd10:it"):
         vb.compare(paths[:2])
+
+
+def test_a_table_of_languages_is_no_report_and_no_comparison(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+) -> None:
+    """What reads it is named, as ``compare`` does not."""
+    monkeypatch.chdir(tmp_path)
+    vb.evaluate(files["de"], split="xtd10:de", metrics="R@1", ci=0).save("de.json")
+    vb.evaluate(files["it"], split="xtd10:it", metrics="R@1", ci=0).save("it.json")
+    vb.joint(["de.json", "it.json"]).save("both.json")
+    for read in (vb.load, vb.compare):
+        with pytest.raises(VsebenchError) as error:
+            read("both.json")
+        pinned(error.value)
+    assert [row["system"] for row in vb.joint("both.json").records()] == ["de", "it", "macro mean"]
 
 
 def test_languages_of_two_systems_are_refused(files: dict[str, Path], tmp_path: Path, pinned: Pinned) -> None:

@@ -83,6 +83,22 @@ def test_csv_has_every_number(report, tmp_path):
     assert {(r["model"], r["split"]) for r in rows} == {("'=lab/model", "f30k")}  # no formula of a spreadsheet
 
 
+def test_models_of_two_organisations_have_two_tables(report, tmp_path):
+    names = [vb.export(report, "csv", tmp_path, model=f"{lab}/model")[0].name for lab in ("a", "b")]
+    assert names == ["a__model-f30k.csv", "b__model-f30k.csv"]
+
+
+def test_a_file_that_is_replaced_is_noted(report, tmp_path, monkeypatch, pinned):
+    monkeypatch.chdir(tmp_path)
+    report.save("A.json")
+    replace(report, results=report.results[:2]).save("B.json")
+    said = [run("export", f"{name}.json", "--to", "model-index", "-o", "card", "--model", "m").stderr for name in "AAB"]
+    assert said[0] == said[1]  # the same content
+    pinned(said[2])
+    assert vb.export("A.json", "model-index", "card", model="m").replaced == (Path("card/model-index.yaml"),)
+    assert vb.export("A.json", "model-index", "card", model="m").replaced == ()
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "a: b", "- x", "yes", "1e5", "'\"\\", "ü\u2028\n#", "{", "null", "\x1b", "🦊\x7f\x85\ufeff", "1e-05 \\"],
@@ -187,7 +203,7 @@ def test_languages_are_subsets_of_one_task_of_mteb(vectors, report, tmp_path):
         assert file.read_bytes() == (tmp_path / "two" / file.relative_to(tmp_path / "one")).read_bytes()
         result = package.TaskResult.from_disk(file)
         task = package.get_task(file.stem)
-        assert (result.task_name, result.hf_subsets) == (task.metadata.name, ["ja", "de"])
+        assert (result.task_name, sorted(result.hf_subsets)) == (task.metadata.name, ["de", "ja"])
         for language, one in spoken.items():
             (part,) = (part for part in result.scores["test"] if part["hf_subset"] == language)
             assert part["main_score"] == one["gt:nDCG@10", direction].value
@@ -233,6 +249,9 @@ def test_values_of_mteb_are_those_of_trec_eval(vectors, report, tmp_path):
 def test_what_mteb_lacks_is_refused(report, tmp_path):
     with pytest.raises(UsageError, match=r"main score, nDCG@10 .* is not in the report \(i2t\)\n  fix: .*gt:nDCG@10"):
         vb.export(replace(report, results=report.results[:1]), "mteb", tmp_path)
+    ranks = tuple(r for r in report.results if str(r.metric) in ("MedR", "RSum"))
+    with pytest.raises(UsageError, match=r"main score, nDCG@10 .* is not in the report \(both directions\)"):
+        vb.export(replace(report, results=ranks), "mteb", tmp_path)
     with pytest.raises(
         UsageError, match="no task for the test set 'custom'\n  fix: export a report of coco-5k, f30k or xflickrco"
     ):

@@ -99,12 +99,33 @@ def test_numbers_are_replaced_only_when_asked_for(tmp_path, folder):
     assert entry.value_of("R@1", "i2t").value == 0.7 and len(read(folder).entries) == 3
 
 
-@pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "NaN", "Infinity", '"0.5x"', "true", "[0.5]"])
-def test_what_is_no_number_of_a_few_digits_is_left_out(tmp_path, folder, text):
+@pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "NaN", "Infinity", '"0.5x"', "true", "[0.5]", "null"])
+def test_what_is_no_number_of_a_few_digits_is_refused(tmp_path, folder, text, pinned):
     file = result(tmp_path / "I.json", "Flickr30kI2TRetrieval", {**I2T, "hit_rate_at_1": "HERE"})
     file.write_text(file.read_text().replace('"HERE"', text))
-    entry = submit.add(file, "CLIP", folder=folder)
-    assert entry.value_of("R@1", "i2t") is None and entry.value_of("R@5", "i2t").value == 0.85
+    with pytest.raises(BadInput) as caught:
+        submit.add(file, "CLIP", folder=folder)
+    pinned(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("direction", "change"),
+    [
+        ("I2T", {"hit_rate_at_1": 0.12}),
+        ("I2T", {"hit_rate_at_1": None, "cv_recall_at_1": 0.12}),
+        ("T2I", {"hit_rate_at_1": 0.9}),
+        ("T2I", {"hit_rate_at_5": 0.7}),
+    ],
+)
+def test_numbers_that_contradict_each_other_are_refused(tmp_path, folder, direction, change, pinned):
+    part = {**(I2T if direction == "I2T" else T2I), **change}
+    part = {key: value for key, value in part.items() if value is not None}
+    with pytest.raises(BadInput) as caught:
+        submit.add(result(tmp_path / "R.json", f"Flickr30k{direction}Retrieval", part), "CLIP", folder=folder)
+    pinned(caught.value)
+    fitting = {**T2I, "hit_rate_at_1": 0.50001, "hit_rate_at_5": 0.78}  # two numbers of five digits that are equal
+    entry = submit.add(result(tmp_path / "R.json", "Flickr30kT2IRetrieval", fitting), "CLIP", folder=folder)
+    assert entry.value_of("R@1", "t2i").printed == "50.001"
 
 
 @pytest.mark.parametrize(

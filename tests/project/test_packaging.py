@@ -75,14 +75,18 @@ def test_the_extras_are_explained_in_one_table():
 
 def test_classifiers_are_what_ci_runs():
     text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
-    matrix = re.findall(r'- \{ os: (\w+)-latest, python: "([\d.]+)"', text)
+    (jobs,) = re.findall(r"(?m)^        os: (\[.*\])\n        python: (\[.*\])$", text)
+    runs_on, versions_run = (set(re.findall(r"[\w.-]+", words)) for words in jobs)
     systems = {"ubuntu": "POSIX :: Linux", "macos": "MacOS", "windows": "Microsoft :: Windows"}
     stated = PROJECT["project"]["classifiers"]
     versions = {c.rpartition(" ")[2] for c in stated if re.search(r":: 3\.\d+$", c)}
-    assert versions == {version for _, version in matrix}
+    assert versions == versions_run
     assert {c.partition(" :: ")[2] for c in stated if c.startswith("Operating System")} == {
-        systems[system] for system, _ in matrix
+        systems[system.removesuffix("-latest")] for system in runs_on
     }
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    ends = [min(versions, key=lambda v: int(v[2:])), max(versions, key=lambda v: int(v[2:]))]
+    assert len(re.findall(rf"(?m)^\| \w+, Python {ends[0]} to {ends[1]} \|", page)) == len(runs_on)
     assert min(versions, key=lambda v: int(v[2:])) == PROJECT["project"]["requires-python"].removeprefix(">=")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from tests.worlds import per_query_columns
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
 from vsebench.report import document, per_query, terminal
+from vsebench.report.document import OTHERS
 from vsebench.report.format import printed
 from vsebench.report.model import Result
 from vsebench.report.report import SCHEMA, Report
@@ -120,6 +122,21 @@ def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
         document.read(path, parse)
     with pytest.raises(BadInput, match="no such file"):
         document.read(tmp_path / "absent.json", parse)
+
+
+def test_documents_of_other_commands_are_named(tmp_path: Path, pinned: Any) -> None:
+    items = [{"image": "a", "captions": ["a", "b"]}]
+    vsebench.choice([[1.0, 0.0]], set=items, ci=0).save(tmp_path / "choices.json")
+    for read in (vsebench.load, vsebench.compare):
+        with pytest.raises(BadInput) as caught:
+            read(tmp_path / "choices.json")
+        pinned(caught.value)
+    kinds = {
+        word
+        for file in Path(vsebench.__file__).parent.rglob("*.py")
+        for word in re.findall(r'"vsebench/([\w-]+)/1"', file.read_text(encoding="utf-8"))
+    }
+    assert set(OTHERS) < kinds and {"comparison", "agreement", "slices", "forecast"} < set(OTHERS)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

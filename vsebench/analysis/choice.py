@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 
 from ..arguments import numbers, public, shown
+from ..data.align import only
 from ..data.choices.items import ChoiceSet, words
 from ..data.choices.layouts import load, of_list
 from ..data.choices.scores import check_scores, holds_scores, read_scores
+from ..data.match import in_order
 from ..data.read import group
 from ..errors import UsageError
-from ..evaluation.inputs import read
+from ..evaluation.chance import CERTAIN, LEVEL, of_mean
+from ..evaluation.inputs import of_vectors, raw_vectors
 from ..evaluation.intervals import interval
+from ..evaluation.misread import SMALLEST
 from ..evaluation.options import Given, Options
 from ..numeric.parallel import default_threads
 from ..options import spell
@@ -30,7 +34,11 @@ from .systems import named, names_of
 
 LENGTH = "length"  # a baseline of its own: the shorter caption is right
 OFTEN = 0.01  # share of ties from which there is a warning
+HALF = 11  # binary digits of a number of half precision
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}  # of random scores of two captions and two images
+
+# What the rows of a file without ids are.
+ORDERS = {"image": "images as its items first name them", "text": "captions item by item"}
 
 PathLike = str | os.PathLike[str]
 Right = tuple[Any, Any]  # Bool: (item,) whether the choice is right, and whether it were if a tie was right
@@ -113,11 +121,12 @@ def choice(
         notes += [f"{name}: {text}" for text in said]
     found = tuple(scores)
     if baseline is not None:
-        file = Path(baseline).expanduser()
-        scores[BASELINE] = _lengths(items) if str(baseline) == LENGTH else read_scores(file, items)
-        notes.append(f"{BASELINE}: {'the shorter caption is right' if str(baseline) == LENGTH else file.name}")
+        scores[BASELINE], said = _baseline(baseline, items)
+        notes += [f"{BASELINE}: {text}" for text in said]
     shares = _shares(items, scores, len(found), how, threads)
-    warnings += _often(shares, found)
+    for name in found:
+        said = (*_ties(shares, name, scores[name]), *_at_chance(scores[name], items))
+        warnings += [f"{name}: {text}" for text in said]
     signature = items.signature(",".join(dict.fromkeys(kinds)))
     text_only = None if baseline is None else BASELINE
     said_once = tuple(dict.fromkeys(notes))
@@ -144,16 +153,30 @@ def _scores(
     """(item, image, caption) float64 scores, what they are, and what was decided."""
     keys = given.image_key or given.text_key
     if is_path(source) and not keys and holds_scores(Path(source).expanduser(), items):
-        return read_scores(Path(source).expanduser(), items), "scores", ()
+        scores, notes = read_scores(Path(source).expanduser(), items)
+        return scores, "scores", notes
     if not isinstance(source, tuple) and not is_path(source):
         return check_scores(numbers(source, "scores"), items), "scores", ()
     images, texts = source if isinstance(source, tuple) else (source, None)
-    found = read(replace(given, images=images, texts=texts), options)
+    given = replace(given, images=images, texts=texts)
+    found = of_vectors(only(raw_vectors(given), items.split), given, options)
     assert found.scorer is not None
     item, caption = np.nonzero(items.exists)[0], np.arange(items.exists.sum())
     rows = items.images[1].T  # (image, item)
     of = [found.scorer.pairs(image[item], caption, threads or default_threads()) for image in rows]
-    return np.stack([items.of_captions(x) for x in of], axis=1), found.score, (*found.notes, *found.warnings)
+    files = isinstance(source, tuple) and is_path(texts)  # arrays have the documented order
+    unnamed = found.without_ids if is_path(source) or files else ()
+    orders = (in_order(side, items.name, ORDERS[side]) for side in unnamed)
+    return np.stack([items.of_captions(x) for x in of], axis=1), found.score, (*orders, *found.notes, *found.warnings)
+
+
+def _baseline(given: PathLike, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
+    """(item, 1, caption) float64 scores without images, and what they are."""
+    if str(given) == LENGTH:
+        return _lengths(items), ("the shorter caption is right",)
+    file = Path(given).expanduser()
+    scores, notes = read_scores(file, items)
+    return scores, (file.name, *notes)
 
 
 def _lengths(items: ChoiceSet) -> Float:
@@ -161,17 +184,27 @@ def _lengths(items: ChoiceSet) -> Float:
     return items.of_captions([-len(words(caption)) for item in items.items for caption in item.captions])[:, None]
 
 
-def _right(scores: Float, items: ChoiceSet) -> dict[str, Right]:
-    """What is right, by measure."""
+def _own_and_others(scores: Float, items: ChoiceSet) -> tuple[Float, Float]:
+    """(item, image, 1) the right scores, and (item, image, other) those that they have to exceed, NaN for none.
+
+    Of two images the others are the other caption of the image, and the other image of the caption.
+    """
     if items.shape[1] > 1:
         own, captions, images = scores[:, (0, 1), (0, 1)], scores[:, (0, 1), (1, 0)], scores[:, (1, 0), (0, 1)]
-        most = np.maximum(captions, images)
-        others = {"text": captions, "image": images, "group": most}
-        return {name: ((own > x).all(axis=1), (own >= x).all(axis=1)) for name, x in others.items()}
-    right = np.array([item.right for item in items.items])[:, None]
-    own = np.take_along_axis(scores[:, 0], right, axis=1)
-    wrong = np.where(np.isnan(scores[:, 0]) | (np.arange(items.shape[2]) == right), -np.inf, scores[:, 0])
-    return {"accuracy": ((own > wrong).all(axis=1), (own >= wrong).all(axis=1))}
+        return own[..., None], np.stack([captions, images], axis=-1)
+    right = np.array([item.right for item in items.items])[:, None, None]
+    others = np.where(np.arange(items.shape[2]) == right, np.nan, scores)
+    return np.take_along_axis(scores, right, axis=2), others
+
+
+def _right(scores: Float, items: ChoiceSet) -> dict[str, Right]:
+    """What is right, by measure."""
+    own, others = _own_and_others(scores, items)
+    measures: dict[str, Any] = {"accuracy": slice(None)}
+    if items.shape[1] > 1:
+        measures = {"text": [0], "image": [1], "group": [0, 1]}
+    most = {name: np.nanmax(others[..., at], axis=2, keepdims=True) for name, at in measures.items()}
+    return {name: ((own > x).all(axis=(1, 2)), (own >= x).all(axis=(1, 2))) for name, x in most.items()}
 
 
 def _shares(
@@ -234,12 +267,40 @@ def _of_part(
     return found
 
 
-def _often(shares: Sequence[Share], systems: Sequence[str]) -> list[str]:
-    """Warnings about systems with many ties."""
-    found = []
-    for name in systems:
-        ties, n = max((s.ties or 0, s.n) for s in shares if (s.category, s.system) == (ALL, name))
-        if ties >= OFTEN * n:
-            words = f"ties, which count as wrong: {ties:,} of {n:,} choices; scores of half precision tie often"
-            found.append(f"{name}: {words}")
-    return found
+def _ties(shares: Sequence[Share], name: str, scores: Float) -> list[str]:
+    """A warning where a system has many ties."""
+    ties, n = max((s.ties or 0, s.n) for s in shares if (s.category, s.system) == (ALL, name))
+    if ties < OFTEN * n:
+        return []
+    digits = np.frexp(scores[~np.isnan(scores)])[0] * 2.0**HALF
+    few = "; the scores have no more digits than half precision has, and so tie often" * bool((digits % 1 == 0).all())
+    return [f"ties, which count as wrong: {ties:,} of {n:,} choices{few}"]
+
+
+def _at_chance(scores: Float, items: ChoiceSet) -> list[str]:
+    """A warning where right captions are not above wrong ones more often than random scores put them.
+
+    Every comparison of the right score with another is right with probability 1/2, and half right in a tie. The mean
+    of an image, whose items are not independent, is one value of the test.
+    """
+    group, of = np.unique([item.group for item in items.items], return_inverse=True)
+    if len(group) < SMALLEST:
+        return []
+    won = _comparisons(scores, items)
+    mean = np.bincount(of, won) / np.bincount(of)
+    above, below = reversed(of_mean(mean - 0.5))
+    if above < LEVEL:
+        return []
+    at = "below chance" if below < CERTAIN else "no better than chance"
+    likely = "distances (negate them), or " if below < CERTAIN else ""
+    return [
+        f"{at}: the right score is the higher one in {won.mean():.1%} of comparisons, and by chance in half of them; "
+        f"these may be {likely}scores in another order than the set has (give ids)"
+    ]
+
+
+def _comparisons(scores: Float, items: ChoiceSet) -> Float:
+    """(item,) float64: the fraction of the other scores of an item that the right one is above; a tie is half."""
+    own, others = _own_and_others(scores, items)
+    above: Float = np.where(np.isnan(others), np.nan, (own > others) + (own == others) / 2)
+    return np.asarray(np.nanmean(above, axis=(1, 2)))

@@ -15,6 +15,7 @@ from .. import signature
 from ..arguments import public
 from ..data import run_folder
 from ..data.formats.ids import places
+from ..data.splits.sets import language_of
 from ..errors import BadInput, UsageError, count_of
 from ..evaluation.intervals import Key, column, key_of, label
 from ..metrics import Metric, parse
@@ -178,7 +179,7 @@ def named(text: str) -> tuple[str | None, Path]:
 def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
     """The name of every system: as given, else that of its file, else a letter.
 
-    Where two files have one name, every file has its folder in front.
+    Where two files without a name are called alike, every such file has its folder in front.
     """
     stems = [source.stem for name, source in given if name is None and isinstance(source, Path)]
     unique = len(set(stems)) == len(stems)
@@ -250,6 +251,9 @@ def check_comparable(systems: Sequence[System], force: bool = False, also: Seque
             what = f"{field} is '{others[field]}' for {other.name} and '{rules[field]}' for {first.name}"
             if not force:
                 fix = f"evaluate both in the same way; {spell('force', True)} compares what they share"
+                spoken = [language_of(system.report.split) for system in (first, other)]
+                if field == "split" and all(spoken) and spoken[0][0] == spoken[1][0]:  # type: ignore[index]
+                    fix = "give reports of one language; vb.joint and vsebench export --to mteb take several languages"
                 raise NotAlike(f"these systems were not measured alike: {what}", where=other.where, fix=fix)
             warnings.append(f"not measured alike: {what}")
         if rules.get("normalise") != others.get("normalise"):

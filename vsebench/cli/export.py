@@ -38,6 +38,8 @@ def run(
     from ..exchange.table import FORMATS
 
     files = export(report, to, path, model=model, dataset=dataset, url=url, evaluator=evaluator)
+    for file in files.replaced:
+        terminal.note(f"· {file} was there with other content, and is replaced")
     if terminal.json:
         terminal.emit({"format": to, "read_by": FORMATS[to][1], "files": [str(file) for file in files]})
         return

@@ -20,6 +20,7 @@ from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, Split
 from . import audit
 from .audit import shown
 from .formats import spool
+from .formats.ids import respelled
 from .formats.raw import RawArray, RawEmbeddings, RawLists
 from .match import FileRows, MatchedRows, SidesSwapped, match_rows
 from .splits import catalogue as splits
@@ -125,6 +126,27 @@ def align_embeddings(
     images = Embeddings("image", split.image_ids, _in_order(raw.images, rows[0], "image"))
     texts = Embeddings("caption", split.caption_ids, _in_order(raw.texts, rows[1], "text"))
     return AlignedEmbeddings(split, images, texts, where, rows, (*raw.notes, *notes, *found.notes), found.warnings)
+
+
+def only(raw: RawEmbeddings, split: Split) -> RawEmbeddings:
+    """The rows with ids of a split, without those of other items; unchanged where no row of a side is of the split."""
+    sides = ((raw.images, raw.image_ids, split.image_ids), (raw.texts, raw.text_ids, split.caption_ids))
+    kept = [
+        np.ones(len(rows), bool) if ids is None or len(ids) != len(rows) else np.isin(respelled(ids, known), known)
+        for rows, ids, known in sides
+    ]
+    others = [int((~rows).sum()) for rows in kept]
+    if not any(others) or not all(rows.any() for rows in kept):
+        return raw
+    (images, image_ids), (texts, text_ids) = (
+        (rows[kept_rows], None if ids is None else ids[kept_rows])
+        for (rows, ids, _), kept_rows in zip(sides, kept, strict=True)
+    )
+    note = f"not used, of other items: {count_of(others[0], 'image')} and {count_of(others[1], 'caption')}"
+    return replace(
+        raw, images=images, texts=texts, image_ids=image_ids, text_ids=text_ids, image_of_text=None, captions=None,
+        notes=(*raw.notes, note),
+    )  # fmt: skip
 
 
 def align_scores(

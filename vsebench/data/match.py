@@ -233,12 +233,17 @@ def _declared(file: FileRows, split: Split) -> MatchedRows:
                 )
             rows.append(None)
             order = "Karpathy order" if split.name in DECLARED else "that of the file it was built from"
-            notes.append(f"no {side} ids: rows are taken to be in the order of {split.name} ({order})")
+            notes.append(in_order(side, split.name, order))
         else:
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
     _refuse_contradiction(file, split, rows[0], rows[1])
     notes += _images_without_texts(split.image_of, len(split.image_ids))
     return MatchedRows(split, rows[0], rows[1], tuple(notes))
+
+
+def in_order(side: str, name: str, order: str) -> str:
+    """The note on a file without ids: what its rows are of, the name of their test set, and what its order is."""
+    return f"no {side} ids: rows are taken to be in the order of {name} ({order})"
 
 
 def _refuse_contradiction(file: FileRows, split: Split, image_rows: Int | None, text_rows: Int | None) -> None:

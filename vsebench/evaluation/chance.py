@@ -15,6 +15,18 @@ CERTAIN = 1e-6  # p-value of what is said without a "may"
 LEVEL = 0.01  # an untrained model is above chance this often; the p-value of a working model is far smaller
 
 
+def of_mean(excess: Float) -> tuple[float, float]:
+    """The probabilities of a mean as small as this one, and as large, of independent values whose expectation is 0.
+
+    Args:
+        excess: (image,) float64, at chance 0 on average.
+    """
+    from scipy.special import ndtr
+
+    z = float(excess.mean()) * math.sqrt(len(excess)) / max(float(excess.std()), 1e-9)
+    return float(ndtr(z)), float(ndtr(-z))
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
     """The ranks of the relevant items of some queries.
@@ -54,13 +66,12 @@ class Sample:
         is normal, and the number of first queries with a relevant item among the first ``KS`` is binomial. Both also
         hold when all queries prefer the same items: the ranks are then draws without replacement, which vary less.
         """
-        from scipy.special import bdtr, bdtrc, ndtr
+        from scipy.special import bdtr, bdtrc
 
         n = len(self.first)
         mean = np.add.reduceat(self.mean, self.first) / np.diff(self.first, append=len(self.mean)) - 0.5
-        z = float(mean.mean()) * math.sqrt(n) / max(float(mean.std()), 1e-9)
         # Not in short lists, where few queries make the mean and its variance.
-        tests = [(float(ndtr(z)), float(ndtr(-z)))] if self.depth.min() == self.gallery else []
+        tests = [of_mean(mean)] if self.depth.min() == self.gallery else []
         for k in (k for k in KS if 2 * k <= self.gallery):
             hits, chance = int((self.best[self.first] <= k).sum()), self.chance(k)
             tests.append((float(bdtrc(hits - 1, n, chance)) if hits else 1.0, float(bdtr(hits, n, chance))))

@@ -51,7 +51,7 @@ def fuse(data: Input, given: Given, options: Options) -> Input:
     notes += tuple(
         f"{Path(other).name}: no ids, so its rows are taken to be in the order of {data.split.name}"
         for other, one in zip(others, read, strict=True)
-        if data.lists is None and is_path(other) and not one.by_ids
+        if data.lists is None and is_path(other) and one.without_ids
     )
     encoders = [one.stages.get(ENCODER, "") for one in (data, *read)]
     stages = {ENCODER: " + ".join(x or "default" for x in encoders)} if any(encoders) else {}

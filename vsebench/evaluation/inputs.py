@@ -42,7 +42,7 @@ class Input:
         complete: the split of which ``split`` is a part, if it is one.
         second: by direction the scores of a second stage, for the top of the rankings.
         stages: what was done with the vectors and scores, by field of the signature: ``encoder``, ``fuse``.
-        by_ids: the items were matched by the ids of both sides.
+        without_ids: the sides, ``image`` and ``text``, whose rows have no ids.
     """
 
     split: Split
@@ -57,7 +57,7 @@ class Input:
     complete: Split | None = None
     second: Mapping[Direction, SecondScores] = field(default_factory=dict)
     stages: Mapping[str, str] = field(default_factory=dict)
-    by_ids: bool = False
+    without_ids: tuple[str, ...] = ()
 
     @property
     def scorer(self) -> Scorer | None:
@@ -93,37 +93,40 @@ def read(given: Given, options: Options) -> Input:
     """
     if given.scores is not None:
         return _scores(given, options)
-    return _vectors(given, options) if given.run is None else _lists(given, options)
+    return of_vectors(raw_vectors(given), given, options) if given.run is None else _lists(given, options)
 
 
-def _vectors(given: Given, options: Options) -> Input:
-    """Vectors of a file, of two files, or in memory."""
+def raw_vectors(given: Given) -> RawEmbeddings:
+    """Vectors of a file, of two files, or in memory, not yet matched to a split; raises as ``read``."""
     images, texts = given.images, given.texts
     if is_path(images) != (is_path(images) if texts is None else is_path(texts)):
         raise UsageError("images and texts are not both files or both arrays", fix="give two files or two arrays")
     if is_path(images):
         second = Path(texts) if is_path(texts) else None
-        raw = files.read_embeddings(Path(images), texts=second, image_key=given.image_key, text_key=given.text_key)
-    else:
-        if texts is None:
-            raise UsageError("image vectors need text vectors", fix="give both arrays")
-        of_images, of_texts, owners = _ids(given)
-        sides = []
-        for name, rows, ids in (("image", images, of_images), ("text", texts, of_texts)):
-            if not isinstance(rows, Embeddings):
-                sides.append((numbers(rows, f"{name}s"), ids))
-            elif ids is None:
-                sides.append((rows.vectors, rows.ids))
-            else:
-                raise UsageError(f"{name}_ids beside Embeddings, which have ids", fix="leave it out")
-        (x, x_ids), (y, y_ids) = sides
-        raw = RawEmbeddings(x, y, x_ids, y_ids, owners, "arrays", (ARRAYS,), holds="ids")
+        return files.read_embeddings(Path(images), texts=second, image_key=given.image_key, text_key=given.text_key)
+    if texts is None:
+        raise UsageError("image vectors need text vectors", fix="give both arrays")
+    of_images, of_texts, owners = _ids(given)
+    sides = []
+    for name, rows, ids in (("image", images, of_images), ("text", texts, of_texts)):
+        if not isinstance(rows, Embeddings):
+            sides.append((numbers(rows, f"{name}s"), ids))
+        elif ids is None:
+            sides.append((rows.vectors, rows.ids))
+        else:
+            raise UsageError(f"{name}_ids beside Embeddings, which have ids", fix="leave it out")
+    (x, x_ids), (y, y_ids) = sides
+    return RawEmbeddings(x, y, x_ids, y_ids, owners, "arrays", (ARRAYS,), holds="ids")
+
+
+def of_vectors(raw: RawEmbeddings, given: Given, options: Options) -> Input:
+    """Vectors matched to the split that is given, or that their ids tell, and their scores; raises as ``read``."""
     found = align_embeddings(raw, given.split, options.captions_per_image, captions_file(options))
     scorer, decision = choose(found.images, found.captions, options.similarity)
     return Input(
         found.split, dict.fromkeys(DIRECTIONS, scorer), found.where, None, (found.images, found.captions), found.rows,
         (*found.notes, decision), found.warnings, raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
-        by_ids=_has_ids(raw),
+        without_ids=_without_ids(raw),
     )  # fmt: skip
 
 
@@ -141,12 +144,12 @@ def _scores(given: Given, options: Options) -> Input:
     scorers = dict.fromkeys(DIRECTIONS, Matrix(found.scores, *found.rows))
     return Input(
         found.split, scorers, found.where, rows=found.rows, notes=found.notes, warnings=found.warnings,
-        sources=raw.sources, by_ids=_has_ids(raw),
+        sources=raw.sources, without_ids=_without_ids(raw),
     )  # fmt: skip
 
 
-def _has_ids(raw: RawArray | RawEmbeddings) -> bool:
-    return raw.image_ids is not None and raw.text_ids is not None
+def _without_ids(raw: RawArray | RawEmbeddings) -> tuple[str, ...]:
+    return tuple(side for side, ids in (("image", raw.image_ids), ("text", raw.text_ids)) if ids is None)
 
 
 def _of_each(given: Given, options: Options) -> Input:
@@ -161,7 +164,7 @@ def _of_each(given: Given, options: Options) -> Input:
     warned = dict.fromkeys(warning for one in read.values() for warning in one.warnings)
     return replace(
         first, scorers={d: one.scorers[d] for d, one in read.items()}, notes=tuple(every), warnings=tuple(warned),
-        by_ids=all(one.by_ids for one in read.values()),
+        without_ids=tuple(dict.fromkeys(side for one in read.values() for side in one.without_ids)),
         sources=(*first.sources, *(path for one in others for path in one.sources)),
     )  # fmt: skip
 

@@ -9,11 +9,22 @@ from pathlib import Path
 from ..analysis.systems import load_all
 from ..arguments import public
 from ..data.atomic import write_atomically
+from ..data.regular import read_bytes
 from ..errors import UsageError, count_of
 from ..options import check_word, spell
 from ..report.report import Report
 from .exported import Exported
 from .table import FORMATS
+
+
+class Written(tuple[Path, ...]):
+    """The files of an export.
+
+    Attributes:
+        replaced: those that were there with another content.
+    """
+
+    replaced: tuple[Path, ...] = ()
 
 
 @public
@@ -26,7 +37,7 @@ def export(
     dataset: str | None = None,
     url: str | None = None,
     evaluator: str | None = None,
-) -> tuple[Path, ...]:
+) -> Written:
     """Write a report as files of another tool; nothing is sent anywhere.
 
     Args:
@@ -42,7 +53,7 @@ def export(
         evaluator: who evaluated, a person or an organisation.
 
     Returns:
-        The files.
+        The files, a tuple; its ``replaced`` are those that had another content before.
 
     Raises:
         UsageError: no such format, or the report lacks what the format needs.
@@ -73,9 +84,14 @@ def export(
     if not model.strip("/ ") or not model.isprintable():
         raise UsageError(f"{spell('model')} is {model!r:.80}", fix="give a name, as in my-lab/my-model")
     made = FORMATS[to][0](Exported(reports, model, dataset or "", url or "", evaluator or ""))
-    written = []
-    for name, data in made.items():
-        written.append(Path(path) / name)
-        with write_atomically(written[-1], parents=True) as stream:
+    written = Written(Path(path) / name for name in made)
+    written.replaced = tuple(f for f, data in zip(written, made.values(), strict=True) if _differs(f, data))
+    for file, data in zip(written, made.values(), strict=True):
+        with write_atomically(file, parents=True) as stream:
             stream.write(data)
-    return tuple(written)
+    return written
+
+
+def _differs(file: Path, data: bytes) -> bool:
+    """Whether a file is there with another content."""
+    return file.is_file() and (file.stat().st_size != len(data) or read_bytes(file, "remove it") != data)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..data.regular import read_bytes
+from ..data.textfile import shown
 from ..errors import BadInput, UsageError
 from ..options import either, spell
 from ..report.render import json_text
@@ -45,6 +47,7 @@ PLACES = {
 # The tasks by split and direction.
 TASKS = {(split, d): f"{place.stem}{d.upper()}Retrieval" for split, place in PLACES.items() for d in DIRECTIONS}
 MAIN = "ndcg_at_10"
+ROUNDED = Decimal("2e-5")  # that two numbers of five digits differ by when they are equal
 # Their names of metrics, and ours. cv_recall: of the first release of the image tasks.
 NAMES = {
     "hit_rate_at_": "R@", "cv_recall_at_": "R@", "recall_at_": "Recall@", "ndcg_at_": "gt:nDCG@", "map_at_": "mAP@",
@@ -84,6 +87,8 @@ def files(exported: Exported) -> dict[str, bytes]:
             "kg_co2_emissions": None, "date": exported.started.timestamp(),
         }  # fmt: skip
         found[f"{folder}/{task}.json"] = f"{json_text(document)}\n".encode()
+    if not found:
+        raise _no_main_score("both directions")
     return found
 
 
@@ -91,12 +96,15 @@ def _part(report: Report, direction: str) -> dict[str, Any]:
     """The scores of a report in one direction, empty where it was not measured."""
     scores = _scores(report, direction)
     if scores and MAIN not in scores:
-        names = "R@1,R@5,R@10,Recall@10,gt:nDCG@10"
-        what = f"MTEB's main score, nDCG@10 of the judgements gt, is not in the report ({direction})"
-        raise UsageError(what, fix=f"evaluate with {spell('metrics', names)}")
+        raise _no_main_score(direction)
     place = PLACES[report.split]
     more = {"hf_subset": place.subset, "languages": [place.language]}
     return {**scores, "main_score": scores[MAIN], **more} if scores else {}
+
+
+def _no_main_score(where: str) -> UsageError:
+    what = f"MTEB's main score, nDCG@10 of the judgements gt, is not in the report ({where})"
+    return UsageError(what, fix=f"evaluate with {spell('metrics', 'R@1,R@5,R@10,Recall@10,gt:nDCG@10')}")
 
 
 def _scores(report: Report, direction: str) -> dict[str, float]:
@@ -134,7 +142,8 @@ def read(path: Path) -> list[TaskResult]:
     """The result of a task in a JSON file, one a subset; none for a file that is no result of MTEB.
 
     Raises:
-        BadInput: the task is none of ``TASKS``, or the file has no numbers of its test part.
+        BadInput: the task is none of ``TASKS``, or the file has no numbers of its test part, something else in place
+            of a number, or numbers that contradict each other.
     """
     data = read_bytes(path, "give a report of vsebench eval, or a result of MTEB")
     try:
@@ -151,7 +160,7 @@ def read(path: Path) -> list[TaskResult]:
     if not places:
         what = f"is the result of the task '{task:.80}' of MTEB, which no board shows"
         raise BadInput(what, where=path, fix=f"give one of {', '.join(dict.fromkeys(TASKS.values()))}")
-    found = [(place, _cells(document["scores"], *place)) for place in places]
+    found = [(place, _cells(document["scores"], *place, path)) for place in places]
     if not any(cells for _, cells in found):
         subsets = either(tuple(PLACES[split].subset for split, _ in places))
         what = f"has no hit_rate, recall, ndcg or map of the part 'test' and the subset {subsets}"
@@ -159,26 +168,46 @@ def read(path: Path) -> list[TaskResult]:
     return [TaskResult(task, *place, str(version) if version else "", cells) for place, cells in found if cells]
 
 
-def _cells(scores: Any, split: str, direction: str) -> dict[str, str]:
+def _cells(scores: Any, split: str, direction: str, path: Path) -> dict[str, str]:
     """The numbers at 1, 5 and 10 as printed; where captions search images R@k stands in place of the same Recall@k."""
     parts = scores.get("test") if isinstance(scores, dict) else None
     found: dict[str, str] = {}
     for part in parts if isinstance(parts, list) else ():
         if not isinstance(part, dict) or part.get("hf_subset") != PLACES[split].subset:
             continue
-        for theirs, ours in NAMES.items():
-            for k in (1, 5, 10):
-                name = f"{'R@' if direction == 't2i' and ours == 'Recall@' else ours}{k}"
-                text = _number(part.get(f"{theirs}{k}"))
-                if text is not None:
-                    found.setdefault(name, text)
+        names = [f"{name}{k}" for name in NAMES for k in (1, 5, 10) if f"{name}{k}" in part]
+        values = {name: _number(part[name], f"{name} of the subset {part['hf_subset']}", path) for name in names}
+        _refuse_contradiction(values, direction, path)
+        for name, value in values.items():
+            stem, k = re.fullmatch(r"(.*_)(\d+)", name).groups()  # type: ignore[union-attr]
+            ours = "R@" if direction == "t2i" and NAMES[stem] == "Recall@" else NAMES[stem]
+            found.setdefault(f"{ours}{k}", f"{value:f}")
     return found
 
 
-def _number(text: Any) -> str | None:
-    """A number of a file without an exponent, None for anything else: also for one that would take pages to print."""
+def _refuse_contradiction(values: Mapping[str, Decimal], direction: str, path: Path) -> None:
+    """Refuse numbers that no ranking has: a query finds no larger part of its items than all, or than one of one."""
+    for k in (1, 5, 10):
+        every, some = values.get(f"recall_at_{k}"), values.get(f"hit_rate_at_{k}", values.get(f"cv_recall_at_{k}"))
+        if every is None or some is None:
+            continue
+        name = f"{'hit_rate' if f'hit_rate_at_{k}' in values else 'cv_recall'}_at_{k}"
+        what = f"recall_at_{k} is {every:f} and {name} is {some:f}"
+        if direction == "t2i" and abs(every - some) > ROUNDED:
+            what += ", which are equal where every caption has one image"
+        elif every - some > ROUNDED:
+            what += ", and no query has a larger recall than hit rate"
+        else:
+            continue
+        raise BadInput(what, where=path, fix="take the file that mteb wrote")
+
+
+def _number(text: Any, name: str, path: Path) -> Decimal:
+    """A number of a file; BadInput for anything else, and for one that would take pages to print without exponent."""
     try:
         value = Decimal(text) if isinstance(text, str) else None
     except InvalidOperation:
-        return None
-    return None if value is None or not value.is_finite() or abs(value.as_tuple().exponent) > 30 else f"{value:f}"  # type: ignore[arg-type]
+        value = None
+    if value is None or not value.is_finite() or abs(value.as_tuple().exponent) > 30:  # type: ignore[arg-type]
+        raise BadInput(f"{name} is {shown(text)}, expected a number", where=path, fix="take the file that mteb wrote")
+    return value

@@ -91,11 +91,11 @@ def wandb(exported: Exported) -> dict[str, bytes]:
 
 
 def csv(exported: Exported) -> dict[str, bytes]:
-    """``MODEL-SPLIT.csv``: the rows of ``vsebench eval --format csv``, with the model and the test set before them."""
+    """``ORG__NAME-SPLIT.csv``: the rows of ``vsebench eval --format csv``, after the model and the test set."""
     rows = [{"model": exported.model, "split": exported.report.split, **one} for one in exported.report.records()]
     stream = io.StringIO()
     table = writer.DictWriter(stream, list(rows[0]), lineterminator="\n")
     table.writeheader()
     table.writerows({key: csv_cell(value) for key, value in row.items()} for row in rows)
-    name = file_name(f"{exported.model.rpartition('/')[2]}-{exported.report.split}")
+    name = file_name(f"{exported.model.replace('/', '__')}-{exported.report.split}")
     return {f"{name}.csv": stream.getvalue().encode()}

@@ -18,8 +18,21 @@ from .report import SCHEMA, Report
 from .schema import JOINT_SCHEMA, JointDocument, ReportDocument, ResultDocument, faults_of
 
 Parse = Callable[[str], MetricName]  # the metric of a name; raises UsageError for an unknown one
-_FIX = "give a report written by --json"
-_JOINT = re.compile(rb'\s*\{\s*"schema"\s*:\s*"vsebench/joint/')
+_FIX = "give a report, as vsebench eval FILE -o A.json writes it"
+_KIND = re.compile(rb'\s*\{\s*"schema"\s*:\s*"vsebench/([\w-]+)/')
+# Other documents: what is in them, and what writes them.
+OTHERS = {
+    "agreement": ("the agreement of metrics", "vsebench agree"),
+    "choices": ("choices", "vsebench choice"),
+    "comparison": ("a comparison", "vsebench compare"),
+    "correlation": ("correlations", "vsebench correlate"),
+    "description": ("the description of a split", "vsebench data describe"),
+    "doctor": ("findings about this machine", "vsebench doctor"),
+    "entry": ("an entry of a leaderboard", "vsebench leaderboard add"),
+    "forecast": ("a plan", "vsebench eval --dry-run"),
+    "inspect": ("what a file holds", "vsebench inspect"),
+    "slices": ("slices", "vsebench slice"),
+}
 
 
 def read(path: Path, parse: Parse) -> Report:
@@ -36,9 +49,12 @@ def read(path: Path, parse: Parse) -> Report:
     found = read_all(path, parse)
     if found[0][0] is not None:
         names = ", ".join(str(name) for name, _ in found)
-        raise BadInput(
-            f"holds the reports of {len(found)} systems: {names}", where=path, fix="give it to vsebench compare"
-        )
+        spoken = len({report.split for _, report in found}) > 1
+        fix = "give it to vsebench compare"
+        if spoken:
+            fix = "give the report of one language; vb.joint and vsebench export --to mteb read the table"
+        what = f"holds the reports of {len(found)} {'languages' if spoken else 'systems'}: {names}"
+        raise BadInput(what, where=path, fix=fix)
     return found[0][1]
 
 
@@ -48,7 +64,11 @@ def read_all(path: Path, parse: Parse) -> list[tuple[str | None, Report]]:
     _refuse_vectors(path)
     require(JSON_BYTES * path.stat().st_size, path, "give a report without per-query values, or free memory")
     data = read_bytes(path, _FIX)
-    joint = _JOINT.match(data) is not None
+    kind = _kind(data)
+    if kind in OTHERS:
+        holds, command = OTHERS[kind]
+        raise BadInput(f"holds {holds}, written by {command}, and no report", where=path, fix=_FIX)
+    joint = kind == "joint"
     try:
         model = JointDocument if joint else ReportDocument
         document = model.model_validate_json(data)
@@ -61,6 +81,12 @@ def read_all(path: Path, parse: Parse) -> list[tuple[str | None, Report]]:
         return [(None, _report(document, parse))]
     except (BadInput, UsageError) as error:
         raise BadInput(error.what, where=path, fix=error.fix or _FIX) from None
+
+
+def _kind(data: bytes) -> str:
+    """The kind of a document, of which the schema is the first field; empty for any other."""
+    found = _KIND.match(data)
+    return found[1].decode() if found is not None else ""
 
 
 def _refuse_vectors(path: Path) -> None:

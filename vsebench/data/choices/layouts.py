@@ -145,9 +145,7 @@ def load(named: str | os.PathLike[str]) -> ChoiceSet:
     if absent := sorted({*chosen.files} - {stem for stem, *_ in records}):
         of = f"of the {len(chosen.files)} files of {chosen.name}"
         counted = count_of(len(absent), f"{of} is", f"{of} are")
-        notes.append(
-            f"{counted} not here ({', '.join(absent)}): the mean of categories and all items are of the others"
-        )
+        notes.append(f"{counted} not here ({', '.join(absent)}): results are of the others, not of the complete set")
     return _of_records(chosen.name if chosen.source else _parts(path)[0], chosen, records, tuple(notes))
 
 
@@ -174,7 +172,9 @@ def _of_records(name: str, layout: Layout, records: Sequence[Record], notes: tup
 def _in_cache(name: str) -> Path:
     known, path = {one["name"]: one for one in status()}, cache_dir() / "choices" / name
     if name not in known:
-        raise unknown("set", name, known)
+        error = unknown("set", name, known)
+        error.what += ", and no file or folder of this name"
+        raise error
     if known[name]["needs"]:
         needs = f"{known[name]['needs']}, or copy the folder to {path}; it is {known[name]['source']}"
         raise MissingPackage(f"the files of set '{name}' are not here", fix=needs)

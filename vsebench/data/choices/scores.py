@@ -14,6 +14,7 @@ from ...errors import BadInput, count_of
 from ...types import Float
 from ..columns import read_table, text_of
 from ..formats.members import SCORES, Field, opened, read_array
+from ..match import in_order
 from ..splits.jsonl import is_jsonl
 from ..textfile import parse_json, read_text, shown
 from .items import ChoiceSet
@@ -35,7 +36,7 @@ def holds_scores(path: Path, items: ChoiceSet) -> bool:
     return len(shapes) == 1 and math.prod(shapes[0][1:]) == math.prod(items.shape[1:])
 
 
-def read_scores(path: Path, items: ChoiceSet) -> Float:
+def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
     """The scores in a file.
 
     CSV, TSV and JSON lines have the column ``id`` and a column for each caption, ``score_0``, ``score_1``, ...; a JSON
@@ -43,7 +44,7 @@ def read_scores(path: Path, items: ChoiceSet) -> Float:
     for the second. Rows of an array are in the order of the set, or of an array ``ids`` beside it.
 
     Returns:
-        (item, image, caption) float64, NaN where an item has no such caption.
+        (item, image, caption) float64, NaN where an item has no such caption; and a note on an array without ids.
 
     Raises:
         BadInput: unreadable, items without scores, or another number of scores than captions.
@@ -51,7 +52,7 @@ def read_scores(path: Path, items: ChoiceSet) -> Float:
     if opened(path).kind.arrays is not None:
         raw = read_array(path, SCORES, "save a row an item", matrix=False, ids=((ITEM_IDS,), (), ()))
         if raw.image_ids is None:
-            return check_scores(raw.values, items, path)
+            return check_scores(raw.values, items, path), (in_order("item", items.name, "that of its files"),)
         rows = list(zip(map(str, raw.image_ids.tolist()), raw.values, strict=True))
     else:
         rows = _rows(path)
@@ -75,7 +76,7 @@ def read_scores(path: Path, items: ChoiceSet) -> Float:
             what = f"item '{item.id}' has the scores {shown(given[item.id])}, expected {count_of(wanted, 'number')}"
             raise BadInput(what, where=path, fix="write a score for every caption of an item")
         out[row, :, : len(item.captions)] = values[:wanted].reshape(out.shape[1], -1)
-    return check_scores(out, items, path)
+    return check_scores(out, items, path), ()
 
 
 def check_scores(values: npt.NDArray[Any], items: ChoiceSet, where: Path | None = None) -> Float:
