@@ -15,6 +15,7 @@ from tests import published_files
 from tests.commands import document, invoke
 from tests.messages import Pinned
 from vsebench.data.splits import catalogue, sets, stored
+from vsebench.data.splits.rows import texts_sha256
 from vsebench.errors import BadInput, MissingPackage, UsageError, VsebenchError
 
 
@@ -275,6 +276,14 @@ def test_other_captions_are_a_warning_when_a_set_is_built_and_a_fail_of_verify(
 def test_the_captions_of_every_set_with_real_files_are_known() -> None:
     real = {split for found in sets.SETS.values() if found.sha256 for split in found.splits}
     assert sets.TEXTS_SHA256.keys() == {"f30k", *real}
+
+
+def test_the_tokens_of_karpathy_have_the_fingerprint_of_the_captions(real_data: Path) -> None:
+    """Editions of Flickr30K differ in marks and in how these are written, as in ``A&amp;M`` and ``A&M``."""
+    lines = [json.loads(line) for line in (real_data / "f30k" / "test.jsonl").read_text(encoding="utf-8").splitlines()]
+    for field in ("caption", "caption_tok"):
+        assert texts_sha256([line[field] for line in lines]) == sets.TEXTS_SHA256["f30k"]
+    assert texts_sha256([line["caption"] for line in reversed(lines)]) != sets.TEXTS_SHA256["f30k"]
 
 
 def test_empty_captions_are_said_of_any_data_set(tmp_path: Path, pinned: Pinned) -> None:

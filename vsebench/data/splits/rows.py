@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import unescape
 
 import numpy as np
 
@@ -114,9 +115,10 @@ def rows_sha256(rows: CaptionRows) -> str:
 def texts_sha256(captions: Sequence[str]) -> str:
     """SHA-256 of the letters and digits of the captions, in lower case and in their order, one caption a line.
 
-    Editions of a set differ in white space, marks and capitals, which do not make it another one.
+    Editions of a set differ in white space, marks, capitals, and whether marks are written for HTML (``&amp;``), which
+    do not make it another one.
     """
-    text = "".join(f"{_NO_WORD.sub('', caption.lower())}\n" for caption in captions)
+    text = "".join(f"{_NO_WORD.sub('', unescape(caption).lower())}\n" for caption in captions)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
