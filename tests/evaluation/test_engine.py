@@ -505,16 +505,16 @@ def test_workers_that_end_in_every_attempt(cluster: Any) -> None:
             with pytest.raises(
                 WorkersLost, match="workers ended 1 times in the work on shard scan-i2t-0-0-9-0-8"
             ) as caught:
-                dask_work._outcome(future, TASK)
+                dask_work._outcome(future, SHARD)
             assert "give them more" in str(caught.value.fix)
             client.wait_for_workers(2, timeout=60)
             for wrong, kind in ((ImportError, MissingPackage), (OSError, WorkersLost)):
                 failed = client.submit(fail, wrong, pure=False)
                 with pytest.raises(kind):
-                    dask_work._outcome(failed, TASK)
+                    dask_work._outcome(failed, SHARD)
             wrong_input = client.submit(fail, BadInput("bad", where="f.npz", fix="mend it"), pure=False)
             with pytest.raises(BadInput) as found:
-                dask_work._outcome(wrong_input, TASK)
+                dask_work._outcome(wrong_input, SHARD)
             assert (found.value.what, found.value.where, found.value.fix) == ("bad", "f.npz", "mend it")
     finally:
         cluster.scheduler.allowed_failures = before
@@ -525,7 +525,6 @@ def fail(error: type[Exception] | Exception) -> None:
 
 
 SHARD = cuts.Shard("scan", "i2t", 0, (0, 9), (0, 8))
-TASK = dask_work._Begun(SHARD, [SHARD]).tasks()[0]
 
 
 def test_states_of_files(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_pieces_that_are_combined_on_workers(
     given |= {"ties": "expected", "metrics": "recall"} if kind == "expected" else {}
     got: list[int] = []
     outcome = dask_work._outcome
-    monkeypatch.setattr(dask_work, "_outcome", lambda *x: got.append(0 if x[1].last else 1) or outcome(*x))
+    monkeypatch.setattr(dask_work, "_outcome", lambda *x, fetched: got.append(not fetched) or outcome(*x, fetched))
     local = vb.evaluate(**given, save_run=tmp_path / "one.trec", depth=40)
     elsewhere = {"engine": "dask", "scheduler": cluster.scheduler_address}
     found = vb.evaluate(**given, **elsewhere, save_run=tmp_path / "two.trec", depth=40)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,9 @@ def test_what_the_evaluation_takes(
     assert [p.scores for p in found.passes] == [N * 2 * N] * 3
     assert found.passes[0].bytes == sum(n for name, n in written.items() if name.startswith("scan"))
     assert found.workers == (2 if where == "workers" else 1)
-    assert found.hours == sum(p.seconds for p in found.passes) / found.workers / 3600 > 0
+    assert found.hours == pytest.approx(sum(p.seconds for p in found.passes) / found.workers / 3600) and found.hours > 0
+    one = replace(found, workers=10**6)
+    assert one.hours == pytest.approx(sum(p.seconds / p.pieces for p in found.passes) / 3600)
     assert found.read == sum((folder / name).stat().st_size for name in ("e.npz", "gains.npy"))
 
 
@@ -131,6 +134,8 @@ def test_arguments(folder: Path) -> None:
     with pytest.raises(UsageError, match="retrieved lists") as caught:
         vb.forecast(run="x.trec")
     assert "plan" in caught.value.what
+    with pytest.raises(UsageError, match="of all shards"):
+        vb.forecast(folder / "e.npz", resume=True)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Shards as tasks of a Dask scheduler: attempts, failures, and pieces that a worker combines.
 
 A task that a worker does not finish is computed by another one. A worker on which a task fails, for want of memory or
-by its GPU, is started again, and is tried no more after ``FAILURES`` of them; errors about the input, and about what is
+by its GPU, is started again, and ended after ``FAILURES`` of them; errors about the input, and about what is
 not installed on a worker, end the work. Workers of one machine take its devices in turn (``rank.own_device``).
 
 The arrays of pieces stay on the workers until a worker has combined those of a shard; they are computed again when a
@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -30,12 +30,16 @@ POLL = 2.0  # seconds after which it is checked that there are workers
 FAILURES = 2  # after which a worker gets no more shards
 ATTEMPTS = 4  # of a shard
 RESTART = 30.0  # seconds for a worker to start again
+PAUSE = 3.0  # seconds that it begins nothing after a failure, in which it is started again or ended
 WAITING = 256  # tasks that the scheduler has at least, and two a worker
 SECONDS = 60.0  # that a piece takes
 PIECES = 4  # at least, a worker
 SMALL = 1 << 28  # scores of shards that are never cut into pieces
 UNKNOWN = 1 << 30  # scores of a piece where the speed of a worker is not known
 INSTALL = "pip install 'vsebench[dask]'"
+
+
+_failed = -PAUSE  # when a task failed in this process
 
 
 def continued() -> str:
@@ -76,18 +80,34 @@ def attempt(job: Job, shard: Shard, parts: Sequence[tuple[Shard, Done]] | None =
         Failed: the worker cannot, and another one may.
         VsebenchError: no worker can, as for errors of the input.
     """
+    with _on_worker(job) as name:
+        if parts is None:
+            arrays, used = shards.compute(job, shard), {name: shards.used_for(job)}
+        else:
+            arrays = shards.combine(job, shard, [(piece, done.arrays) for piece, done in parts])
+            used = {name: one for _, done in parts for name, one in done.used.items()}
+        return Done(used, arrays)
+
+
+def sample(job: Job, shard: Shard) -> Sample:
+    """What pieces of a shard take on a worker; raises as ``attempt``."""
+    with _on_worker(job):
+        return shards.sampled(job, shard)
+
+
+@contextmanager
+def _on_worker(job: Job) -> Iterator[str]:
+    """Work on a worker, whose name is given; raises as ``attempt``."""
     from distributed import get_worker
 
+    global _failed
     worker = get_worker()
     begin_worker()
+    time.sleep(max(0.0, _failed + PAUSE - time.monotonic()))
     try:
         with command_line() if job.command else nullcontext():
-            if parts is None:
-                arrays, used = shards.compute(job, shard), {str(worker.name): shards.used_for(job)}
-            else:
-                arrays = shards.combine(job, shard, [(piece, done.arrays) for piece, done in parts])
-                used = {name: one for _, done in parts for name, one in done.used.items()}
-            return Done(used, arrays)
+            yield str(worker.name)
+        return
     except VsebenchError as error:
         # A limit that the job states is the same on every worker.
         if not isinstance(error, DeviceFault) and (not isinstance(error, LowMemory) or job.options.budget):
@@ -95,38 +115,47 @@ def attempt(job: Job, shard: Shard, parts: Sequence[tuple[Shard, Done]] | None =
         said = error.what
     except Exception as error:  # of the memory, of a device or of a driver: another worker may be well
         said = words(error)
+    _failed = time.monotonic()
     raise Failed(str(worker.name), worker.address, said)
 
 
 def workers_of(client: Any) -> dict[str, str]:
-    """The names of the workers by address."""
-    return {address: str(w["name"]) for address, w in client.scheduler_info(n_workers=-1)["workers"].items()}
+    """The names of the workers by address; raises WorkersLost where the scheduler has ended."""
+    try:
+        found = client.scheduler_info(n_workers=-1)["workers"]
+    except (KeyError, OSError, TimeoutError) as error:  # without a scheduler the information is empty
+        raise _no_scheduler() from error
+    return {address: str(worker["name"]) for address, worker in found.items()}
 
 
 @dataclass
 class _Failures:
-    """What failed, and the workers that get the next attempt."""
+    """How often workers, by name, and tasks have failed."""
 
     of_worker: Counter[str] = field(default_factory=Counter)
     of_task: Counter[Any] = field(default_factory=Counter)
 
-    def workers(self, client: Any, task: Task, failed: Failed) -> list[str]:
-        """The addresses of workers that may do a task that has failed; the worker is started again.
+    def add(self, client: Any, task: Task, failed: Failed) -> None:
+        """A worker on which a task has failed is started again, and ended after ``FAILURES``.
+
+        A task may be done by every worker: where it is restricted to some, it waits for ever for one that has another
+        address since.
 
         Raises:
             WorkersLost: every worker has failed ``FAILURES`` times, or the task ``ATTEMPTS`` times.
         """
         self.of_worker[failed.worker] += 1
         self.of_task[task.key] += 1
-        with suppress(Exception):  # without a nanny, or ended since: its next failure excludes it
-            client.restart_workers([failed.address], timeout=RESTART, raise_for_error=False)
-        known = workers_of(client)
-        well = [address for address, name in known.items() if self.of_worker[name] < FAILURES]
+        well = [name for name in workers_of(client).values() if self.of_worker[name] < FAILURES]
+        with suppress(Exception):  # without a nanny, or ended since: its next failure ends it
+            if self.of_worker[failed.worker] < FAILURES:
+                client.restart_workers([failed.address], timeout=RESTART, raise_for_error=False)
+            else:
+                client.retire_workers([failed.address], close_workers=True)
         if not well or self.of_task[task.key] >= ATTEMPTS:
             tried = f"shard {task.shard.name} failed {count_of(self.of_task[task.key], 'time')}"
             what = tried if well else f"every worker failed {FAILURES} times"
             raise lost(f"{what}, at last on worker {failed.worker}: {failed.error}", continued())
-        return [address for address in well if known[address] != failed.worker] or well
 
 
 @dataclass(eq=False)
@@ -181,13 +210,13 @@ class Task:
         """Whether its arrays are those of the shard."""
         return self.piece is None or len(self.begun.pieces) == 1
 
-    def submit(self, client: Any, job: Job, workers: Sequence[str] | None = None) -> Any:
+    def submit(self, client: Any, job: Job) -> Any:
         """Its future."""
         begun = self.begun
         parts = None if self.piece else [(piece, begun.finished[piece]) for piece in begun.pieces]
         # Before further pieces, so that the workers do not keep the arrays of many shards.
         first = {} if self.piece else {"priority": 1}
-        return client.submit(attempt, job, self.piece or begun.shard, parts, pure=False, workers=workers, **first)
+        return client.submit(attempt, job, self.piece or begun.shard, parts, pure=False, **first)
 
 
 def results(client: Any, job: Job, waiting: Sequence[Shard]) -> Iterator[tuple[Shard, Done]]:
@@ -209,11 +238,11 @@ def results(client: Any, job: Job, waiting: Sequence[Shard]) -> Iterator[tuple[S
         done, last = _finished(client, list(pending), last)
         for future in done:
             task = pending.pop(future)
-            found = _outcome(future, task)
+            found = _outcome(future, task.shard, fetched=task.last)
             if isinstance(found, Failed):
-                again = task.begun.lost() if task.piece is None else []
-                workers = failures.workers(client, task, found)
-                pending |= {each.submit(client, job, workers): each for each in again or [task]}
+                failures.add(client, task, found)
+                again = (task.begun.lost() if task.piece is None else []) or [task]
+                pending |= {each.submit(client, job): each for each in again}
             elif task.last:
                 yield task.shard, found
             else:
@@ -255,16 +284,17 @@ def sampled(client: Any, job: Job, shard: Shard) -> Sample:
         WorkersLost: the worker fails.
         VsebenchError: as ``shards.sampled``.
     """
-    try:
-        found: Sample = client.submit(shards.sampled, job, shard, pure=False).result()
-        return found
-    except VsebenchError:
-        raise
-    except Exception as error:
-        raise lost("a worker could not compute a piece", "see its logs", error) from error
+    future, last = client.submit(sample, job, shard, pure=False), time.monotonic()
+    done: list[Any] = []
+    while not done:
+        done, last = _finished(client, [future], last)
+    found: Sample | Failed = _outcome(future, shard)
+    if isinstance(found, Failed):
+        raise lost(f"worker {found.worker} could not compute a piece: {found.error}", "see its log")
+    return found
 
 
-def _finished(client: Any, futures: list[Any], last: float) -> tuple[Sequence[Any], float]:
+def _finished(client: Any, futures: list[Any], last: float) -> tuple[list[Any], float]:
     """The futures that are finished, none where that takes longer; and when there was a worker at last."""
     from distributed import TimeoutError as Late
     from distributed import wait
@@ -285,13 +315,13 @@ def _finished(client: Any, futures: list[Any], last: float) -> tuple[Sequence[An
         raise _ended(error) from error
 
 
-def _outcome(future: Any, task: Task) -> Any:
-    """The result of a shard, None of a piece, or what failed on a worker; raises what ends the work."""
+def _outcome(future: Any, shard: Shard, fetched: bool = True) -> Any:
+    """The result of a task (None unless ``fetched``), or what failed on a worker; raises what ends the work."""
     from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 
     try:
-        if not task.last and future.status == "finished":
+        if not fetched and future.status == "finished":
             return None
         return future.result()
     except Failed as failed:
@@ -299,7 +329,7 @@ def _outcome(future: Any, task: Task) -> Any:
     except VsebenchError:
         raise
     except KilledWorker as error:
-        what = f"workers ended {error.allowed_failures + 1} times in the work on shard {task.shard.name}"
+        what = f"workers ended {error.allowed_failures + 1} times in the work on shard {shard.name}"
         fix = f"see their logs; where they ran out of memory, give them more or fewer {spell('threads')}; {continued()}"
         raise lost(what, fix) from error
     except ImportError as error:

@@ -49,9 +49,12 @@ def forecast(images: Any = None, texts: Any = None, **options: Any) -> Forecast:
     arguments = check(run.evaluate, (images, texts), {"engine": "dask", **options})
     arguments.apply_defaults()
     given, how = inputs.normal(Given.of(arguments.arguments), Options.of(arguments.arguments))
-    if how.engine == "local" or given.run is not None:
-        what = f"a plan is made of the work of {spell('engine', 'dask')}"
-        raise UsageError(what, fix="add it" if given.run is None else "retrieved lists have no scores to compute")
+    if how.engine == "local":
+        raise UsageError(f"a plan is made of the work of {spell('engine', 'dask')}", fix="add it")
+    if given.run is not None:
+        raise UsageError("retrieved lists have no scores to compute, and so no plan", fix=f"leave out {spell('run')}")
+    if how.resume:
+        raise UsageError(f"a plan is of all shards, without {spell('resume', True)}", fix="leave it out")
     inputs.check(given, how)
     check_names(how, given.split)
     source = shards.source_of(given, how)
@@ -63,7 +66,11 @@ def forecast(images: Any = None, texts: Any = None, **options: Any) -> Forecast:
     fast = next((s.speed for shard, s in samples.items() if shard.kind == "scan"), None)
     scores = dask_work.piece_scores(every, workers, lambda _: fast)
     passes = tuple(_of_pass(own, samples[own[0]], scores, plan, data) for own in _passes(every))
-    return Forecast(plan.split.name, passes, workers, machine, sum(file.size for file in job.files), plan.notes)
+    notes = [] if how.scheduler or workers >= (how.workers or 0) else [
+        f"{how.workers} workers have no more cores than {workers} on this machine: times are of so many"
+    ]  # fmt: skip
+    read = sum(file.size for file in job.files)
+    return Forecast(plan.split.name, passes, workers, machine, read, (*plan.notes, *notes))
 
 
 def _passes(every: Sequence[Shard]) -> list[list[Shard]]:

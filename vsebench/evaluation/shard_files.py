@@ -38,18 +38,19 @@ def opened(key: str, resume: bool) -> Iterator[Path]:
         DiskError: the cache cannot be written, or another process has the same evaluation in work.
     """
     folder = cache_dir() / "shards" / key[:32]
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with locked(folder.with_suffix(".lock"), "the same evaluation is in work"):
+    with contextlib.ExitStack() as stack:
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(folder.with_suffix(".lock"), "the same evaluation is in work"))
             if not resume:
                 shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(exist_ok=True)
             _remove_old(folder)
-            yield folder
-            shutil.rmtree(folder, ignore_errors=True)
-    except OSError as error:
-        fix = "set VSEBENCH_CACHE to a folder with write permission and free space"
-        raise DiskError(f"cannot be written: {error.strerror or error}", where=folder, fix=fix) from error
+        except OSError as error:
+            fix = "set VSEBENCH_CACHE to a folder with write permission and free space"
+            raise DiskError(f"cannot be written: {error.strerror or error}", where=folder, fix=fix) from error
+        yield folder
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_old(own: Path) -> None:

@@ -330,8 +330,9 @@ def _with_input(job: Job, work: Callable[[Prepared], Arrays]) -> Arrays:
 
 
 def used_for(job: Job) -> Used:
-    """What this process, which has computed a shard of the job, ranked it with."""
-    return _kept[0].ranked[1]
+    """What this process ranks the shards of a job with."""
+    with _lock:
+        return _prepare(job).ranked[1]
 
 
 def _prepare(job: Job) -> Prepared:

@@ -65,8 +65,8 @@ class Forecast(Rendered):
 
     @property
     def hours(self) -> float:
-        """The work of all passes divided among the workers."""
-        return sum(one.seconds for one in self.passes) / self.workers / 3600
+        """The work of all passes divided among the workers, as far as there are pieces for them."""
+        return sum(one.seconds / min(self.workers, one.pieces) for one in self.passes) / 3600
 
     def grids(self) -> list[Grid]:
         """The passes, and the sums."""
