@@ -218,7 +218,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"rerank": {"i2t": np.random.default_rng(0).random((N, M))}},
         "every pair has a score\n  fix: add rerank_depth=128",
     ),
-    "another direction": ({"rerank": {"i2i": np.ones((N, N))}}, "fix: give i2t=FILE, t2i=FILE, or both"),
+    "another direction": ({"rerank": {"i2i": np.ones((N, N))}}, "fix: give {'i2t': ..., 't2i': ...}"),
     "a file without a direction": ({"rerank": ["scores.npy"]}, "fix: give i2t=FILE, t2i=FILE, or both"),
     "another shape": ({"rerank": {"i2t": np.ones((3, 4))}, "rerank_depth": 2}, "3 image rows"),
     "another rule": (
