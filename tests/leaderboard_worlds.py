@@ -15,6 +15,8 @@ from vsebench.cli import app
 from vsebench.leaderboard import submit
 from vsebench.report.report import Report
 
+ROOT = Path(__file__).resolve().parents[1]
+BOARD = ROOT / "leaderboards"
 PAPERS = {
     "schema": "vsebench/papers/1",
     "papers": {

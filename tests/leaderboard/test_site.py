@@ -20,7 +20,7 @@ import pytest
 
 import vsebench
 from tests import leaderboard_worlds as worlds
-from tests.leaderboard_worlds import run
+from tests.leaderboard_worlds import BOARD, ROOT, run
 from vsebench.data.atomic import write_atomically
 from vsebench.leaderboard import site, submit, views
 from vsebench.leaderboard.facts import facts
@@ -30,9 +30,6 @@ from vsebench.leaderboard.tables import Table, tables_of
 from vsebench.leaderboard.views import aligned, nice
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
-
-ROOT = Path(__file__).resolve().parents[2]
-BOARD = ROOT / "leaderboards"
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 from tests import browser as browsers
 from tests import leaderboard_worlds as worlds
-from tests.leaderboard.test_site import BOARD
+from tests.leaderboard_worlds import BOARD
 from vsebench.leaderboard import site
 from vsebench.leaderboard.store import read
 

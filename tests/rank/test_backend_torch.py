@@ -18,6 +18,7 @@ import pytest
 
 import vsebench as vb
 from tests import worlds
+from tests.devices import DEVICES, GRADED, same_observations
 from tests.graded_worlds import same_values, vector_world
 from tests.hard_vectors import hard_vectors
 from tests.reports import same_reports
@@ -31,32 +32,11 @@ from vsebench.types import DIRECTIONS, Direction, Int, SameFold, Without
 torch = pytest.importorskip("torch", reason="torch is not installed")
 from vsebench.rank.torch_backend import order, scan, settings, vectors  # noqa: E402
 
-NO_GPU = "no CUDA device"
-on_gpu = pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)])
-DEVICES = ("cpu", on_gpu)
-
 
 @pytest.fixture(params=DEVICES)
 def device(request: pytest.FixtureRequest) -> Any:
     """Every test runs on the processor, with the code of a GPU, and on a GPU where there is one."""
     return settings.device_of(request.param)
-
-
-def same_observations(scorer: Scorer, requests: list[Request], device: Any, **options: Any) -> None:
-    """Ranks and lists of both scans are equal."""
-    want = observe(scorer, requests, threads=2, **options)
-    found = observe(scorer, requests, threads=2, scan=partial(scan.scan, device), **options)
-    assert set(found) == set(want)
-    for direction, expected in want.items():
-        assert set(found[direction].ranks) == set(expected.ranks)
-        for view, ranks in expected.ranks.items():
-            got = found[direction].ranks[view]
-            assert np.array_equal(got.rank, ranks.rank) and np.array_equal(got.tied, ranks.tied), (direction, view)
-        assert (found[direction].top is None) == (expected.top is None)
-        if expected.top is not None:
-            top = found[direction].top
-            assert np.array_equal(top.items, expected.top.items) and top.items.dtype == expected.top.items.dtype
-            assert np.array_equal(top.scores, expected.top.scores)
 
 
 def scorers(world: worlds.World) -> Iterator[Scorer]:
@@ -181,12 +161,6 @@ def test_canonical_scores_have_the_bits_of_the_reference(dim: int, device: Any, 
         assert found.cpu().numpy().tobytes() == scorer.pairs(rows, cols, 1).tobytes()
 
 
-NAMES = (
-    "cider:CS@30", "cider:CS[captions=all]@100", "cider:Kendall[gt=out]", "cider:NCS@5", "cider:SR[m=4]@3",
-    "cider:nDCG[on=folds]@5", "cider:CS[on=block]@20",
-)  # fmt: skip
-
-
 @pytest.mark.parametrize("cosine", [False, True, None])
 @pytest.mark.parametrize("pieces", [False, True])
 def test_graded_metrics(device: Any, cosine: bool | None, pieces: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +169,7 @@ def test_graded_metrics(device: Any, cosine: bool | None, pieces: bool, monkeypa
         monkeypatch.setattr(tasks, "tile_scores", lambda _: 1000)
     scorer, world = vector_world(bool(cosine))
     scorers = Matrix(world.scores) if cosine is None else scorer
-    same_values(scorers, world, NAMES, block=16, order_of=full_order.OrderOf(partial(order.order_of, device)))
+    same_values(scorers, world, GRADED, block=16, order_of=full_order.OrderOf(partial(order.order_of, device)))
 
 
 def test_threads_of_the_user_are_restored(device: Any) -> None:

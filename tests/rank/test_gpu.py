@@ -20,8 +20,8 @@ import pytest
 
 import vsebench as vb
 from tests import worlds
+from tests.devices import DEVICES, GRADED, NO_GPU, needs_gpu, same_observations
 from tests.graded_worlds import same_values, vector_world
-from tests.rank.test_backend_torch import DEVICES, NAMES, NO_GPU, same_observations
 from vsebench.rank import backends, full_order, own_device
 from vsebench.rank.observe import Request
 from vsebench.rank.scorers import Dot
@@ -30,7 +30,6 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from vsebench.rank.torch_backend import order, scan, settings, vectors  # noqa: E402
 
 GPU = settings.SIZES["cuda"]
-needs_gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)]
 
 
 @pytest.fixture(params=DEVICES)
@@ -46,7 +45,7 @@ def test_default_tiles_of_a_device(device: Any) -> None:
     for cosine in (False, True):
         same_observations(Dot(world.images, world.captions, cosine), requests, device, depth={"i2t": 9, "t2i": 200})
     order_of = full_order.OrderOf(partial(order.order_of, device), order.together)
-    same_values(*vector_world(), NAMES, order_of=order_of)
+    same_values(*vector_world(), GRADED, order_of=order_of)
 
 
 @pytest.mark.parametrize(("shape", "tile"), [
