@@ -19,7 +19,7 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
 from vsebench.report import document, per_query, terminal
 from vsebench.report.document import OTHERS
-from vsebench.report.format import printed
+from vsebench.report.format import fixed, printed
 from vsebench.report.model import Result
 from vsebench.report.report import SCHEMA, Report
 from vsebench.report.schema import faults_of
@@ -225,10 +225,23 @@ def test_a_direction_that_was_not_measured_has_no_column() -> None:
     assert report.grids()[0].headings == ("metric", "text→image", "queries")
 
 
+@pytest.mark.parametrize("decimals", [1, 2, 4])
+def test_halves_are_rounded_away_from_zero(decimals: int) -> None:
+    """Every decimal number that ends in 5 one digit further, and what a sum of floats makes of it (an ulp beside)."""
+    for whole in range(5, 20_000, 10):
+        value, up = whole / 10 ** (decimals + 1), whole // 10 + 1
+        expected = f"{up // 10**decimals}.{up % 10**decimals:0{decimals}}"
+        for near in (value, np.nextafter(value, 0), np.nextafter(value, np.inf)):
+            assert (fixed(near, decimals), fixed(-near, decimals)) == (expected, f"-{expected}")
+        assert fixed(value / 100, decimals, times=100) == expected
+    assert [fixed(v, 2) for v in (math.inf, math.nan, 1e300, -0.0)] == ["inf", "nan", f"{1e300:.2f}", "-0.00"]
+
+
 def test_numbers_as_printed() -> None:
+    assert [printed(v, "fraction") for v in (0.33925, 0.79525, -0.00005)] == ["33.93", "79.53", "-0.01"]
     assert [printed(v, "fraction") for v in (0.361, 5.12345)] == ["36.10", "512.35"]
-    assert [printed(v, "rank") for v in (3.0, 1.25, 12345.0)] == ["3", "1.2", "12,345"]
-    assert [printed(v, "distance") for v in (1.25, 0.123456, 12345.0)] == ["1.25", "0.1235", "1.234e+04"]
+    assert [printed(v, "rank") for v in (3.0, 1.25, 12345.0)] == ["3", "1.3", "12,345"]
+    assert [printed(v, "distance") for v in (1.25, 0.123456, 12345.0)] == ["1.25", "0.1235", "1.235e+04"]
 
 
 def test_a_k_beyond_the_gallery_is_one_warning(rng: np.random.Generator) -> None:

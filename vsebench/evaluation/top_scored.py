@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ..errors import BadInput
 from ..options import spell
 from ..rank.scorers import Matrix
+from ..report.format import fixed
 from ..types import QUERIES_OF, Direction, Int
 from .inputs import Input
 from .misread import SMALLEST
@@ -70,7 +71,7 @@ def _warned(scorer: Matrix, directions: Sequence[Direction], where: Path, trust:
     found = constant(scorer.scores)
     if found is None or (found.lowest and set(directions) <= set(found.scored)):
         return []
-    equal = f"{100 * found.share:.1f} % of the scores are {found.value:g}"
+    equal = f"{fixed(found.share, 1, times=100)} % of the scores are {found.value:g}"
     if not found.scored:
         if not found.apart:
             doubt = "where these pairs were never scored, values are wrong in at least one direction"

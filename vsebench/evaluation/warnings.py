@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ..metrics import Metric
 from ..options import spell
 from ..relevance.judgements.table import in_folds
+from ..report.format import fixed
 from ..report.model import Result
 from ..types import Direction, Observation, Split
 from .intervals import Key
@@ -70,7 +71,7 @@ def _range(view: str, direction: Direction, results: dict[Key, Result]) -> str:
         return ""
     low, high, result = max(moved, key=lambda m: abs(m[0] - m[1]) / (abs(m[2].value) + 1e-9))
     scale = 1 if result.unit == "rank" else 100
-    ends = [f"{scale * x:.2f}" for x in sorted((low, high))]
+    ends = [fixed(x, 2, times=scale) for x in sorted((low, high))]
     return f"{result.metric} is {ends[0]} to {ends[1]}" if ends[0] != ends[1] else ""
 
 

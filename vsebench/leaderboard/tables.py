@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..errors import VsebenchError
 from ..relevance.kinds import GAINS
-from ..report.format import ARROWS, UNDEFINED
+from ..report.format import ARROWS, UNDEFINED, fixed
 from ..report.grid import Cell, Grid
 from ..types import Float
 from .benchmarks import PAGE_OF_VIEW, described
@@ -248,8 +248,8 @@ def shown(number: float, metric: str, decimals: int = 2) -> str:
     """A number in the unit of its metric; a fraction times 100 with so many decimals."""
     scale = facts(metric).scale
     if scale == "percent":
-        return f"{100 * number:.{decimals}f}"
-    return f"{number:.1f}" if scale == "rank" else f"{number:.3f}"
+        return fixed(number, decimals, times=100)
+    return fixed(number, 1 if scale == "rank" else 3)
 
 
 def _source(line: Sequence[Entry], board: Board) -> str:

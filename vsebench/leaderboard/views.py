@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput, MissingPackage, count_of, printable
+from ..report.format import fixed
 from .benchmarks import described, file_of, page_of
 from .columns import facts_of
 from .facts import facts
@@ -119,7 +120,7 @@ def aligned(texts: Iterable[str]) -> list[str]:
 
 def points(value: float) -> str:
     """A difference of fractions times 100 with its sign."""
-    words = f"{100 * value:+.2f}"
+    words = fixed(value, 2, times=100, form="+")
     return "0.00" if words in ("+0.00", "-0.00") else words
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .comparison import Row
-from .format import ARROWS, UNDEFINED, interval_words
+from .format import ARROWS, UNDEFINED, fixed, interval_words
 from .grid import Cell, Grid, cells, text_only
 from .model import Resampling, plain
 from .render import Rendered, record
@@ -164,7 +164,7 @@ def _least(study: Agreement) -> Grid:
     rows = tuple(
         (
             *cells(name(study.rows[p.first]), name(study.rows[p.second])),
-            Cell(_tau(p), aside="" if p.interval is None else "[{:.2f}, {:.2f}]".format(*p.interval)),
+            Cell(_tau(p), aside="" if p.interval is None else f"[{', '.join(fixed(end, 2) for end in p.interval)}]"),
             *cells(f"{p.concordant} / {p.discordant} / {p.tied}"),
         )
         for p in shown
@@ -179,7 +179,7 @@ def _least(study: Agreement) -> Grid:
 
 
 def _tau(pair: Pair) -> str:
-    return UNDEFINED if pair.tau is None else f"{pair.tau:.2f}"
+    return UNDEFINED if pair.tau is None else fixed(pair.tau, 2)
 
 
 def _disagreements(study: Agreement) -> list[Grid]:
@@ -209,4 +209,4 @@ def _short(text: str) -> str:
 
 
 def _value(value: float) -> str:
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3f}"
+    return fixed(value, 0 if float(value).is_integer() else 3, form=",")

@@ -10,7 +10,7 @@ from ..errors import UsageError
 from ..options import spell
 from ..types import Direction
 from .charts import Panel, curves
-from .format import ARROWS, UNDEFINED, UNITS, best_of, best_two, bracketed, printed, probability, signed
+from .format import ARROWS, UNDEFINED, UNITS, best_of, best_two, bracketed, fixed, printed, probability, signed
 from .grid import Cell, Grid, cells
 from .model import MetricName, Resampling, plain
 from .render import Drawn, record
@@ -286,7 +286,7 @@ def _tests(comparison: Comparison) -> Iterator[Grid]:
 
 def _test(test: Test, row: Row, corrected: bool) -> tuple[Cell, ...]:
     unit = row.metric.unit
-    d = UNDEFINED if test.standardised is None else f"{test.standardised:+.2f}".replace("-0.00", "+0.00")
+    d = UNDEFINED if test.standardised is None else fixed(test.standardised, 2, form="+").replace("-0.00", "+0.00")
     if test.p is None or test.corrected is None:
         p = Cell(UNDEFINED)
     else:
@@ -296,7 +296,7 @@ def _test(test: Test, row: Row, corrected: bool) -> tuple[Cell, ...]:
         *cells(row.heading, row.direction or "sum"),
         Cell(signed(test.difference, unit), aside=bracketed(test.interval, unit), best=test.winner is not None),
         p,
-        *cells(d, f"{100 * test.superiority:.1f}"),
+        *cells(d, fixed(test.superiority, 1, times=100)),
         Cell(f"{test.wins:,}:{test.losses:,}", aside=f"({test.ties:,} ties)"),
     )
 

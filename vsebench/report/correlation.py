@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .format import UNDEFINED
+from .format import UNDEFINED, fixed
 from .grid import Cell, Grid, cells, text_only
 from .model import Resampling, plain
 from .render import Rendered, record
@@ -158,7 +158,7 @@ def _cell(found: Coefficient) -> Cell:
     if found.value is None:
         return Cell(UNDEFINED)
     ends = found.interval
-    return Cell(f"{found.value:.4f}", aside="" if ends is None else f"[{ends[0]:.4f}, {ends[1]:.4f}]")
+    return Cell(fixed(found.value, 4), aside="" if ends is None else f"[{fixed(ends[0], 4)}, {fixed(ends[1], 4)}]")
 
 
 def _sampled(study: Study) -> list[Grid]:
@@ -172,8 +172,8 @@ def _sampled(study: Study) -> list[Grid]:
     rows = []
     for model, of in found.items():
         mean = sum(s.mean for s in of.values()) / len(of)
-        values = (f"{of[t].mean:.4f} ± {of[t].deviation:.4f}" for t in tasks)
-        rows.append(cells(label(model), *values, f"{mean:.4f}"))
+        values = (f"{fixed(of[t].mean, 4)} ± {fixed(of[t].deviation, 4)}" for t in tasks)
+        rows.append(cells(label(model), *values, fixed(mean, 4)))
     return [Grid("CxC correlation · sampled Spearman ρ", ("model", *tasks, "mean"), 1, tuple(rows))]
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from . import description_page
 from .description_parts import Example, Part, SceneFacts, Spread
+from .format import fixed
 from .grid import Cell, Grid
 from .render import Rendered
 
@@ -74,15 +75,18 @@ def _flat(part: Part) -> dict[str, Any]:
 
 
 def _number(value: float) -> Cell:
-    return Cell(f"{value:,}" if isinstance(value, int) else f"{value:,.1f}")
+    return Cell(f"{value:,}" if isinstance(value, int) else fixed(value, 1, form=","))
 
 
 def _share(value: float) -> Cell:
-    return Cell(f"{100 * value:.1f} %")
+    return Cell(f"{fixed(value, 1, times=100)} %")
 
 
 def _spread(spread: Spread) -> Cell:
-    return Cell(f"{spread.mean:,.1f}", aside=f"[{spread.p5:,.0f}, {spread.p95:,.0f}]")
+    return Cell(
+        fixed(spread.mean, 1, form=","),
+        aside=f"[{fixed(spread.p5, 0, form=',')}, {fixed(spread.p95, 0, form=',')}]",
+    )
 
 
 _ROWS: list[tuple[str, Callable[[Part], Cell]]] = [

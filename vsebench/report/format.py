@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
 
 from ..types import Unit
 from .model import Resampling
@@ -11,15 +12,39 @@ ARROWS = {"i2t": "image→text", "t2i": "text→image", "i2i": "image→image", 
 UNITS = "Fractions are printed times 100, ranks as ranks (↓ lower is better)."
 UNDEFINED = "—"
 RANKED = 3  # values from which the second best is marked
+DIGITS = 15  # significant decimal digits that every float64 number has
+
+
+def fixed(value: float, decimals: int, *, times: int = 1, form: str = "") -> str:
+    """A number times ``times`` with so many decimals, rounded from its first 15 significant digits, halves away from 0.
+
+    >>> fixed(0.33925, 2, times=100), fixed(0.79525, 2, times=100), fixed(-1.005, 2)
+    ('33.93', '79.53', '-1.01')
+
+    Args:
+        value: the number. A float64 number is seldom the decimal number that is meant, but a little above or below it:
+            the first 15 digits are those of the decimal number.
+        decimals: digits after the point.
+        times: 100 for a fraction that is printed in percent.
+        form: ``+`` for a sign of every number, ``,`` for commas between thousands.
+    """
+    if not abs(value) < 10**DIGITS:  # no decimals are known
+        return f"{times * value:{form}.{decimals}f}"
+    exact = (_decimal(value) * times).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+    return f"{exact:{form}.{decimals}f}"
+
+
+def _decimal(value: float) -> Decimal:
+    return Decimal(f"{value:.{DIGITS - 1}e}")
 
 
 def printed(value: float, unit: Unit) -> str:
     """A number as printed: fractions times 100 with two decimals, ranks with one or none, distances as they are."""
     if unit in ("distance", "number"):
-        return f"{value:.4g}"
+        return f"{float(Context(4, ROUND_HALF_UP).create_decimal(_decimal(value))):.4g}"
     if unit == "rank":
-        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
-    return f"{100 * value:.2f}"
+        return fixed(value, 0 if float(value).is_integer() else 1, form=",")
+    return fixed(value, 2, times=100)
 
 
 def signed(value: float, unit: Unit) -> str:
@@ -51,7 +76,7 @@ def best_of(systems: int) -> tuple[str, str]:
 
 def probability(p: float) -> str:
     """A p-value as printed: four decimals, or one digit and an exponent when it is smaller."""
-    return f"{p:.4f}" if p >= 0.00005 or p == 0 else f"{p:.0e}"
+    return fixed(p, 4) if p >= 0.00005 or p == 0 else f"{p:.0e}"
 
 
 def interval_words(how: Resampling, units: str = "images") -> str:
