@@ -22,6 +22,7 @@ from vsebench.types import Split
 
 SPLIT = Split("custom", np.array([5, 3]), np.array([70, 71, 72]), np.array([0, 0, 1]))
 ROUNDED = ("float64: rounded to float32",)
+PLACED = "g.npy: no image and text ids: rows are taken to be in the order of those that are evaluated"
 VALUES = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, 7.5]])
 FINITE = st.floats(-1e6, 1e6, width=32)
 
@@ -50,7 +51,12 @@ def test_files_in_either_orientation(tmp_path: Path, dtype: type, transposed: bo
     shares: list[float] = []
     gains = load_gains(str(path), SPLIT, shares.append)
     assert isinstance(gains.values, Stored)
-    assert gains.shape == (2, 3) and gains.name == "matrix" and gains.notes in ((), ROUNDED) and shares == [1.0]
+    assert (
+        gains.shape == (2, 3)
+        and gains.name == "matrix"
+        and gains.notes in ((PLACED,), (*ROUNDED, PLACED))
+        and shares == [1.0]
+    )
     assert np.array_equal(gains.rows("i2t", 0, 2), VALUES.astype(dtype).astype(np.float32))
     assert np.array_equal(gains.rows("t2i", 1, 3), VALUES.T[1:].astype(dtype).astype(np.float32))
     assert gains.settings["rows"] == ("captions" if transposed else "images")
@@ -65,10 +71,10 @@ def test_a_square_matrix_is_ambiguous(tmp_path: Path) -> None:
     np.save(tmp_path / "g.npy", VALUES[:, :2])
     gains = load_gains(str(tmp_path / "g.npy"), split)
     square = "the matrix of gains is square: its rows are taken to be images (else add :rows=captions)"
-    assert gains.notes == (square, *ROUNDED)
+    assert gains.notes == (square, *ROUNDED, PLACED)
     assert np.array_equal(gains.rows("i2t", 0, 2), VALUES[:, :2])
     chosen = load_gains(f"{tmp_path / 'g.npy'}:rows=captions", split)
-    assert chosen.notes == ROUNDED
+    assert chosen.notes == (*ROUNDED, PLACED)
     assert np.array_equal(chosen.rows("i2t", 0, 2), VALUES[:, :2].T)
     assert chosen.settings != gains.settings
 
@@ -87,6 +93,7 @@ def test_a_file_with_names_and_ids(tmp_path: Path) -> None:
     assert load_gains(str(path), SPLIT).notes == (
         "gains are read from 'mine', the only two-dimensional array",
         *ROUNDED,
+        PLACED.replace("npy", "npz"),
     )
     np.savez(path, mine=VALUES, other=VALUES)
     with pytest.raises(BadInput, match="has no gains under a known name; it holds mine"):

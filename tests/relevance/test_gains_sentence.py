@@ -148,7 +148,7 @@ def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator) -> None:
     np.save(tmp_path / "e.npy", vectors)
     plain = load_gains(f"sentence:{tmp_path / 'e.npy'}", split)
     assert np.array_equal(whole(plain), want)
-    assert plain.notes == ("e.npy has no caption ids: its rows are taken in the order of the caption vectors",)
+    assert plain.notes == ("e.npy: no text ids: rows are taken to be in the order of those that are evaluated",)
     assert dict(plain.settings).keys() == {"model", "agg", "own"}
     assert plain.settings["model"].startswith("e.npy#")
     order = np.array([2, 0, 1])

@@ -90,7 +90,7 @@ def caption_length(split: Split, captions: Captions | None = None) -> Attribute:
         other = f"{spell('by', 'column')} {spell('file', 'FILE')}"
         fix = f"give JSON lines with these ids (.jsonl), or the lengths with {other}"
         raise BadInput(what, where=path or "captions", fix=fix)
-    strings = with_captions(split, captions, split.places[1]).captions or ()
+    strings = with_captions(split, captions).captions or ()
     words = np.array([len(caption.split()) for caption in strings], np.float64)
     return Attribute("words in the caption", "caption", words, integer=True)
 

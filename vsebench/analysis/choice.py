@@ -15,7 +15,7 @@ from ..data.align import only
 from ..data.choices.items import ChoiceSet, words
 from ..data.choices.layouts import load, of_list
 from ..data.choices.scores import check_scores, holds_scores, read_scores
-from ..data.match import in_order
+from ..data.placing import in_order
 from ..data.read import group
 from ..errors import UsageError
 from ..evaluation.chance import CERTAIN, LEVEL, of_mean
@@ -166,7 +166,7 @@ def _scores(
     of = [found.scorer.pairs(image[item], caption, threads or default_threads()) for image in rows]
     files = isinstance(source, tuple) and is_path(texts)  # arrays have the documented order
     unnamed = found.without_ids if is_path(source) or files else ()
-    orders = (in_order(side, items.name, ORDERS[side]) for side in unnamed)
+    orders = (in_order("text" if side == "caption" else side, items.name, ORDERS[side]) for side in unnamed)
     return np.stack([items.of_captions(x) for x in of], axis=1), found.score, (*orders, *found.notes, *found.warnings)
 
 

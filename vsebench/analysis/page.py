@@ -129,7 +129,7 @@ def _steps(progress: Callable[[int, int], None] | None, of: int) -> Callable[[],
 def _with_captions(items: Split, captions: Captions | None) -> tuple[Split, str | None]:
     """The items with their captions, or without and why."""
     try:
-        return with_captions(items, captions, items.places[1]), None
+        return with_captions(items, captions), None
     except (UsageError, MissingPackage) as error:
         if captions is not None:
             raise

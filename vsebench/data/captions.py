@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..options import spell
-from ..types import Int, Split
+from ..types import Split
 from .formats.ids import places
 from .match import rows_of
+from .placing import order
 from .read import read_captions
 from .splits import catalogue as splits
 from .splits import packages
@@ -31,7 +32,7 @@ def is_file(captions: Captions) -> TypeGuard[str | os.PathLike[str]]:
     return isinstance(captions, (str, os.PathLike))
 
 
-def with_captions(split: Split, captions: Captions | None = None, rows: Int | None = None) -> Split:
+def with_captions(split: Split, captions: Captions | None = None) -> Split:
     """The same split with its captions.
 
     Args:
@@ -41,7 +42,6 @@ def with_captions(split: Split, captions: Captions | None = None, rows: Int | No
             matched by caption id, and so are those in a file of embeddings with text ids. A text file has one caption
             a line: in the order of a declared split (SCAN's ``test_caps.txt``), or for a custom split in the order of
             the text vectors, as has a file of embeddings without text ids.
-        rows: (caption,) int64 row of every caption among the text vectors, None where it is its index.
 
     Raises:
         BadInput: the file is damaged, lacks captions of the split, or has another number of lines.
@@ -50,9 +50,7 @@ def with_captions(split: Split, captions: Captions | None = None, rows: Int | No
     """
     if captions is not None:
         found = (
-            _from_file(split, Path(captions), rows)
-            if isinstance(captions, (str, os.PathLike))
-            else _in_rows(split, captions, rows)
+            _from_file(split, Path(captions)) if isinstance(captions, (str, os.PathLike)) else _in_rows(split, captions)
         )
     elif split.captions is not None:
         found = split.captions
@@ -63,17 +61,24 @@ def with_captions(split: Split, captions: Captions | None = None, rows: Int | No
     return dataclasses.replace(split, captions=found)
 
 
-def _from_file(split: Split, path: Path, rows: Int | None) -> tuple[str, ...]:
+def _from_file(split: Split, path: Path) -> tuple[str, ...]:
     if path.suffix == ".txt":
-        return _in_rows(split, text_lines(read_text(path)), rows, path)
+        return _in_rows(split, text_lines(read_text(path)), path)
     if (arrays := read_captions(path)) is not None:
         ids, strings = arrays
         if ids is None:
-            return _in_rows(split, strings, rows, path)
+            return _in_rows(split, strings, path)
         at = rows_of(ids, split.caption_ids, split.image_ids, "text", split.name, path)
         return tuple(strings[row] for row in at.tolist())
     rows_of_file = from_file(path, split.caption_ids if split.caption_ids.dtype.kind == "i" else None)
     return _pick(split, rows_of_file, f"{path}")
+
+
+def without_ids(captions: Captions) -> bool:
+    """Whether captions have no ids: strings, a text file, or arrays without ids of texts."""
+    if not is_file(captions) or Path(captions).suffix == ".txt":
+        return True
+    return (arrays := read_captions(Path(captions))) is not None and arrays[0] is None
 
 
 def check_file(path: Path) -> None:
@@ -82,15 +87,16 @@ def check_file(path: Path) -> None:
         read_text(path)
 
 
-def _in_rows(split: Split, lines: Sequence[str], rows: Int | None, path: Path | None = None) -> tuple[str, ...]:
-    """Captions in the order of a declared split, or for a custom split in that of the text vectors."""
+def _in_rows(split: Split, lines: Sequence[str], path: Path | None = None) -> tuple[str, ...]:
+    """Captions without ids in the order of the split."""
     if len(lines) != len(split.caption_ids):
         unit, verb = ("line", "holds") if path is not None else ("string", "captions has")
         given, wanted = count_of(len(lines), unit), count_of(len(split.caption_ids), "caption")
         what = f"{verb} {given} for the {wanted} of split '{split.name}'"
         fix = f"give one caption a {'line' if path is not None else 'vector'}, in the order of the text vectors"
         raise BadInput(what, where=path, fix=fix)
-    return tuple(lines) if rows is None or split.name != "custom" else tuple(lines[i] for i in rows.tolist())
+    rows = order(split, "caption")
+    return tuple(lines) if rows is None else tuple(lines[i] for i in rows.tolist())
 
 
 def _by_id(split: Split, other: Split) -> tuple[str, ...]:

@@ -20,10 +20,10 @@ from .formats.ids import canonical, places, respelled, share
 from .formats.members import OWNER_IDS, OWNER_ROWS
 from .formats.raw import Holds
 from .formats.sniff import sniff
+from .placing import in_order, order, own_order
 from .shapes import suggestion
 from .splits import catalogue as splits
 from .splits import own, sets
-from .splits.declared import DECLARED
 from .splits.identity import matches_ids
 from .splits.sources import from_file
 
@@ -231,9 +231,8 @@ def _declared(file: FileRows, split: Split) -> MatchedRows:
                     where=file.where,
                     fix=_and_why(f"save one row for every {side} of the split, or ids ({side}_ids) to match by", file),
                 )
-            rows.append(None)
-            order = "Karpathy order" if split.name in DECLARED else "that of the file it was built from"
-            notes.append(in_order(side, split.name, order))
+            rows.append(order(split, "image" if side == "image" else "caption"))
+            notes.append(in_order(side, split.name, own_order(split.name)))
         else:
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
     _refuse_contradiction(file, split, rows[0], rows[1])
@@ -241,17 +240,15 @@ def _declared(file: FileRows, split: Split) -> MatchedRows:
     return MatchedRows(split, rows[0], rows[1], tuple(notes))
 
 
-def in_order(side: str, name: str, order: str) -> str:
-    """The note on a file without ids: what its rows are of, the name of their test set, and what its order is."""
-    return f"no {side} ids: rows are taken to be in the order of {name} ({order})"
-
-
 def _refuse_contradiction(file: FileRows, split: Split, image_rows: Int | None, text_rows: Int | None) -> None:
     """Refuse a file whose image_of_text differs from the split: then its rows are not the items they are taken for."""
     if file.image_of_text is None:
         return
-    # Without ids the images are those of the split in order.
-    image_row, _ = _given_images(file if file.image_ids is not None else replace(file, image_ids=split.image_ids))
+    if file.image_ids is None:
+        named = split.image_ids.copy()  # of the rows of the file, as they were placed
+        named[slice(None) if image_rows is None else image_rows] = split.image_ids
+        file = replace(file, image_ids=named)
+    image_row, _ = _given_images(file)
     given = _image_index(file, image_row, image_rows, text_rows)
     wrong = np.flatnonzero(given != split.image_of)
     if len(wrong):

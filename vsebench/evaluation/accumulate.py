@@ -145,6 +145,7 @@ class Accumulator:
                 "there are no vectors of " + ("images" if self._captions else "captions"), fix="call update()"
             )
         split, image_keys, caption_keys = self._items()
+        rows = self._by == "image_ids and caption_ids"  # what has no ids beside them is in the order of the updates
         sides = []
         for side, kept, keys, ids in (
             ("image", self._images, image_keys, split.image_ids),
@@ -157,9 +158,12 @@ class Accumulator:
                     fix="update with every batch; a loader with drop_last=True, and a shard of a distributed one, "
                     "leave items out",
                 )
-            sides.append(
-                Embeddings("image" if side == "image" else "caption", ids, np.stack([kept[k][1] for k in keys]))
-            )
+            turn = np.arange(len(keys))
+            if rows:
+                index = {key: at for at, key in enumerate(keys)}
+                turn = np.array([index[key] for key in kept])
+            vectors = np.stack([kept[keys[at]][1] for at in turn.tolist()])
+            sides.append(Embeddings("image" if side == "image" else "caption", ids[turn], vectors))
         return evaluate(*sides, split=split, **self._options)
 
     def _of_rows(self, ids: npt.ArrayLike) -> tuple[list[Key], list[Key], list[int]]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..arguments import numbers, shown
-from ..data.captions import Captions, check_file, is_file, with_captions
+from ..data import placing
+from ..data.captions import Captions, check_file, is_file, with_captions, without_ids
 from ..data.formats.sniff import sniff
 from ..errors import BadInput, MissingPackage, UsageError
 from ..graded.rankings import pseudo_positives
@@ -25,7 +23,7 @@ from ..relevance.judgements.declare import Judgements
 from ..relevance.kinds import GAINS, kind_of, load_gains, parse_spec
 from ..relevance.matrix import of_array
 from ..relevance.spice.tuples import NotParsed
-from ..types import Direction, Int, Split
+from ..types import Direction, Split
 
 
 def choose(given: Any) -> dict[str, Spec]:
@@ -146,7 +144,6 @@ def load(
     judgements: Mapping[str, Judgements],
     split: Split,
     captions: Captions | None,
-    rows: tuple[Int | None, Int | None] = (None, None),
     progress: Progress | None = None,
 ) -> tuple[Split, dict[str, Gains], list[str]]:
     """The split with its captions, the gains of every graded metric by view, and notes.
@@ -157,7 +154,6 @@ def load(
         judgements: those of the split, which are gains of the metrics in their view.
         split: with or without captions.
         captions: a file of captions, a list of them, or None.
-        rows: (image,) and (caption,) row of every item in the file of vectors, None when it is its index.
         progress: called with the share of the preparation that is done.
 
     Raises:
@@ -173,15 +169,13 @@ def load(
     why: UsageError | MissingPackage | None = None
     source = _source(split, captions)
     try:
-        split = with_captions(split, captions, rows[1])
+        split = with_captions(split, captions)
     except (UsageError, MissingPackage) as error:
         why = error
-    if split.name == "custom":
-        # Ranks of rows: of images that a file repeats for every caption other files have one row.
-        image, caption = (None if r is None else np.argsort(np.argsort(r)) for r in rows)
-        split = replace(split, places=(image, caption))
     found: dict[str, Gains] = {}
     notes: list[str] = []
+    if captions is not None and why is None and without_ids(captions):
+        notes += placing.notes("captions", ["caption"], split)
     for kind in kinds:
         if kind in judgements:
             found[kind] = gains_of(judgements[kind], split)

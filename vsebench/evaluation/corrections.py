@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data import audit
+from ..data import audit, placing
 from ..data import read as files
 from ..data.formats.ids import places
 from ..data.store import fingerprint
@@ -46,7 +46,7 @@ def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
         raise UsageError(f"{spell('normalise')} has no meaning for {what}", fix="leave it out")
     banks, whose, notes = {d: data.scorers[d] for d in directions}, TRANSDUCTIVE, list[str]()
     if how.bank is not None:
-        banks, whose, shared = _bank(how.bank, data, directions, options.similarity)
+        banks, whose, shared, notes = _bank(how.bank, data, directions, options.similarity)
         if shared:
             whose += f",{TRANSDUCTIVE}"
             notes.append(f"{how.bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries")
@@ -66,11 +66,11 @@ def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
 
 def _bank(
     path: Path, data: Input, directions: Sequence[Direction], similarity: str
-) -> tuple[dict[Direction, Scorer], str, int]:
-    """Scores of a bank with the gallery of every direction, its identity, and how many queries are of the test set."""
+) -> tuple[dict[Direction, Scorer], str, int, list[str]]:
+    """Scores of a bank with the gallery of every direction, its identity, how many are test queries, and notes."""
     scorer = data.scorers[directions[0]]
     if isinstance(scorer, Dot):
-        return _of_vectors(path, scorer, data, directions, similarity)
+        return *_of_vectors(path, scorer, data, directions, similarity), []
     assert isinstance(scorer, Matrix)
     return _of_scores(path, scorer, data, directions)
 
@@ -101,7 +101,7 @@ def _of_vectors(
 
 def _of_scores(
     path: Path, scorer: Matrix, data: Input, directions: Sequence[Direction]
-) -> tuple[dict[Direction, Scorer], str, int]:
+) -> tuple[dict[Direction, Scorer], str, int, list[str]]:
     """A bank of scores, of one direction; its gallery is matched by ids, or in the order of the score file."""
     if len(directions) > 1:
         what = f"{spell('normalise')} names a bank of scores, which is of one direction"
@@ -112,15 +112,18 @@ def _of_scores(
     if raw.values.shape[gallery] != scorer.shape[gallery]:
         what = f"score matrix has shape {raw.values.shape}, and the test set {scorer.shape}"
         raise BadInput(what, where=path, fix=f"give the scores of the bank with the gallery, {words}")
-    order, ids = data.rows[gallery], (raw.image_ids, raw.text_ids)[gallery]
-    if ids is not None:
-        order = places(ids, data.split.ids("caption" if gallery else "image"))
+    side, split, notes = placing.SIDES[gallery], data.split_of(direction), list[str]()
+    if (ids := (raw.image_ids, raw.text_ids)[gallery]) is None:
+        order = placing.order(split, side)
+        notes += placing.notes(path.name, [side], split)
+    else:
+        order = places(ids, split.ids(side))
         if order.min() < 0:
             raise BadInput("has ids that are not those of the gallery", where=path, fix="score the same gallery")
     bank = Matrix(raw.values, *((None, order) if gallery else (order, None)))
     some = np.arange(min(FEW, scorer.shape[gallery]))  # items by which queries are told apart
     shared = _shared(*(_some_scores(x, direction, some) for x in (bank, scorer)))
-    return {direction: bank}, f"bank#{fingerprint(raw.values.tobytes())[:8]}", shared
+    return {direction: bank}, f"bank#{fingerprint(raw.values.tobytes())[:8]}", shared, notes
 
 
 def _some_scores(matrix: Matrix, direction: Direction, items: Int) -> Float:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..data import placing
 from ..data import read as files
 from ..data.align import AlignedLists
 from ..data.formats.members import opened
@@ -48,11 +49,9 @@ def fuse(data: Input, given: Given, options: Options) -> Input:
             raise BadInput("is of other items or directions", where=where, fix="fuse systems of the same test set")
     rule, written = "sum" if data.lists is None else f"rrf{CONSTANT}", ",".join(f"{w:.12g}" for w in weights)
     notes = tuple(note for one in read for note in one.notes if note not in data.notes)
-    notes += tuple(
-        f"{Path(other).name}: no ids, so its rows are taken to be in the order of {data.split.name}"
-        for other, one in zip(others, read, strict=True)
-        if data.lists is None and is_path(other) and one.without_ids
-    )
+    for at, (other, one) in enumerate(zip(others, read, strict=True), start=2):
+        name = Path(other).name if is_path(other) else f"system {at}"
+        notes += placing.notes(name, one.without_ids if data.lists is None else (), data.split)
     encoders = [one.stages.get(ENCODER, "") for one in (data, *read)]
     stages = {ENCODER: " + ".join(x or "default" for x in encoders)} if any(encoders) else {}
     data = replace(
@@ -69,7 +68,19 @@ def fuse(data: Input, given: Given, options: Options) -> Input:
 
 
 def _read(other: Any, data: Input, given: Given, options: Options) -> Input:
-    """Another system, on the split of the first."""
+    """Another system, on the split of the first; rows without ids are in the order of this direction of the first."""
+    if data.orders:
+        each = {
+            d: _read(other[d] if isinstance(other, Mapping) else other, _of_one(data, d), given, options)
+            for d in data.orders
+            if not isinstance(other, Mapping) or d in other
+        }
+        first = next(iter(each.values()))
+        notes = dict.fromkeys(note for one in each.values() for note in one.notes)
+        sources = dict.fromkeys(path for one in each.values() for path in one.sources)
+        return replace(
+            first, scorers={d: one.scorers[d] for d, one in each.items()}, notes=tuple(notes), sources=tuple(sources)
+        )
     if data.lists is not None:
         return inputs.read(Given(run=other, split=data.split), options)
     if is_path(other) and files.holds_both(opened(Path(other).expanduser())):
@@ -77,6 +88,10 @@ def _read(other: Any, data: Input, given: Given, options: Options) -> Input:
         return inputs.read(Given(images=Path(other).expanduser(), split=data.split, **keys), options)
     as_scores = replace(options, similarity="auto")
     return inputs.read(Given(scores=other, split=data.split, scores_key=given.scores_key), as_scores)
+
+
+def _of_one(data: Input, direction: Direction) -> Input:
+    return replace(data, split=data.split_of(direction), orders={})
 
 
 def _by_reciprocal_ranks(systems: Sequence[AlignedLists], weights: Sequence[float]) -> AlignedLists:

@@ -7,17 +7,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from ..arguments import numbers, shown
 from ..data import read as files
 from ..data import run_folder, runs
 from ..data.align import AlignedLists, align_embeddings, align_lists, align_scores
 from ..data.formats.raw import Order, RawArray, RawEmbeddings
+from ..data.placing import SIDES, Rows, with_places
 from ..data.splits import catalogue
 from ..errors import BadInput, UsageError
 from ..options import spell
 from ..rank.scorers import Matrix, Scorer, choose
 from ..signature import ENCODER
-from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, PathLike, Split, id_rows, is_path
+from ..types import DIRECTIONS, Direction, Embeddings, Ids, Modality, PathLike, Split, id_rows, is_path
 from . import chosen_gains as gains
 from . import chosen_judgements
 from .options import Given, Options
@@ -42,7 +45,8 @@ class Input:
         complete: the split of which ``split`` is a part, if it is one.
         second: by direction the scores of a second stage, for the top of the rankings.
         stages: what was done with the vectors and scores, by field of the signature: ``encoder``, ``fuse``.
-        without_ids: the sides, ``image`` and ``text``, whose rows have no ids.
+        without_ids: the sides whose rows have no ids.
+        orders: by direction ``places`` of the split, where the scores of the directions have rows in other orders.
     """
 
     split: Split
@@ -50,14 +54,19 @@ class Input:
     where: Path
     lists: AlignedLists | None = None
     vectors: tuple[Embeddings, Embeddings] | None = None
-    rows: tuple[Int | None, Int | None] = (None, None)
+    rows: Rows = (None, None)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     sources: tuple[Path, ...] = field(default=())
     complete: Split | None = None
     second: Mapping[Direction, SecondScores] = field(default_factory=dict)
     stages: Mapping[str, str] = field(default_factory=dict)
-    without_ids: tuple[str, ...] = ()
+    without_ids: tuple[Modality, ...] = ()
+    orders: Mapping[Direction, Rows] = field(default_factory=dict)
+
+    def split_of(self, direction: Direction) -> Split:
+        """The items, with the order in which the scores of a direction have them."""
+        return replace(self.split, places=self.orders[direction]) if self.orders else self.split
 
     @property
     def scorer(self) -> Scorer | None:
@@ -124,8 +133,9 @@ def of_vectors(raw: RawEmbeddings, given: Given, options: Options) -> Input:
     found = align_embeddings(raw, given.split, options.captions_per_image, captions_file(options))
     scorer, decision = choose(found.images, found.captions, options.similarity)
     return Input(
-        found.split, dict.fromkeys(DIRECTIONS, scorer), found.where, None, (found.images, found.captions), found.rows,
-        (*found.notes, decision), found.warnings, raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
+        with_places(found.split, found.rows), dict.fromkeys(DIRECTIONS, scorer), found.where, None,
+        (found.images, found.captions), found.rows, (*found.notes, decision), found.warnings,
+        raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
         without_ids=_without_ids(raw),
     )  # fmt: skip
 
@@ -143,13 +153,13 @@ def _scores(given: Given, options: Options) -> Input:
     found = align_scores(raw, given.split, options.captions_per_image, captions_file(options))
     scorers = dict.fromkeys(DIRECTIONS, Matrix(found.scores, *found.rows))
     return Input(
-        found.split, scorers, found.where, rows=found.rows, notes=found.notes, warnings=found.warnings,
-        sources=raw.sources, without_ids=_without_ids(raw),
+        with_places(found.split, found.rows), scorers, found.where, rows=found.rows, notes=found.notes,
+        warnings=found.warnings, sources=raw.sources, without_ids=_without_ids(raw),
     )  # fmt: skip
 
 
-def _without_ids(raw: RawArray | RawEmbeddings) -> tuple[str, ...]:
-    return tuple(side for side, ids in (("image", raw.image_ids), ("text", raw.text_ids)) if ids is None)
+def _without_ids(raw: RawArray | RawEmbeddings) -> tuple[Modality, ...]:
+    return tuple(side for side, ids in zip(SIDES, (raw.image_ids, raw.text_ids), strict=True) if ids is None)
 
 
 def _of_each(given: Given, options: Options) -> Input:
@@ -160,13 +170,22 @@ def _of_each(given: Given, options: Options) -> Input:
         read[direction] = _scores(replace(given, scores=scores, split=split), options)
         split = read[direction].split
     first, *others = read.values()
+    orders = {d: one.split.places for d, one in read.items()}
+    same = all(_same(places, first.split.places) for places in orders.values())
     every = dict.fromkeys(note for one in read.values() for note in one.notes)
     warned = dict.fromkeys(warning for one in read.values() for warning in one.warnings)
     return replace(
-        first, scorers={d: one.scorers[d] for d, one in read.items()}, notes=tuple(every), warnings=tuple(warned),
+        first, scorers={d: one.scorers[d] for d, one in read.items()}, orders={} if same else orders,
+        notes=tuple(every), warnings=tuple(warned),
         without_ids=tuple(dict.fromkeys(side for one in read.values() for side in one.without_ids)),
         sources=(*first.sources, *(path for one in others for path in one.sources)),
     )  # fmt: skip
+
+
+def _same(one: Rows, other: Rows) -> bool:
+    """Whether two orders of images and captions are the same."""
+    pairs = zip(one, other, strict=True)
+    return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
 
 
 def _lists(given: Given, options: Options) -> Input:

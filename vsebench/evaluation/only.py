@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import columns
+from ..data import columns, placing
 from ..data.captions import with_captions
 from ..errors import BadInput, UsageError
 from ..options import spell
@@ -61,7 +61,7 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
     else:
         captions, images = np.flatnonzero(np.isin(split.image_of, kept)), kept
     if options.captions is not None:  # which have a row for every caption of the file
-        split = with_captions(split, options.captions, data.rows[1])
+        split = with_captions(split, options.captions)
     part = Split(
         "custom", split.image_ids[images], split.caption_ids[captions],
         np.searchsorted(images, split.image_of[captions]),
@@ -71,10 +71,12 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
         f"only {options.only}: {len(images):,} of {len(split.image_ids):,} images and {len(captions):,} of "
         f"{len(split.caption_ids):,} captions are the queries and the gallery"
     )
-    rows = (_ranks(data.rows[0], images), _ranks(data.rows[1], captions))
+    order = placing.order(split, "image"), placing.order(split, "caption")
+    part = replace(part, places=_of_part(order, images, captions))
+    orders = {d: _of_part(places, images, captions) for d, places in data.orders.items()}
     found = replace(
         data, split=part, scorers=_scorers(data, images, captions), vectors=_vectors(data, images, captions),
-        rows=rows, complete=data.split, notes=(*data.notes, note),
+        rows=_of_part(data.rows, images, captions), orders=orders, complete=data.split, notes=(*data.notes, note),
     )  # fmt: skip
     return found, replace(options, captions=None)
 
@@ -98,9 +100,10 @@ def _texts(value: Any) -> set[str]:
     return {columns.text_of(v) for v in several}
 
 
-def _ranks(rows: Int | None, kept: Int) -> Int | None:
+def _of_part(rows: placing.Rows, *kept: Int) -> placing.Rows:
     """The places of some rows of a file among each other: other files have rows for the part alone."""
-    return None if rows is None else np.argsort(np.argsort(rows[kept])).astype(np.int64)
+    image, caption = (None if r is None else placing.ranks(r[k]) for r, k in zip(rows, kept, strict=True))
+    return image, caption
 
 
 def _rows(rows: Int | None, kept: Int) -> Int:

@@ -328,7 +328,7 @@ def _metrics_and_gains(
         refused = graded_too_short(graded, split, data.lists, _directions(data, options))
         metrics, short = leave_out(metrics, refused, of_names, data.where, options.short_lists)
     try:
-        split, gains, notes = gains_of.load(metrics, chosen, judgements, split, options.captions, data.rows)
+        split, gains, notes = gains_of.load(metrics, chosen, judgements, split, options.captions)
     except (UsageError, MissingPackage) as error:
         binary = [m for m in metrics if not m.graded]
         # `all` measures what there is; whoever names a graded metric, gains or captions gets the error.

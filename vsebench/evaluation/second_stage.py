@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import numbers
+from ..data import placing
 from ..data import read as files
 from ..data.align import align_scores
 from ..data.formats.raw import Array, RawArray
@@ -38,14 +39,14 @@ FEW = 0.01  # share of the scores that may be missing: another precision of the 
 
 
 def load(
-    given: Mapping[Direction, Any], depth: int | None, split: Split
+    given: Mapping[Direction, Any], depth: int | None, split_of: Callable[[Direction], Split]
 ) -> tuple[dict[Direction, SecondScores], list[str]]:
     """The scores of the second stage by direction, and notes on reading them.
 
     Args:
         given: a file or a matrix for each direction.
         depth: how many items a query are re-ranked; None for those that have scores.
-        split: the items.
+        split_of: the items, with the order of the scores of a direction.
 
     Raises:
         UsageError: complete scores without a depth.
@@ -53,11 +54,12 @@ def load(
     """
     found, notes = dict[Direction, SecondScores](), list[str]()
     for direction, value in given.items():
+        split = split_of(direction)
         if isinstance(value, Path) and sniff(value).arrays is None:
             one, said = _entries(value, direction, split)
-            notes += said
         else:
-            one = _matrix(value, direction, split)
+            one, said = _matrix(value, direction, split)
+        notes += said
         gallery, most = one.gallery, int(one.each.max(initial=0))
         if not most:
             raise BadInput(f"has no scores of {direction}", where=one.where, fix="score the top of every query")
@@ -71,8 +73,8 @@ def load(
     return found, notes
 
 
-def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
-    """Scores of a matrix, of a file or in memory."""
+def _matrix(value: Any, direction: Direction, split: Split) -> tuple[SecondScores, Sequence[str]]:
+    """Scores of a matrix, of a file or in memory, and notes."""
     where = str(value) if isinstance(value, Path) else f"{spell('rerank')} {direction}"
     if isinstance(value, Path):
         raw = files.read_scores(value)
@@ -98,7 +100,9 @@ def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
         raise BadInput(what, where=where, fix=f"give them as {other}")
     rows = found.rows[direction == "t2i"]  # the file's order of the queries
     each, gallery = counts[direction] if rows is None else counts[direction][rows], len(split.ids(SIDES[direction][1]))
-    return SecondScores(direction, Matrix(found.scores, *found.rows), missing, each, 0, False, gallery, where)
+    unnamed = [side for side, ids in zip(placing.SIDES, (raw.image_ids, raw.text_ids), strict=True) if ids is None]
+    notes = placing.notes(f"re-ranking, {direction}", unnamed, split)
+    return SecondScores(direction, Matrix(found.scores, *found.rows), missing, each, 0, False, gallery, where), notes
 
 
 def _constant(scores: Array, direction: Direction) -> float | None:
@@ -112,7 +116,7 @@ def _constant(scores: Array, direction: Direction) -> float | None:
     return MARK if (scores == MARK).any() and scores[finite].min() == MARK else None
 
 
-def _entries(path: Path, direction: Direction, split: Split) -> tuple[SecondScores, list[str]]:
+def _entries(path: Path, direction: Direction, split: Split) -> tuple[SecondScores, Sequence[str]]:
     """Scores of a file of pairs, and notes."""
     given = [pairs for pairs in read_pairs(path, None, SCORED) if pairs.direction in (None, direction)]
     if not given:
@@ -153,7 +157,7 @@ def read(data: Input, given: Given, options: Options) -> Input:
     }
     if strange := [name for name, found in refused.items() if found]:
         raise UsageError(f"{spell('rerank')} has no meaning with {strange[0]}", fix="leave out one of them")
-    second, notes = load(chosen, options.rerank_depth, data.split)
+    second, notes = load(chosen, options.rerank_depth, data.split_of)
     sources = tuple(path for path in chosen.values() if isinstance(path, Path))
     second = {direction: replace(one, weight=options.weight) for direction, one in second.items()}
     return replace(data, second=second, notes=(*data.notes, *notes), sources=(*data.sources, *sources))

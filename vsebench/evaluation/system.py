@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from . import fused, inputs, only, second_stage
 from .inputs import Input
 from .options import Given, Options
@@ -15,5 +17,11 @@ def read(given: Given, options: Options) -> tuple[Input, Options]:
     Raises:
         BadInput, MissingPackage, UsageError: as ``inputs.read``, ``fused.fuse``, ``second_stage.read``, ``only.only``.
     """
-    data = fused.fuse(inputs.read(given, options), given, options)
+    data = inputs.read(given, options)
+    if data.orders:
+        what = (
+            "the scores of the directions have their rows in different orders: judgements, gains and captions without"
+        )
+        data = replace(data, notes=(*data.notes, f"{what} ids are read in that of {next(iter(data.orders))}"))
+    data = fused.fuse(data, given, options)
     return only.only(second_stage.read(data, given, options), options)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..data import placing
 from ..data.formats.members import SCORES, Field, floats, read_array
 from ..data.formats.raw import Member, RawArray
 from ..data.match import rows_of
 from ..errors import BadInput, UsageError
-from ..types import Direction, Int, Split, Vectors
+from ..types import Direction, Int, Modality, Split, Vectors
 from .checks import CHUNK, check_values
 from .gains import Gains, Progress, shape_of
 
@@ -137,12 +138,17 @@ def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) 
     fingerprint, lowest = check_values(values, "caption row" if transposed else "image row", path or "gains")
     image_ids, caption_ids = split.image_ids, split.caption_ids
     orders: list[Int | None] = []
-    for what, ids, own, other, place in (
-        ("image", stored.image_ids, image_ids, caption_ids, split.places[0]),
-        ("text", stored.text_ids, caption_ids, image_ids, split.places[1]),
-    ):
-        order = place if ids is None else rows_of(ids, own, other, what, split.name, path or Path("gains"))
+    unnamed: list[Modality] = []
+    sides = (stored.image_ids, image_ids, caption_ids), (stored.text_ids, caption_ids, image_ids)
+    for side, (ids, own, other) in zip(placing.SIDES, sides, strict=True):
+        if ids is None:
+            unnamed.append(side)
+            order = placing.order(split, side)
+        else:
+            what = "text" if side == "caption" else side
+            order = rows_of(ids, own, other, what, split.name, path or Path("gains"))
         orders.append(None if order is None or np.array_equal(order, np.arange(len(order))) else order)
+    notes += placing.notes(path.name if path is not None else "the matrix", unnamed, split)
     identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
     identity = identity if path is None else {"file": path.name, **identity}
     found = Stored(values.T if transposed else values, *orders)

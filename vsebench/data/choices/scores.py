@@ -14,7 +14,7 @@ from ...errors import BadInput, count_of
 from ...types import Float
 from ..columns import read_table, text_of
 from ..formats.members import SCORES, Field, opened, read_array
-from ..match import in_order
+from ..placing import in_order
 from ..splits.jsonl import is_jsonl
 from ..textfile import parse_json, read_text, shown
 from .items import ChoiceSet

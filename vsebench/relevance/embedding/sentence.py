@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...data import placing
 from ...data.formats.members import TEXTS, read_array
 from ...data.formats.table import array_endings
 from ...data.match import rows_of
@@ -75,10 +76,8 @@ def read_vectors(path: Path, split: Split) -> tuple[npt.NDArray[Any], tuple[str,
                 where=path,
                 fix="save one vector a caption, in the order of the split, or with their text_ids",
             )
-        place = split.places[1]
-        order_of = "the split" if split.name != "custom" else "the caption vectors"
-        note = f"{path.name} has no caption ids: its rows are taken in the order of {order_of}"
-        return stored.values if place is None else stored.values[place], (*stored.notes, note)
+        place, notes = placing.order(split, "caption"), placing.notes(path.name, ["caption"], split)
+        return stored.values if place is None else stored.values[place], (*stored.notes, *notes)
     order = rows_of(stored.text_ids, split.caption_ids, split.image_ids, "text", split.name, path)
     if len(stored.text_ids) != len(stored.values):
         what = f"{len(stored.text_ids):,} text ids for {len(stored.values):,} vectors"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...data import placing
 from ...data.formats.ids import places, respelled
 from ...data.pair_files import Labels, Pairs
 from ...errors import BadInput, count_of
@@ -78,12 +79,14 @@ def of_labels(labels: Labels, split: Split) -> Own:
 
     classes: dict[str, int] = {}
     sides = []
-    for side in ("image", "caption"):
+    for side in placing.SIDES:
         known, ids, own = split.ids(side), labels.ids[side], labels.labels[side]
-        at = np.arange(len(own)) if ids is None else _places(ids, known)
+        at = np.arange(len(known)) if ids is None else _places(ids, known)
         if ids is None and len(own) != len(known):
             what = f"labels of {count_of(len(own), side)} for {len(known):,} {side}s of split '{split.name}'"
-            raise BadInput(what, where=labels.where, fix=f"give one label a {side}, in the order of the split")
+            raise BadInput(what, where=labels.where, fix=f"give one label a {side}, in the order of the rows")
+        row = placing.order(split, side) if ids is None else None
+        own = own if row is None else [own[i] for i in row.tolist()]
         if not (at >= 0).any():
             what = f"none of its {side} ids is in split '{split.name}' (first: {ids[0] if ids is not None else ''})"
             raise BadInput(what, where=labels.where, fix=f"use ids such as {known[0]}")
@@ -102,7 +105,8 @@ def of_labels(labels: Labels, split: Split) -> Own:
     both = _both(rows, columns, np.ones(len(rows)))
     labelled = {d: np.unique(p[:, 0]) for d, (p, _) in zip(DIRECTIONS, sides, strict=True)}
     both = {d: one._replace(judged=labelled[d]) for d, one in both.items()}
-    return Own(both, tuple(_unjudged(both, shared.shape, "label")))
+    unnamed: list[Modality] = [side for side in placing.SIDES if labels.ids[side] is None]
+    return Own(both, (*placing.notes("labels", unnamed, split), *_unjudged(both, shared.shape, "label")))
 
 
 def complete(found: Sequence[Own], where: str) -> Own:
