@@ -1,6 +1,8 @@
 # Every target makes what it needs: a fresh machine needs only python3 (3.10 or newer, with venv) and make.
-#   make demo    evaluate a built-in example from end to end
-#   make test    run the tests (set CI=true for the slow ones as well)
+#   make demo        evaluate a built-in example from end to end
+#   make test        run the tests that need no torch and are not slow
+#   make check-fast  the checks that take seconds: run it before every push
+#   make nightly     every test, with long searches, and torch
 # PYTHON picks the interpreter, VENV the folder of the environment, WORKERS the number of test processes,
 # VSEBENCH_TEST_DATA the folder of test data outside the repository (by default ../shared/data if it exists).
 
@@ -8,31 +10,43 @@ PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
 PYTEST_ARGS ?=
-CI ?=
 QUICK ?=
 VSEBENCH_TEST_DATA ?= $(abspath $(wildcard ../shared/data))
 export VSEBENCH_TEST_DATA
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SELECT := $(if $(filter true,$(CI)),,-m "not slow")
+# A file of tests runs in one process, so that what its tests share is made once.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format type docs docs-check bench-quick bench-check study smoke site leaderboard
+.PHONY: help demo test test-all nightly check-fast messages lint format type docs docs-check docs-pages bench-quick
+.PHONY: bench-check study smoke site leaderboard
 .PHONY: wheel everything check-python clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "also: test-all lint format type docs docs-check bench-quick bench-check study smoke site leaderboard wheel clean"
+	@echo "also: test-all messages lint format type docs docs-pages docs-check bench-quick bench-check study smoke site"
+	@echo "      leaderboard wheel clean"
 
 demo: $(VENV)/.stamp-demo
 	@$(BIN)/vsebench demo
 
 test: $(VENV)/.stamp-test
-	@$(BIN)/python -m pytest $(SELECT) -n $(WORKERS) $(PYTEST_ARGS)
+	@$(PYTEST) -m "not slow and not nightly" $(PYTEST_ARGS)
 
 test-all: $(VENV)/.stamp-all
-	@$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+	@$(PYTEST) -m "not nightly" $(PYTEST_ARGS)
+
+# Says in tests/nightly.txt when it ran, on which commit, and how it ended.
+nightly: $(VENV)/.stamp-all
+	@$(BIN)/python -m tools.nightly -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+
+check-fast: lint type docs-pages messages
+
+# The tests that compare messages with the stored ones.
+messages: $(VENV)/.stamp-test
+	@$(PYTEST) --messages-only -q $(PYTEST_ARGS)
 
 lint: $(VENV)/.stamp-dev
 	@$(BIN)/ruff check .
@@ -49,6 +63,10 @@ type: $(VENV)/.stamp-dev
 docs: $(VENV)/.stamp-docs
 	@$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+# Pages that are made of the code; docs-check also runs the examples of all pages.
+docs-pages: $(VENV)/.stamp-docs
+	@$(BIN)/python -m docs.generate --check --no-examples
 
 docs-check: $(VENV)/.stamp-docs
 	@$(BIN)/python -m docs.generate --check
@@ -93,7 +111,7 @@ everything: $(VENV)/.stamp-all
 	@touch $(foreach name,demo test dev docs train,$(VENV)/.stamp-$(name))
 
 clean:
-	rm -rf .venv .venv-wheel .venv-ci .venv-ci-wheel build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage htmlcov
+	rm -rf .venv .venv-wheel .venv-ci .venv-ci-* build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage htmlcov
 	find vsebench train_reference tests docs benchmarks studies tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # What each target has to have installed. A stamp is older than pyproject.toml when the list changed.

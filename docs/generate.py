@@ -1,6 +1,6 @@
 """Write the pages that are generated from the code, and the output of the examples; with --check, only compare them.
 
-python -m docs.generate [--check]
+python -m docs.generate [--check] [--no-examples]
 """
 
 from __future__ import annotations
@@ -290,13 +290,14 @@ def main() -> int:
     """Write or check all pages; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="fail if a page would change")
-    check = parser.parse_args().check
-    stale = 0
+    parser.add_argument("--no-examples", action="store_true", help="leave out the examples, which take a minute")
+    given = parser.parse_args()
+    check, stale = given.check, 0
     pages = {name: MARK + make() for name, make in PAGES.items()}
     pages |= {"formats.md": formats_page(), "statistics.md": statistics_page(), "training.md": training_page()}
     texts = {name: (HERE / name).read_text(encoding="utf-8") for name in examples.PAGES}
     texts["sets.md"] = _with_table("sets.md", sets_table())
-    pages |= {name: examples.rerun(text) for name, text in texts.items()}
+    pages |= {name: text if given.no_examples else examples.rerun(text) for name, text in texts.items()}
     pages["first-report.ipynb"] = notebook(pages["first-report.md"])
     for name, new in pages.items():
         page = HERE / name

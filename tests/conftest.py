@@ -16,6 +16,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import browser as browsers
+from tests.gates import (  # noqa: F401
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_configure,
+    pytest_ignore_collect,
+)  # fmt: skip
 from tests.messages import Messages
 from vsebench.cli import terminal
 from vsebench.data.formats import spool
@@ -35,15 +41,10 @@ _COMMON: dict[str, Any] = {
     "print_blob": True,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
-settings.register_profile("quick", max_examples=30, derandomize=True, **_COMMON)
-settings.register_profile("ci", max_examples=120, derandomize=True, **_COMMON)
+settings.register_profile("quick", max_examples=20, derandomize=True, **_COMMON)
+settings.register_profile("nightly", max_examples=120, derandomize=True, **_COMMON)
 settings.register_profile("search", max_examples=1000, **_COMMON)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") == "true" else "quick"))
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options of the tests."""
-    parser.addoption("--update-messages", action="store_true", help="store the messages of the tests that run")
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.data.formats.ids import as_ids
+from vsebench.data.formats.ids import as_ids, canonical
 from vsebench.errors import BadInput
 
 
@@ -49,3 +49,10 @@ def test_ids_that_are_refused(given: np.ndarray, word: str) -> None:
     with pytest.raises(BadInput) as caught:
         as_ids(given, "image_ids", "f.npz")
     assert word in str(caught.value) and "f.npz" in str(caught.value) and "fix:" in str(caught.value)
+
+
+@pytest.mark.timeout(20)  # a second; a search of the folder from every place of an id would take hours
+def test_folders_of_long_ids_are_left_out() -> None:
+    long = "x" * 300_000
+    ids = np.array([f"a/b\\{long}1", f"a//{long}2", f"{long}3/", "/", "a//", "b"])
+    assert canonical(ids).tolist() == [f"{long}1", f"{long}2", f"{long}3/", "/", "/", "b"]

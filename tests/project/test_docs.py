@@ -1,4 +1,7 @@
-"""The documentation is true: generated pages are current, every fact is there, examples run as printed."""
+"""The documentation is complete, and its links, names and examples are right.
+
+That generated pages are current, and that examples print what pages show, is checked by ``make docs-check``.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +37,6 @@ PAGES = sorted(p for folder in ("", "studies") for p in (ROOT / "docs" / folder)
 PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 
 
-@pytest.mark.parametrize("name", generate.PAGES)
-def test_generated_page_is_current(name):
-    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
-    assert page == generate.MARK + generate.PAGES[name](), "run python -m docs.generate"
-
-
 def test_every_metric_view_and_exit_code_is_documented():
     metrics = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
     for family in families():
@@ -50,16 +47,6 @@ def test_every_metric_view_and_exit_code_is_documented():
     cli = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     for code, words in EXIT_CODES.items():
         assert f"- {code}: {words}" in cli
-
-
-@pytest.mark.parametrize("name", examples.PAGES)
-def test_examples_print_what_the_page_shows(name):
-    if name in ("report.md", "my-number-differs.md"):
-        pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
-    if name == "distributed.md":
-        pytest.importorskip("distributed", reason="distributed is not installed (pip install 'vsebench[dask]')")
-    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
-    assert examples.rerun(page) == page, "run python -m docs.generate"
 
 
 def test_the_notebook_is_that_of_its_page_and_its_tables_are_shown(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ _INT64_MAX = np.iinfo(np.int64).max
 _NUMBER = re.compile(
     r"(?:.*[/\\])?[+]?(?:COCO_[a-z0-9]+[_:](?:sentid:)?)?0*([0-9]{1,18})(?:\.0*|\.[a-z][a-z0-9]*)?", re.I | re.S
 )
-_FOLDERS = re.compile(r".*[/\\](?=.)", re.S)
+_FOLDERS = re.compile(r"\A.*[/\\](?=.)", re.S)  # at the beginning alone, or a long id is searched from every place
 
 
 def is_decimal(text: str) -> bool:

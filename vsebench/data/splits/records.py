@@ -110,7 +110,8 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
         raise BadInput(
             f"holds no {words}", where=where, fix=f"give a file that holds captions, or another {spell('part')}"
         )
-    without = [name for name in others if name not in set(image_ids)] if others else []
+    captioned = set(image_ids)
+    without = [name for name in others if name not in captioned]
     images = _ids([*image_ids, *without], "image ids", where)  # together: ids are numbers when all of them are
     own_image, other = images[: len(image_ids)], images[len(image_ids) :]
     return CaptionRows(own_image, _ids(caption_ids, "ids", where), tuple(captions), where, other)
