@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.worlds import World, own, relevance, same_fold, splits, tied_world, without_zero_rows, worlds
+from vsebench.rank import dense
+from vsebench.rank.dense import REFERENCE, is_dense
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.rank.ties import TIES
-from vsebench.types import DIRECTIONS, AllItems, Candidates, Direction, Relevance, Without
+from vsebench.types import DIRECTIONS, AllItems, Candidates, Direction, Relevance, SameFold, Without
 
 
 def check(
@@ -113,6 +115,59 @@ def test_without_is_masking(case: tuple[World, list[Request]]) -> None:
             of_masked = observe(Matrix(image_rows), [Request("x", request.relevance)], ties=ties)[d].ranks["x"]
             assert without.rank.tolist() == of_masked.rank.tolist()
             assert without.tied.tolist() == of_masked.tied.tolist()
+
+
+def dense_requests(n: int, m: int, seed: int) -> list[Request]:
+    """Many relevant items of most queries, few or none of others; folds, and many excluded items."""
+    rng = np.random.default_rng(seed)
+    share = np.resize([0, 0.02, 0.4, 0.95], n)[:, None] * np.resize([0.3, 1, 1], m)
+    drawn = rng.random((n, m))
+    fold = np.arange(n) * 2 // n, np.arange(m) * 2 // m
+    requests = []
+    for d in DIRECTIONS:
+        kept, out = (x if d == "i2t" else x.T for x in (drawn < share, drawn > 1 - share / 3))
+        own_fold, other_fold = fold if d == "i2t" else fold[::-1]
+        inside = kept & (own_fold[:, None] == other_fold)
+        positive, own_positive, excluded = (
+            relevance(d, {q: np.flatnonzero(row) for q, row in enumerate(x) if row.any()}, name=name)  # type: ignore[misc]
+            for name, x in (("labels", kept), ("inside", inside), ("excluded", out & ~kept))
+        )
+        requests += [
+            Request("all", positive),
+            Request("without", positive, Without(excluded)),
+            Request("fold", own_positive, SameFold(own_fold, other_fold)),
+        ]
+    return requests
+
+
+@pytest.mark.parametrize("kind", ["ties", "near-ties", "matrix", "matrix of ties"])
+def test_queries_with_many_relevant_items(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ordered (the default) and counted: both are the ranks by sorting."""
+    n, m = 45, 70
+    monkeypatch.setattr(dense, "MANY_PAIRS", 6)
+    monkeypatch.setattr(dense, "TOGETHER", 1 << 9)
+    rng = np.random.default_rng(len(kind))
+    x, y = (without_zero_rows(rng.integers(-2, 3, (size, 4))) for size in (n, m))
+    if kind == "near-ties":  # of float32 sums, not of float64 ones
+        x[:, 0], y[:, 0] = 1, 4096 + rng.integers(0, 3, m) / 1024
+        x[:, 1:], y[:, 1:] = x[:, 1:] / 4096, y[:, 1:] / 4096
+    scores = oracle.scores64(x, y)
+    scorer: Dot | Matrix = Dot(x, y)
+    if kind.startswith("matrix"):
+        scores = rng.integers(0, 3 if "ties" in kind else 10**6, (n, m)).astype(np.float64)
+        scorer = Matrix(scores)
+    requests = dense_requests(n, m, seed=len(kind))
+    assert all(is_dense(r.relevance, r.candidates).any() for r in requests)
+    rules = ("index", "optimistic", "pessimistic")
+    check(scorer, {"i2t": scores, "t2i": scores.T}, requests, rules)
+    for ties in TIES:
+        ordered, counted = (observe(scorer, requests, ties=ties, threads=2, order=o) for o in (REFERENCE, None))
+        for request in requests:
+            one, other = (o[request.relevance.direction].ranks[request.view] for o in (ordered, counted))
+            assert one.rank.tolist() == other.rank.tolist() and one.tied.tolist() == other.tied.tolist()
+            assert (one.groups is None) == (other.groups is None)
+            for field in vars(one.groups or ()) if one.groups else ():
+                assert np.array_equal(getattr(one.groups, field), getattr(other.groups, field)), field
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import Any
 from ..graded.engine import Fill
 from ..options import spell
 from ..rank import backends
+from ..rank.dense import REFERENCE
 from ..rank.full_order import OrderOf
 from ..rank.observe import in_memory, observe
 from ..rank.scorers import Scorer
@@ -58,7 +59,7 @@ def start(source: shards.Source | None, data: Input, plan: Plan, options: Option
     if options.engine == "local" or source is None or data.scorer is None:
         routed, ranker, needed = depths.route(plan, data, backends.ranker(options.backend))
         lists = options.engine != "local" and data.scorer is None
-        ranked = functools.partial(observe, scan=in_memory(ranker.scan))
+        ranked = functools.partial(observe, scan=in_memory(ranker.scan), order=ranker.order or REFERENCE)
         if ranker.listed:
             ranked = functools.partial(ranker.listed.observe, needed=needed)
         note = (
@@ -79,7 +80,7 @@ def start(source: shards.Source | None, data: Input, plan: Plan, options: Option
 
         def joined(scorer: Scorer, *args: Any, **how: Any) -> dict[Direction, Observation]:
             first = next(served[0] for one, served in data.passes(plan.directions) if one is scorer)
-            return observe(scorer, *args, scan=shards.scan_of(pieces, read, first), **how)
+            return observe(scorer, *args, scan=shards.scan_of(pieces, read, first), order=None, **how)
 
         facts = provenance.of_workers(options.backend, [(one.backend, one.device) for one in used])
         yield Engine(_noted(plan, *notes), joined, None, shards.fill_of(pieces, read), facts)

@@ -9,6 +9,8 @@ every query (``types.Observation``), or the canonical order of complete gallerie
         scorers.Scorer.tile                           one matrix product, or a part of a given matrix
         kernels.count_rows, kernels.count_columns     candidates above each threshold; near-ties compared in float64
         select.Selector.add                           top k of a complete gallery, else -> kernels.collect: candidates
+      dense.count                                     instead of counting: queries with more than 64 relevant items
+        full_order.order_of                           as below; sort_kernels.place_pairs reads where these items are
       order.ranks_from_counts                         ranks under a tie rule
       select.Selector.finish                          top k of the candidates
         full_order.canonical_order                    as below
@@ -27,7 +29,7 @@ made between canonical scores. Therefore block size, threads, BLAS and hardware 
 given score matrix are canonical themselves.
 
 - scores: ``scorers`` (``Dot``, ``Matrix``), ``exact``, ``stream``
-- ranks and top lists: ``observe``, ``thresholds``, ``select``, ``order``, ``kernels``; of retrieved lists: ``lists``
+- ranks and top lists: ``observe``, ``thresholds``, ``dense``, ``select``, ``order``, ``kernels``; of lists: ``lists``
 - ``rerank``: the top of every ranking in the order of a second stage
 - complete orders: ``full_order``, ``sort_kernels``; ``shortlist``, ``shortlist_kernels``
 """

@@ -17,7 +17,7 @@ from ..errors import UsageError
 from ..memory import Pages, require
 from ..numeric.parallel import Progress, default_threads, in_turn
 from ..options import spell
-from ..types import DIRECTIONS, UNRANKED, AllItems, Bool, Direction, Float, Int, Observation, Ranks, Relevance, TopK
+from ..types import DIRECTIONS, UNRANKED, AllItems, Bool, Direction, Int, Observation, Ranks, Relevance, TopK
 from .faiss_index import FlatIndex, Gpu, first_gpu
 from .full_order import Order
 from .observe import Depths, Request, check_requests
@@ -116,7 +116,7 @@ class Indexes:
             k = max(min(needed.get(direction, 0), gallery), listed)
             if k:
                 require(ENTRY_BYTES * k * QUERIES * threads + 16 * n_query * listed)
-                own = [_Pairs.of(r, scorer, gallery, threads) for r in requests if r.relevance.direction == direction]
+                own = [_Pairs.of(r, gallery) for r in requests if r.relevance.direction == direction]
                 works.append(_Work(self.of(scorer, direction), n_query, k, own, _room(n_query, listed)))
         _do(works, threads, progress)
         return {w.index.direction: w.observation(ties) for w in works}
@@ -129,7 +129,6 @@ class _Pairs:
     Attributes:
         view, relevance: of the request.
         query: (pair,) int64 index of the query, ascending.
-        exact: (pair,) float64 canonical score.
         counts: (3, pair) int64, the candidates that score higher, and that tie at a lower and at a higher index.
         listed: (pair,) whether the counts are known; the other pairs score lower than the k-th best.
     """
@@ -137,19 +136,17 @@ class _Pairs:
     view: str
     relevance: Relevance
     query: Int
-    exact: Float
     counts: Int
     listed: Bool
 
     @classmethod
-    def of(cls, request: Request, scorer: Scorer, gallery: int, threads: int) -> _Pairs:
+    def of(cls, request: Request, gallery: int) -> _Pairs:
         """The pairs of a request, of which nothing is known."""
         relevance = request.relevance
         query, n = relevance.queries[relevance.query_of], len(relevance.items)
-        pairs = (query, relevance.items) if relevance.direction == "i2t" else (relevance.items, query)
         counts = np.zeros((3, n), np.int64)
         counts[0] = gallery
-        return cls(request.view, relevance, query, scorer.pairs(*pairs, threads), counts, np.zeros(n, np.bool_))
+        return cls(request.view, relevance, query, counts, np.zeros(n, np.bool_))
 
     def add(self, part: Tops, gallery: int) -> None:
         """Count for the pairs that are in the lists of some queries."""
@@ -173,7 +170,7 @@ class _Pairs:
     def ranks(self, k: int, ties: str) -> Ranks:
         """The ranks up to k under a tie rule."""
         above, before, after = self.counts
-        found = ranks_from_counts(self.relevance, above, before, after, self.exact, ties, None)
+        found = ranks_from_counts(self.relevance, above, before, after, ties, None)
         for rank in (found.rank, *(found.extremes or ())):
             rank[~self.listed] = UNRANKED
         return replace(found, depth=np.full(len(self.relevance.queries), k))

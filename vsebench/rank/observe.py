@@ -2,7 +2,7 @@
 
 Images are rows and captions are columns, whatever the direction. The scores are made in tiles; in every tile the
 relevant pairs of image queries are counted along its rows, those of caption queries along its columns, and the top
-lists of both kinds of queries are updated.
+lists of both kinds of queries are updated. Queries with many relevant items are ordered instead (``dense``).
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from ..types import (
     TopK,
     Without,
 )
-from . import kernels, thresholds
-from .full_order import MANY
+from . import dense, kernels, thresholds
+from .dense import Dense
+from .full_order import MANY, OrderOf
 from .order import ranks_from_counts
 from .scorers import Dot, Range, Scorer, part_of
 from .select import Selector, buffer_bytes, scores_of
@@ -43,6 +44,7 @@ from .ties import check_ties
 
 Array = npt.NDArray[Any]
 PAIR_BYTES = 100  # memory for a relevant pair, without its counts
+ORDERED_BYTES = 48  # the same of a query that is ordered
 ENTRY_BYTES = 16  # of a list: an index and a score
 SHARE = 3  # of the memory: the buffers from which the lists of some queries are made take one in so many
 
@@ -72,6 +74,7 @@ def observe(
     tile_shape: tuple[int, int] | None = None,
     progress: Progress | None = None,
     scan: Scan | None = None,
+    order: OrderOf | None = dense.REFERENCE,
 ) -> dict[Direction, Observation]:
     """Rank every relevant pair, and list the top of every query, in one pass over the scores.
 
@@ -84,6 +87,7 @@ def observe(
         tile_shape: (image, caption) size of a tile; never changes a result.
         progress: called with (tiles done, tiles in all).
         scan: of another back-end, see ``backends``.
+        order: what orders queries with many relevant items; None counts their pairs too.
 
     Returns:
         One observation per requested direction.
@@ -99,21 +103,80 @@ def observe(
     depth = depth or {}
     n_image, n_caption = scorer.shape
     gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
-    pairs = sum(len(r.items) for q in requests for r in _relevances(q))
+    many = {} if order is None else _many(requests)
+    counted = _few(requests, many)
+    pairs = sum(len(r.items) for q in counted for r in _relevances(q))
+    ordered = sum(len(d.relevance.items) for d in many.values())
     entries = sum(min(k, gallery[d]) * (n_image if d == "i2t" else n_caption) for d, k in depth.items())
     require(TILE_BYTES + pairs * (PAIR_BYTES + 12 * threads) + entries * ENTRY_BYTES)
-    counters = make_counters(scorer, requests, threads)
+    require(ordered * ORDERED_BYTES + bool(many) * threads * dense.TOGETHER * dense.BYTES)
+    counters = make_counters(scorer, counted, threads)
     lists: dict[Direction, TopK] = {}
+    if many:
+        dense.count(scorer, list(many.values()), order or dense.REFERENCE, threads, None if counters else progress)
     if counters or depth:
         lists = (scan or in_memory(scan_tiles))(scorer, counters, depth, threads, tile_shape, progress)
     found: dict[Direction, Observation] = {}
+    of = {(r.view, counter.direction): (counter, r) for counter in counters for r in counter.requests}
     for direction in DIRECTIONS:
-        own = [(counter, r) for counter in counters if counter.direction == direction for r in counter.requests]
-        ranks = {request.view: counter.ranks(request, gallery[direction], ties) for counter, request in own}
+        own = [r for side, group, _ in _groups(requests) if side == direction for r in group]
+        parts = {r.view: (of.get((r.view, direction)), many.get((r.view, direction))) for r in own}
+        ranks = {r.view: _ranks(r, *parts[r.view], gallery[direction], ties) for r in own}
         top = lists.get(direction)
         if ranks or top:
             found[direction] = Observation(direction, ranks, top)
     return found
+
+
+def _many(requests: Sequence[Request]) -> dict[tuple[str, Direction], Dense]:
+    """By view and direction, the queries with many relevant or excluded items."""
+    found = {}
+    for r in requests:
+        rows = dense.is_dense(r.relevance, r.candidates)
+        if rows.any():
+            relevance = dense.taken(r.relevance, rows)
+            counts = np.zeros((3, len(relevance.items)), np.int64)
+            found[r.view, relevance.direction] = Dense(relevance, r.candidates, counts)
+    return found
+
+
+def _few(requests: Sequence[Request], many: Mapping[tuple[str, Direction], Dense]) -> list[Request]:
+    """The requests without these queries, and without those of which none is left."""
+    found = []
+    for r in requests:
+        own = many.get((r.view, r.relevance.direction))
+        if own is None:
+            found.append(r)
+            continue
+        relevance, candidates = _without(r.relevance, own.relevance.queries), r.candidates
+        if isinstance(candidates, Without):
+            candidates = Without(_without(candidates.excluded, own.relevance.queries))
+        if len(relevance.queries):
+            found.append(Request(r.view, relevance, candidates))
+    return found
+
+
+def _without(relevance: Relevance, queries: Int) -> Relevance:
+    return dense.taken(relevance, ~np.isin(relevance.queries, queries))
+
+
+def _ranks(
+    request: Request, counted: tuple[Counter, Request] | None, many: Dense | None, gallery: int, ties: str
+) -> Ranks:
+    """Ranks of the relevant items of a request, from what was counted and what was ordered, under a tie rule."""
+    relevance, candidates = request.relevance, request.candidates
+    fold = candidates.query_fold[relevance.queries] if isinstance(candidates, SameFold) else None
+    if many is None:
+        assert counted is not None
+        return ranks_from_counts(relevance, *counted[0].placed(counted[1], gallery), ties, fold)
+    counts = many.counts
+    if counted is not None:
+        of_many = np.isin(relevance.queries, many.relevance.queries)[relevance.query_of]
+        counts = np.empty((3, len(of_many)), np.int64)
+        counts[:, of_many] = many.counts
+        counts[:, ~of_many] = counted[0].placed(counted[1], gallery)
+    above, before, after = counts
+    return ranks_from_counts(relevance, above, before, after, ties, fold)
 
 
 def make_counters(scorer: Scorer, requests: Sequence[Request], threads: int) -> list[Counter]:
@@ -203,6 +266,12 @@ def check_requests(requests: Sequence[Request], shape: tuple[int, int]) -> None:
             own = r.candidates.query_fold[r.relevance.queries[r.relevance.query_of]]
             if (own != r.candidates.gallery_fold[r.relevance.items]).any():
                 raise UsageError(f"relevance '{r.relevance.name}' has items outside the fold of their query")
+
+        if isinstance(r.candidates, Without):
+            excluded = r.candidates.excluded
+            left_out = excluded.queries[excluded.query_of] * n_gallery + excluded.items
+            if np.intersect1d(left_out, r.relevance.queries[r.relevance.query_of] * n_gallery + r.relevance.items).size:
+                raise UsageError(f"relevance '{r.relevance.name}' has items that '{excluded.name}' excludes")
 
 
 def _relevances(request: Request) -> list[Relevance]:
@@ -301,26 +370,19 @@ class Counter:
         for pair, over in ((lead, lead_over), (extra, extra_over)):
             counts[0, pair[pair >= 0]] += over[pair >= 0]
 
-    def ranks(self, request: Request, gallery: int, ties: str) -> Ranks:
-        """Ranks of the relevant items of a request of this group, from the counts, under a tie rule."""
+    def placed(self, request: Request, gallery: int) -> tuple[Int, Int, Int]:
+        """The counts of the relevant items of a request of this group, among its candidates."""
         relevance, t = request.relevance, self.pairs
         where = t.locate(relevance, gallery)
         above, before, after = self.counts.sum(1)[:, where]
-        exact = t.exact[where]
         if isinstance(request.candidates, Without):
-            removed = _excluded(request.candidates.excluded, relevance, t, gallery, exact)
+            removed = _excluded(request.candidates.excluded, relevance, t, gallery, t.exact[where])
             above, before, after = above - removed[0], before - removed[1], after - removed[2]
-        fold = None if self.fold is None else self.fold.query_fold[relevance.queries]
-        return ranks_from_counts(relevance, above, before, after, exact, ties, fold)
+        return above, before, after
 
 
 def _excluded(excluded: Relevance, relevance: Relevance, t: Thresholds, gallery: int, exact: Float) -> list[Int]:
     """How many excluded items rank above, and tie before and after, each relevant pair."""
-    if np.intersect1d(
-        excluded.queries[excluded.query_of] * gallery + excluded.items,
-        relevance.queries[relevance.query_of] * gallery + relevance.items,
-    ).size:
-        raise UsageError(f"relevance '{relevance.name}' has items that '{excluded.name}' excludes")
     position = np.searchsorted(excluded.queries, relevance.queries).clip(max=len(excluded.queries) - 1)
     has = excluded.queries[position] == relevance.queries
     size = np.where(has, excluded.found[position], 0)[relevance.query_of]

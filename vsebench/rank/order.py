@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..types import Bool, Float, Int, Ranks, Relevance, TieGroups
+from ..numeric.sort import ascending
+from ..types import Bool, Int, Ranks, Relevance, TieGroups
 from .ties import EXPECTED
 
 
-def ranks_from_counts(
-    relevance: Relevance, above: Int, before: Int, after: Int, exact: Float, ties: str, fold: Int | None
-) -> Ranks:
+def ranks_from_counts(relevance: Relevance, above: Int, before: Int, after: Int, ties: str, fold: Int | None) -> Ranks:
     """Apply a tie rule.
 
     Args:
@@ -26,7 +25,6 @@ def ranks_from_counts(
         above: (pair,) candidates with a higher score.
         before: (pair,) other candidates with the same score and a lower index.
         after: (pair,) other candidates with the same score and a higher index.
-        exact: (pair,) canonical scores.
         ties: one of ``TIES``.
         fold: (judged,) fold of each query, or None.
     """
@@ -34,16 +32,14 @@ def ranks_from_counts(
     if not tied.any():
         plain = 1 + above
         return Ranks(relevance, plain.astype(np.float64) if ties == "mean-rank" else plain, tied, fold=fold)
-    place, size = _tie_groups(relevance, exact)
+    place, size = _tie_groups(relevance, above, tied)
     tie = before + after + 1
     optimistic, pessimistic = above + place, above + (tie - size) + place
-    rank: npt.NDArray[Any] = {
-        "index": 1 + above + before,
-        "optimistic": optimistic,
-        "pessimistic": pessimistic,
-        EXPECTED: 1 + above + before,
-        "mean-rank": above + place * (tie + 1) / (size + 1),
-    }[ties]
+    rank: npt.NDArray[Any] = optimistic if ties == "optimistic" else pessimistic
+    if ties in ("index", EXPECTED):
+        rank = 1 + above + before
+    elif ties == "mean-rank":
+        rank = above + place * (tie + 1) / (size + 1)
     groups = _groups(relevance, tied, above, tie, place, size) if ties == EXPECTED else None
     return Ranks(relevance, rank, tied, fold=fold, extremes=(optimistic, pessimistic), groups=groups)
 
@@ -53,22 +49,25 @@ def _groups(relevance: Relevance, tied: Bool, above: Int, tie: Int, place: Int, 
     query = relevance.query_of
     affected = np.bincount(query[tied], minlength=len(relevance.queries)) > 0
     one = np.flatnonzero((place == 1) & affected[query])  # one pair a group
-    one = one[np.lexsort((above[one], query[one]))]
+    one = one[ascending(above[one], query[one])]
     before = np.cumsum(size[one]) - size[one]
     start = np.searchsorted(query[one], query[one])  # the first group of the query
     return TieGroups(query[one], relevance.size[query[one]], above[one], tie[one], size[one], before - before[start])
 
 
-def _tie_groups(relevance: Relevance, exact: Float) -> tuple[Int, Int]:
-    """(pair,) 1-based place among the query's relevant items of equal score, and their number."""
-    query = relevance.query_of
-    order = np.lexsort((relevance.items, -exact, query))
+def _tie_groups(relevance: Relevance, above: Int, tied: Bool) -> tuple[Int, Int]:
+    """(pair,) 1-based place among the query's relevant items of equal score, and their number.
+
+    Candidates have equal scores where equally many are above them. Only pairs that are ``tied`` can be several.
+    """
+    place, size = np.ones((2, len(tied)), np.int64)
+    some = np.flatnonzero(tied)
+    query, above = relevance.query_of[some], above[some]
+    order = ascending(above, query)
     new = np.ones(len(order), bool)
-    new[1:] = (np.diff(query[order]) != 0) | (np.diff(exact[order]) != 0)
+    new[1:] = (np.diff(query[order]) != 0) | (np.diff(above[order]) != 0)
     start = np.flatnonzero(new)
-    group = np.cumsum(new) - 1
-    place = np.empty(len(order), np.int64)
-    size = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order)) - start[group] + 1
-    size[order] = np.diff(np.append(start, len(order)))[group]
+    number = np.diff(np.append(start, len(order)))
+    place[some[order]] = np.arange(1, len(order) + 1) - np.repeat(start, number)
+    size[some[order]] = np.repeat(number, number)
     return place, size

@@ -219,3 +219,46 @@ def largest(rows, k, out):
     best = np.empty(k, rows.dtype)
     for q in range(rows.shape[0]):
         _best(rows[q], best, out[q])
+
+
+@nb.njit(nogil=True, cache=True)
+def place_pairs(items, tied, fold, fold_of, left_out, excluded, wanted, relevant, above, before, after):
+    """Read from complete orders where the relevant items of some queries are among their candidates.
+
+    Args:
+        items, tied: (query, gallery) the order, and which items have the score of the item before.
+        fold, fold_of: (query,) and (gallery,); items of another fold are no candidates.
+        left_out: (query, 2) where the items of ``excluded`` begin and end that are no candidates of a query.
+        wanted: (query, 2) where the items of ``relevant`` (pair,) begin and end that are those of a query.
+        above, before, after: (pair,) filled: the numbers of candidates that score higher, and that have the same score
+            and a lower, or a higher, index.
+    """
+    gallery = items.shape[1]
+    place, first, end = np.empty(gallery, np.int32), np.empty(gallery, np.int32), np.empty(gallery, np.int32)
+    out = np.zeros(gallery, np.bool_)
+    for q in range(items.shape[0]):
+        a, b = wanted[q]
+        if a == b:
+            continue
+        for p in range(left_out[q, 0], left_out[q, 1]):
+            out[excluded[p]] = True
+        n, start, new = np.int32(0), np.int32(0), True
+        for j in range(gallery):
+            g = items[q, j]
+            new |= not tied[q, j]
+            if out[g] or fold_of[g] != fold[q]:
+                continue
+            if new:
+                start = n
+            new = False
+            place[g] = n
+            first[g] = start
+            n += np.int32(1)
+            end[start] = n
+        for p in range(left_out[q, 0], left_out[q, 1]):
+            out[excluded[p]] = False
+        for p in range(a, b):
+            g = relevant[p]
+            above[p] = first[g]
+            before[p] = place[g] - first[g]
+            after[p] = end[first[g]] - place[g] - 1
