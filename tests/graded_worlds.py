@@ -105,9 +105,8 @@ def spec_of(metric: Metric) -> oracle_graded.Spec:
     """The metric as the oracle takes it."""
     stem = metric.template.partition("@")[0]
     given = {key: metric.option(key) for key in metric.family.options}
-    eq5 = given.pop("eq5", "no")
     m = int(given.pop("m", "5"))
-    return oracle_graded.Spec(stem, metric.k, m=m, eq5=None if eq5 == "no" else int(eq5), **given)
+    return oracle_graded.Spec(stem, metric.k, m=m, **given)
 
 
 def check(world: oracle_graded.World, *names: str, **options: Any) -> None:

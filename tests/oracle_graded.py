@@ -52,7 +52,6 @@ class Spec:
     on: str = "split"
     m: int = 5
     unit: str = "item"
-    eq5: int | None = None
 
 
 @dataclass
@@ -115,13 +114,9 @@ class World:
             return tau([score[g] for g in order], [gain[g] for g in order], spec.tau)
         if not gallery:
             return math.nan
-        if spec.stem == "NCS" and spec.eq5 is None:
+        if spec.stem == "NCS":
             ideal = sum(gain[g] for g in best[: spec.k])
             return sum(gain[g] for g in order) / ideal if ideal else 0.0
-        if spec.stem == "NCS":
-            chosen = best[: spec.eq5]
-            ideal = sum(gain[g] for g in chosen)
-            return sum(gain[g] for g in order if g in chosen) / ideal if ideal else 0.0
         if spec.stem in ("SR", "R"):
             total = gain if spec.unit == "item" else self.totals(spec, own_image, fold)
             first = sorted((i for i in total if total[i] > 0), key=lambda i: (-total[i], i))[: spec.m]

@@ -106,8 +106,9 @@ def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None
         entry = {"epoch": epoch + 1, "loss": mean, "lr": run.optimiser.param_groups[0]["lr"], **_headline(report)}
         progress.epoch += 1
         progress.log.append(entry)
-        if epoch == config.loss.warmup:
+        if 0 < epoch == config.loss.warmup:
             progress.best = None  # the best epoch is one of the loss itself, where it has any
+            say(f"the warm-up of {count_of(epoch, 'epoch')} is over: the best epoch is chosen from here on")
         better = progress.best is None or value > progress.best
         if better:
             progress.best, progress.best_epoch = value, epoch + 1

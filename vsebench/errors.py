@@ -45,13 +45,14 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def csv_cell(value: object) -> object:
-    """A value as a cell of CSV: text that a spreadsheet would take for a formula begins with an apostrophe.
+    """A value as a cell of CSV: printable, and with an apostrophe where a spreadsheet would take it for a formula.
 
     Numbers, also negative ones that are text, and a dash alone stay as they are.
     """
-    if not isinstance(value, str) or not _FORMULA.match(value) or value == "-" or _NUMBER.fullmatch(value):
+    if not isinstance(value, str):
         return value
-    return f"'{value}"
+    formula = _FORMULA.match(value) and value != "-" and not _NUMBER.fullmatch(value)
+    return "'" * bool(formula) + printable(value)
 
 
 def first_line(error: BaseException) -> str:

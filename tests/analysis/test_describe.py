@@ -278,7 +278,7 @@ def test_what_cannot_be_described(name: str, code: int, words: str) -> None:
 def test_every_format_is_written(tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"d.{ending}"
     result = invoke("describe", NAME, "-o", file)
-    assert result.exit_code == 0 and not result.stdout, result.stderr
+    assert result.exit_code == 0 and result.stdout == invoke("describe", NAME).stdout, result.stderr
     text = file.read_text()
     if ending == "csv":
         rows = list(csv.DictReader(io.StringIO(text)))

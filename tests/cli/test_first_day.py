@@ -12,9 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 import vsebench as vb
+from tests.commands import document, invoke
 from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.errors import BadInput, UsageError
+from vsebench.types import Split
 
 N = 60
 IMAGES = [f"img{i:03d}" for i in range(N)]
@@ -165,7 +167,7 @@ def test_the_only_view_that_has_a_metric(mine: Path) -> None:
     with pytest.raises(KeyError, match="SR@5 was measured in several views: cider:SR@5 and matrix:SR@5"):
         report["SR@5", "i2t"]
     assert report["ncs@10", "i2t"] is report["NCS@10", "i2t"]
-    for key in ("RSum", ("RSum",), ("R@2", "i2t"), ("R@1", "i2t", 3)[:1]):
+    for key in ("RSum", ("RSum",), ("R@2", "i2t")):
         with pytest.raises(KeyError, match="was not measured; measured are"):
             report[key]  # type: ignore[index]
 
@@ -293,3 +295,69 @@ def test_the_column_of_ids_that_the_split_has(mine: Path) -> None:
             mine / "mine.npz", captions=mine / "mine.jsonl", only=f"{mine / 'numbered.csv'}:{part}", metrics="R@1", ci=0
         )
         assert report["R@1", "i2t"].n == n
+
+
+@pytest.mark.parametrize(
+    ("words", "what", "fix"),
+    [
+        ("rouge:nDCG@10", "unknown view 'rouge'", "or give judgements of yours: --judgements rouge=FILE"),
+        ("cider", "'cider' names gains, which no metric is", "name a metric of them, such as cider:ncs"),
+        ("R@1 R@5", "'R@1 R@5' is not a metric name", "separate names by commas: R@1,R@5"),
+        ("eccv:R@1; R@5", "'eccv:R@1; R@5' is not a metric name", "separate names by commas: eccv:R@1,R@5"),
+    ],
+)
+def test_names_that_are_no_metrics(words: str, what: str, fix: str) -> None:
+    done = invoke("eval", "absent.npz", "--metrics", words)
+    assert done.exit_code == 2 and what in done.stderr and fix in " ".join(done.stderr.split())
+    assert "judged'" not in done.stderr, "judgements are no near name of a kind of gains"
+
+
+def test_the_fix_of_a_suggestion_is_accepted(mine: Path) -> None:
+    fixed = ("R@1,R@5", "cider:ncs")
+    for words in fixed:
+        done = invoke("eval", mine / "mine.npz", "--captions", mine / "mine.jsonl", "--metrics", words, "--ci", 0)
+        assert done.exit_code == 0, done.stderr
+
+
+def test_a_report_says_what_is_missing_and_what_it_is(mine: Path, tmp_path: Path) -> None:
+    report = vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", metrics="R@1,RSum", ci=0)
+    with pytest.raises(KeyError, match=r"give one, report\['r@1', 'i2t'\]"):
+        report["r@1"]
+    assert repr(report["R@1", "i2t"]).startswith("Result(R@1 i2t: ")
+    assert report.to_dict() == {
+        "_".join(filter(None, (r.direction, str(r.metric)))): r.value for r in report.results
+    } and set(report.to_dict(prefix="a/")) == {f"a/{key}" for key in report.to_dict()}
+    for name, result, kind in (
+        ("A.json", report, "report"),
+        ("C.json", vb.compare({"A": report, "B": report}), "comparison"),
+    ):
+        result.save(tmp_path / name)
+        found = document("inspect", tmp_path / name)
+        assert found["format"] == kind and f"a {kind} of vsebench" in found["notes"][0] and found["fault"] is None
+
+
+def test_ids_that_repeat_are_not_sent_to_another_split(coco: Split, tmp_path: Path) -> None:
+    images, ids = np.ones((5000, 8), np.float32), coco.image_ids.copy()
+    ids[1] = ids[0]
+    np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=np.ones((25000, 8), np.float32),
+             image_ids=ids, text_ids=coco.caption_ids)  # fmt: skip
+    with pytest.raises(BadInput, match="1 image id occurs more than once") as refused:
+        vb.evaluate(tmp_path / "e.npz")
+    assert "custom" not in str(refused.value.fix)
+
+
+def test_the_default_page_replaces_no_input_and_says_what_it_replaces(
+    mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(mine)
+    vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", metrics="R@1", ci=0).save("A.json")
+    first, second = (invoke("report", "A.json", "--resamples", 20) for _ in range(2))
+    assert first.exit_code == second.exit_code == 0 and "is replaced" not in first.stderr
+    assert "A.html was there, and is replaced" in second.stderr
+    Path("A.json").rename("A.html")
+    refused = invoke("report", "A.html")
+    assert refused.exit_code == 2 and "it is an input of this command" in refused.stderr
+    Path("A.html").rename("A.json")
+    Path("A.html").mkdir()
+    monkeypatch.setattr("vsebench.analysis.page.report_page", lambda *_, **__: pytest.fail("read first"))
+    assert invoke("report", "A.json").exit_code in (2, 6)

@@ -311,8 +311,11 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(
 
         assert re.search(r"^ranking: 0 s$", wait_for("ranking: 0 s\n"), re.MULTILINE), "work that reports nothing"
         update(1, 1000)
+        first = wait_for("(0%)")
+        assert "left" not in first, "the first block also compiles kernels"
+        update(2, 1000)
         assert re.search(
-            r"^ranking: 1 of 1,000 \(0%\), \d+ s, about \d+ (s|min) left$", wait_for("left\n"), re.MULTILINE
+            r"^ranking: 2 of 1,000 \(0%\), \d+ s, about \d+ (s|min) left$", wait_for("left\n"), re.MULTILINE
         )
     capsys.readouterr()
     time.sleep(0.05)

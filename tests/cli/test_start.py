@@ -15,7 +15,7 @@ import vsebench
 from tests import leaderboard_worlds as worlds
 from vsebench.cli import app, command
 from vsebench.environment import THREADS
-from vsebench.errors import csv_cell
+from vsebench.errors import csv_cell, printable
 from vsebench.leaderboard import submit
 
 
@@ -101,9 +101,10 @@ def test_what_is_computed_is_not_lost_with_such_a_cache(tmp_path, monkeypatch):
 
 def test_cells_of_csv():
     quoted = ["=1+1", "+SUM(A1)", "-2+3", "@cmd", "\tx", "\rx", '=HYPERLINK("http://x","y")', "--", "-1-"]
-    assert [csv_cell(text) for text in quoted] == [f"'{text}" for text in quoted]
+    assert [csv_cell(text) for text in quoted] == [f"'{printable(text)}" for text in quoted]
     for same in ("-0.5", "+3", "-1e-3", "-.5", "-", "", "a=b", "x", "1-2", -0.5, 3, None):
         assert csv_cell(same) == same
+    assert csv_cell("a\x1b[31m\nb") == "a\\x1b[31m\\nb"
 
 
 def test_formulas_in_tables_are_text(tmp_path):

@@ -412,7 +412,7 @@ def test_slice_takes_the_captions_that_eval_took(tmp_path: Path, form: str) -> N
 def test_a_report_with_wrong_rows_of_captions_is_refused(tmp_path: Path) -> None:
     file = embeddings(tmp_path / "e.npz", image_of_text=np.array(owners_in_rows(embeddings(tmp_path / "o.npz"))))
     report = vsebench.evaluate(file, metrics="R@1", ci=0)
-    document = report.to_dict()
+    document = report.document()
     document["per_query"]["caption_rows"] = document["per_query"]["image_of"]
     (tmp_path / "r.json").write_text(json.dumps(document))
     with pytest.raises(BadInput, match="caption_rows does not number the captions"):

@@ -55,9 +55,9 @@ def test_batches_with_ids_of_the_split(split: Any) -> None:
     for rows in np.array_split(RNG.permutation(100), 9):
         pairs.update(
             IMAGES[rows // 5], CAPTIONS[rows],
-            image_ids=SPLIT.image_ids[rows // 5], caption_ids=SPLIT.caption_ids[rows].tolist(),
+            image_ids=SPLIT.image_ids[rows // 5], text_ids=SPLIT.caption_ids[rows].tolist(),
         )  # fmt: skip
-        apart.update(captions=CAPTIONS[rows], caption_ids=SPLIT.caption_ids[rows])
+        apart.update(texts=CAPTIONS[rows], text_ids=SPLIT.caption_ids[rows])
     for rows in np.array_split(RNG.permutation(20), 3):
         apart.update(IMAGES[rows], image_ids=SPLIT.image_ids[rows])
     assert (len(pairs), len(apart)) == (100, 100)
@@ -66,7 +66,7 @@ def test_batches_with_ids_of_the_split(split: Any) -> None:
         assert [r.value for r in accumulator.compute().results] == [r.value for r in expected.results]
     strings = vb.Accumulator(**OPTIONS)
     strings.update(
-        IMAGES[OWNER], CAPTIONS, image_ids=[f"{i}.jpg" for i in OWNER], caption_ids=[f"c{i}" for i in range(100)]
+        IMAGES[OWNER], CAPTIONS, image_ids=[f"{i}.jpg" for i in OWNER], text_ids=[f"c{i}" for i in range(100)]
     )
     assert strings.compute()["R@1", "i2t"].value == expected["R@1", "i2t"].value
 
@@ -115,7 +115,7 @@ def test_values_for_a_logger() -> None:
     assert logged["val/i2t_R@1"] == report["R@1", "i2t"].value
     assert logged["val/RSum"] == report["RSum"].value
     assert next(iter(report.to_dict(prefix=""))) == "i2t_R@1"
-    assert report.to_dict()["schema"] == "vsebench/report/1"
+    assert report.document()["schema"] == "vsebench/report/1"
 
 
 def added(*batches: dict[str, Any], split: Any = None) -> Callable[[], object]:
@@ -128,8 +128,8 @@ def added(*batches: dict[str, Any], split: Any = None) -> Callable[[], object]:
     return run
 
 
-ROWS = {"images": IMAGES[OWNER], "captions": CAPTIONS, "ids": np.arange(100)}
-PAIRS = {k: ROWS[k] for k in ("images", "captions")} | {"image_ids": OWNER, "caption_ids": np.arange(100)}
+ROWS = {"images": IMAGES[OWNER], "texts": CAPTIONS, "ids": np.arange(100)}
+PAIRS = {k: ROWS[k] for k in ("images", "texts")} | {"image_ids": OWNER, "text_ids": np.arange(100)}
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,11 @@ PAIRS = {k: ROWS[k] for k in ("images", "captions")} | {"image_ids": OWNER, "cap
         (lambda: vb.Accumulator(SPLIT, captions_per_image=5), UsageError),
         (added(), BadInput),
         (added({}), UsageError),
-        (added({"images": IMAGES, "captions": CAPTIONS}), UsageError),
+        (added({"images": IMAGES, "texts": CAPTIONS}), UsageError),
         (added({**ROWS, "image_ids": OWNER}), UsageError),
         (added({**ROWS, "imgs": 1}), UsageError),
         (added({**ROWS, "images": IMAGES}), UsageError),
-        (added({**ROWS, "captions": CAPTIONS[:, :4]}), BadInput),
+        (added({**ROWS, "texts": CAPTIONS[:, :4]}), BadInput),
         (added({**ROWS, "ids": np.arange(100) / 1}), UsageError),
         (added({**ROWS, "ids": np.arange(100) - 1}), BadInput),
         (added({**ROWS, "ids": SPLIT.caption_ids}, split=SPLIT), BadInput),
@@ -159,7 +159,7 @@ PAIRS = {k: ROWS[k] for k in ("images", "captions")} | {"image_ids": OWNER, "cap
         (added({k: v[:98] for k, v in ROWS.items()}), BadInput),
         (added({k: v[5:] for k, v in ROWS.items()}), BadInput),
         (added({k: v[:96] for k, v in ROWS.items()}, split=SPLIT), BadInput),
-        (added({k: ROWS[k] for k in ("captions", "ids")}), BadInput),
+        (added({k: ROWS[k] for k in ("texts", "ids")}), BadInput),
     ],
 )  # fmt: skip
 def test_what_is_refused(run: Callable[[], object], error: type[Exception], pinned: Pinned) -> None:
@@ -182,7 +182,7 @@ def test_coco(coco: vb.Split) -> None:
     by_row, by_id = (vb.Accumulator("coco-5k", metrics="recall,eccv:R@1", ci=0) for _ in range(2))
     for rows in np.array_split(RNG.permutation(len(captions)), 100):
         by_row.update(vectors[coco.image_of[rows]], captions[rows], rows)
-        by_id.update(captions=captions[rows], caption_ids=coco.caption_ids[rows])
+        by_id.update(texts=captions[rows], text_ids=coco.caption_ids[rows])
     by_id.update(vectors, image_ids=coco.image_ids)
     expected = vb.evaluate(vectors, captions, split="coco-5k", metrics="recall,eccv:R@1", ci=0)
     for accumulator in (by_row, by_id):

@@ -69,7 +69,7 @@ def test_the_values_of_one_process(kind: str, folder: Path, cluster: Any, tmp_pa
     assert seen[0][1] == len(cuts.shards_of(make_plan(data, options), data)) >= (7 if kind == "expected" else 18)
     if more:
         assert lines(tmp_path / "one.trec") == lines(tmp_path / "two.trec")
-        assert local.to_dict()["lists"] == found.to_dict()["lists"]
+        assert local.document()["lists"] == found.document()["lists"]
 
 
 def planned(given: dict[str, Any]) -> tuple[inputs.Input, Options]:

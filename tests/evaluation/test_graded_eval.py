@@ -69,7 +69,7 @@ def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypat
         "t2i": {str(q): np.argsort(-scores[:, q]).tolist() for q in range(60)},
     }
     (tmp_path / "run.json").write_text(json.dumps(lists))
-    metrics = "graded,cider:NCS[eq5=5]@3,cider:CS[tau=a,captions=all]@7,cider:SR[m=2,unit=image]@5"
+    metrics = "graded,cider:NCS[gt=out]@3,cider:CS[tau=a,captions=all]@7,cider:SR[m=2,unit=image]@5"
     options: dict[str, Any] = {"metrics": metrics, "captions": captions_file, "ci": 0}
     a = vsebench.evaluate(images.astype(np.float32), captions.astype(np.float32), split="custom", **options)
     b = vsebench.evaluate(scores=tmp_path / "s.npy", split="custom", **options)

@@ -24,7 +24,7 @@ from vsebench.types import AllItems, SameFold, Split, Without
 
 BINARY = ["R@1", "R@2", "R@4", "R@9", "Recall@1", "Recall@3", "MeanR", "MRR", "R-P", "mAP@R"]
 GRADED = [
-    "NCS@1", "NCS@3", "NCS[gt=out]@2", "NCS[eq5=2]@2", "nDCG@1", "nDCG@4", "nDCG[gt=out]@2", "SR[m=2]@1", "SR[m=2]@3",
+    "NCS@1", "NCS@3", "NCS[gt=out]@2", "nDCG@1", "nDCG@4", "nDCG[gt=out]@2", "SR[m=2]@1", "SR[m=2]@3",
     "SR[m=1,unit=image]@2", "SR[m=2,gt=out]@2", "R[m=2]@1", "R[m=3]@2", "R[m=2,gt=out]@1", "R[m=1,unit=image]@2",
     "NCS[captions=first]@2", "NCS[on=folds]@2", "MLD@1", "MLD@3", "Kendall", "Kendall[tau=b]",
 ]  # fmt: skip

@@ -67,7 +67,6 @@ def test_any_name_parses_back(m: Metric) -> None:
         ("cider:R@5", "cider:R@5"),
         ("R[m=3]@5", "cider:R[m=3]@5"),
         ("R@5", "R@5"),
-        ("NCS[eq5=5]@10", "cider:NCS[eq5=5]@10"),
         ("Kendall", "cider:Kendall"),
         ("cider:Nsum(N)", "cider:NsumN"),
         ("Nsum[on=block]", "cider:Nsum[on=block]"),

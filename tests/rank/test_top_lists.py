@@ -55,7 +55,7 @@ def test_scores_beyond_float32_are_at_the_ends_of_its_range():
 
 def test_nothing_is_kept_unless_it_is_asked_for():
     report = evaluate(lists=0)
-    assert report.lists == () and "lists" not in report.to_dict()
+    assert report.lists == () and "lists" not in report.document()
 
 
 def test_without_gains_and_in_one_direction():

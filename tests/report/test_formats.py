@@ -124,7 +124,7 @@ def test_a_report_saved_from_python_is_what_compare_reads(three: list[Report], t
     expected = vsebench.compare({"A": three[0], "B": three[1]}).to_dict()
     three[0].save(tmp_path / "A.json")
     (tmp_path / "text.json").write_text(three[0].to_json(), encoding="utf-8")
-    (tmp_path / "values.json").write_text(json.dumps(three[0].to_dict()), encoding="utf-8")
+    (tmp_path / "values.json").write_text(json.dumps(three[0].document()), encoding="utf-8")
     three[1].save(tmp_path / "B.json")
     for name in ("A", "text", "values"):
         files = [f"A={tmp_path}/{name}.json", f"B={tmp_path}/B.json"]

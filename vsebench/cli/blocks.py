@@ -3,7 +3,7 @@
 A command is a function of a ``Terminal``, its own arguments, and what its blocks add::
 
     @command                             # --json, --quiet, --no-progress; errors and exit codes
-    @result_options                      # --format, --output: what the function returns is printed or written
+    @result_options                      # --format, --output: what the function returns is printed, and written
     @options_of(Options, INTERVAL)       # --resamples, --seed, --threads
     def run(terminal, reports, **more): ...
 """
@@ -48,34 +48,31 @@ class Selected:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """Where the result of an analysis goes, and in which format."""
-
-    style: str | None = option(
-        None,
-        "terminal, json, latex, html, markdown or csv; else the ending of --output decides.",
-        reads=str,
-        flags=("--format",),
-    )
-    output: Path | None = option(None, "Write to a file instead of stdout.", reads=Path, flags=("--output", "-o"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportResult:
-    """Where the report of an evaluation goes, and in which format."""
+    """Where the result of a command goes, and in which format."""
 
     output: Path | None = option(
         None,
-        "Also write the report to a file: JSON, or a table (.tex, .md, .html, .csv).",
+        "Also write the result to a file, by its ending: .json, .tex, .md, .html or .csv.",
         RESULT,
         reads=Path,
         value="FILE",
         flags=("--output", "-o"),
     )
+    style: str | None = option(
+        None,
+        "What is printed: terminal (the default), json, latex, html, markdown or csv.",
+        reads=str,
+        value="WORD",
+        flags=("--format",),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportResult(Result):
+    """Where the report of an evaluation goes, and in which format."""
+
     per_query: Path | None = option(
         None, "Write every metric's per-query values (.parquet or .csv).", RESULT, reads=Path, value="FILE"
-    )
-    style: str = option(
-        "terminal", "What is printed: terminal, json, latex, html, markdown or csv.", value="WORD", flags=("--format",)
     )
     no_per_query: bool = option(False, "Leave the per-query values out of the JSON report.")
 

@@ -10,7 +10,7 @@ import typer
 from ..evaluation.options import Options
 from .blocks import INTERVAL, Result, options_of
 from .command import command
-from .results import deliver, output_format
+from .results import deliver, output_formats
 from .terminal import Terminal
 
 
@@ -73,7 +73,7 @@ def run(
     from ..human.study import correlate
     from ..report import figure as drawing
 
-    chosen = output_format(terminal, style, output)
+    formats = output_formats(terminal, style, output)
     if figure is not None:
         drawing.check_path(figure)
     study = correlate(
@@ -85,4 +85,4 @@ def run(
         if figure is not None:
             drawing.write(study, figure)
     finally:  # a disk that is full for the figure loses no result
-        deliver(terminal, study, chosen, output)
+        deliver(terminal, study, formats, output)

@@ -55,7 +55,7 @@ def run(
     terminal.note(f"wrote {file}; evaluating it like any other file (the first run compiles the ranking kernels) ...")
     with terminal.progress("ranking") as progress:
         report = vsebench.evaluate(file, progress=progress)
-    deliver(terminal, with_command(report), "terminal", result, also=True)
+    deliver(terminal, with_command(report), output=result)
     if not terminal.json:
         program = "vsebench" if shutil.which("vsebench") else sys.argv[0]
         commands = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -173,12 +174,12 @@ def _tables(terminal: Terminal, files: Sequence[EncodedFile], models: int, metri
             reports[file.model] = found
         table = together(reports, metrics)
         name = files[at].set
-        documents.append({"set": name, **table.to_dict(per_query=False)})
+        documents.append({"set": name, **json.loads(table.to_json(per_query=False))})
         if terminal.json:
             remark(terminal, table)
         else:
             terminal.say(f"\n{name}" if sets > 1 else "")
-            deliver(terminal, table, "terminal")
+            deliver(terminal, table)
     return documents
 
 

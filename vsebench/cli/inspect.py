@@ -105,6 +105,8 @@ def _of_text(file: Path, split: str | None) -> dict[str, Any]:
     from ..data.splits.sources import all_of_file
     from ..errors import BadInput, UsageError
 
+    if (own := _of_results(file)) is not None:
+        return own
     try:
         rows = all_of_file(file)
     except (BadInput, UsageError):
@@ -129,6 +131,32 @@ def _of_text(file: Path, split: str | None) -> dict[str, Any]:
         return {**about, "matched": _matched(align.align_lists(raw, split).split, (), ())}
     except BadInput as error:
         return {**about, "fault": error}
+
+
+def _of_results(file: Path) -> dict[str, Any] | None:
+    """A report, or the result of an analysis, as vsebench writes them; None for another file."""
+    import json
+
+    from ..data.textfile import read_text
+
+    text = read_text(file)
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return None
+    schema = str(document.get("schema", ""))
+    if not schema.startswith("vsebench/"):
+        return None
+    kind = schema.split("/")[1]
+    results = document.get("results") or []
+    names = list(dict.fromkeys(str(x.get("metric")) for x in results if isinstance(x, dict)))
+    arrays = [{"name": "results", "shape": [len(results)], "dtype": "values", "first": names[:3]}] if results else []
+    note = f"a {kind} of vsebench ({schema})"
+    if kind in ("report", "joint"):
+        note = f"a report of vsebench on {document.get('split')}: give it to vsebench compare, slice, agree or report"
+    return {"files": [file.name], "format": kind, "arrays": arrays, "notes": [note]}
 
 
 def _matched(split: Any, notes: Any, warnings: Any) -> dict[str, Any]:

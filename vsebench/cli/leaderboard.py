@@ -11,7 +11,7 @@ from ..errors import GATE_NOT_MET, count_of
 from ..options import check_word
 from .blocks import Result, options_of
 from .command import command
-from .results import deliver, output_format, result_options
+from .results import deliver, output_formats, result_options
 from .terminal import Terminal
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def diff(
 def export(
     terminal: Terminal,
     to: Annotated[
-        str | None, typer.Option(help="csv, json, latex, html or markdown; else by the ending of --output, else csv.")
+        str | None, typer.Option(help="What is printed: csv (the default), json, latex, html or markdown.")
     ] = None,
     benchmark: Annotated[str | None, typer.Option(help="One test set, such as coco-5k; by default all.")] = None,
     folder: Folder = HERE,
@@ -202,14 +202,14 @@ def export(
 
     if to is not None:
         check_word("to", to, EXPORTS)
-    chosen = output_format(terminal, to if output is not None else to or "csv", output)
+    formats = output_formats(terminal, to or "csv", output)
     board = store.read(folder)
     known = dict.fromkeys(page_of(e.benchmark, v.metric) for e in board.entries for v in e.values)
     if benchmark is not None and benchmark not in known:
         raise unknown("test set", benchmark, known)
     for fault in board.faults:
         terminal.warn(f"{fault.file} is left out: {fault.what}")
-    deliver(terminal, leaderboard(board, benchmark), chosen, output)
+    deliver(terminal, leaderboard(board, benchmark), formats, output)
 
 
 @app.command("drift")

@@ -11,7 +11,7 @@ from ..errors import count_of
 from ..evaluation.options import Options
 from ..options import check_word
 from .blocks import INTERVAL, Selected, options_of
-from .command import command
+from .command import check_files, command
 from .results import remark
 from .terminal import Terminal
 
@@ -57,15 +57,15 @@ def run(
     from ..report import charts
     from ..report.render import ENDINGS
 
-    output = (
-        Path(f"{'-'.join(names_of([named(text) for text in reports]))[:LONGEST].replace('/', '-')}.html")
-        if output is None
-        else output
-    )
+    if output is None:
+        names = "-".join(names_of([named(text) for text in reports]))[:LONGEST]
+        output = Path(f"{names.replace('/', '-')}.html")
+        check_files({"reports": reports, "captions": captions, "images": images, "output": output})
     if output.suffix.lower() not in ENDINGS:
         what = "its ending is that of no format"
         endings = dict.fromkeys([".html", *ENDINGS])  # the page first
         raise UsageError(what, where=output, fix=f"end the name in {', '.join(endings)}")
+    replaced = output.exists()
     check_word("figure_format", figure_format, charts.FORMATS)
     if figures is not None and (lacking := charts.missing()) is not None:
         raise lacking
@@ -76,6 +76,8 @@ def run(
         page.save(output)
         written = [] if figures is None else page.figures(figures, figure_format)
     remark(terminal, page)
+    if replaced:
+        terminal.note(f"· {output} was there, and is replaced")
     facts = page.to_dict()
     size = output.stat().st_size
     if terminal.json:

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 FORMATS = ("terminal", "json", "latex", "html", "markdown", "csv")
 
 
-def output_format(terminal: Terminal, style: str | None, output: Path | None, *, also: bool = False) -> str:
-    """The format of a result, decided before anything is read: as given, or else by the ending of the file.
+def output_formats(terminal: Terminal, style: str | None, output: Path | None) -> tuple[str, str]:
+    """The formats of a result, decided before anything is read: what is printed, and what the file has.
 
     Args:
-        terminal: of the command.
-        style: as given.
-        output: the file.
-        also: the result is printed as well, and the file has the format of its ending, JSON where it has none.
+        terminal: of the command; ``--json`` is a format as well.
+        style: as given, None for tables on the terminal.
+        output: the file; its ending decides, and ``style`` where the ending is that of no format.
 
     Raises:
         UsageError: no such format, or an ending of no format.
@@ -33,14 +32,12 @@ def output_format(terminal: Terminal, style: str | None, output: Path | None, *,
 
     if style is not None:
         check_word("style", style, FORMATS)
-    ending = "" if output is None else output.suffix.lower()
-    decides = bool(ending) if also else output is not None and style is None and not terminal.json
-    if decides and ending not in ENDINGS:
+    printed = "json" if terminal.json else style or "terminal"
+    written = ENDINGS.get("" if output is None else output.suffix.lower(), printed)
+    if output is not None and written == "terminal":
         what = "its ending is that of no format"
         raise UsageError(what, where=output, fix=f"end the name in {', '.join(ENDINGS)}, or add --format")
-    if terminal.json:
-        return "json"
-    return style or (ENDINGS[ending] if decides and not also else "terminal")
+    return printed, written
 
 
 def remark(terminal: Terminal, result: Rendered) -> None:
@@ -57,21 +54,19 @@ def remark(terminal: Terminal, result: Rendered) -> None:
 def deliver(
     terminal: Terminal,
     result: Rendered,
-    style: str,
+    formats: tuple[str, str] = ("terminal", "json"),
     output: Path | None = None,
     *,
-    also: bool = False,
     per_query: Path | None = None,
     full: bool = True,
 ) -> None:
-    """Print a result or write it to a file, its notes and warnings to stderr.
+    """Write a result to a file if one is named, and print it; its notes and warnings go to stderr.
 
     Args:
         terminal: of the command.
         result: what was computed.
-        style: the format; ``terminal`` is Markdown in a file.
+        formats: as ``output_formats`` returns them; with ``--json`` JSON is printed.
         output: a file for it.
-        also: it is printed as well, and the file has the format of its ending, else JSON.
         per_query: a file for the per-query values of a report, None for none.
         full: JSON of a report has its per-query values.
 
@@ -81,7 +76,6 @@ def deliver(
     from ..data.atomic import write_atomically
     from ..errors import DiskError
     from ..report import per_query as per_query_file
-    from ..report.render import ENDINGS
     from ..report.terminal import show
 
     remark(terminal, result)
@@ -90,41 +84,38 @@ def deliver(
         more = {} if full or kind != "json" else {"per_query": False}
         return str(getattr(result, f"to_{kind}")(**more)).removesuffix("\n")
 
-    style = "json" if terminal.json else style
-    prints = also or output is None
-    style = "markdown" if style == "terminal" and not prints else style
+    printed, written = ("json" if terminal.json else formats[0]), formats[1]
     # Made before anything is printed: whatever is wrong with the document is an error without a result.
-    shown = None if style == "terminal" else text(style)
+    shown = None if printed == "terminal" else text(printed)
     failed: DiskError | None = None
     try:
         if output is not None:
-            kept = text(ENDINGS.get(output.suffix.lower(), "json")) if also else shown
+            kept = shown if shown is not None and written == printed else text(written)
             with write_atomically(output, "w") as stream:
                 stream.write(f"{kept}\n")
         if per_query is not None:
             per_query_file.write(result.per_query(), per_query)  # type: ignore[attr-defined]
     except DiskError as error:  # what was computed is printed all the same
         failed = error
-    if prints or failed is not None:
-        if shown is None:
-            show(result.grids(), terminal.out)
-        else:
-            (terminal.emit if style == "json" else terminal.write)(shown)
+    if shown is None:
+        show(result.grids(), terminal.out)
+    else:
+        (terminal.emit if printed == "json" else terminal.write)(shown)
     if failed is not None:
         raise failed
 
 
 def result_options(function: Function) -> Function:
-    """Print or write what a command returns, a ``report.render.Rendered``, in the format of ``--format``.
+    """Print what a command returns, a ``report.render.Rendered``, and write the file that ``--output`` names.
 
     A function with a parameter ``output`` is given the file as well.
     """
     wants = "output" in inspect.signature(function).parameters
 
     def run(terminal: Terminal, *, style: str | None, output: Path | None, **kwargs: Any) -> None:
-        chosen = output_format(terminal, style, output)
+        formats = output_formats(terminal, style, output)
         result = function(terminal, **kwargs, **({"output": output} if wants else {}))
-        deliver(terminal, result, chosen, output)
+        deliver(terminal, result, formats, output)
 
     return extended(run, function, parameters(Result))
 
@@ -135,7 +126,7 @@ def report_options(function: Function) -> Function:
     def run(
         terminal: Terminal,
         *,
-        style: str,
+        style: str | None,
         output: Path | None,
         per_query: Path | None,
         no_per_query: bool,
@@ -144,12 +135,12 @@ def report_options(function: Function) -> Function:
         from ..errors import UsageError
         from ..report.per_query import check_path
 
-        chosen = output_format(terminal, style, output, also=True)
+        formats = output_formats(terminal, style, output)
         if per_query is not None:
             check_path(per_query)
         result = function(terminal, **kwargs)
         if per_query is not None and not hasattr(result, "per_query"):
             raise UsageError("--per-query: a plan has no values of queries", fix="leave it out, or --dry-run")
-        deliver(terminal, result, chosen, output, also=True, per_query=per_query, full=not no_per_query)
+        deliver(terminal, result, formats, output, per_query=per_query, full=not no_per_query)
 
     return extended(run, function, parameters(ReportResult))

@@ -152,16 +152,22 @@ class Terminal:
 def _lines(words: str, say: Callable[[str], None]) -> Iterator[Callable[[int, int], None]]:
     """Progress as lines, from a thread: work that does not report for a while has lines too."""
     done, total, started, over = 0, 0, time.monotonic(), threading.Event()
+    first: tuple[int, float] | None = None  # the first block, which also compiles kernels, and when it was done
 
     def update(now_done: int, now_total: int) -> None:
-        nonlocal done, total
+        nonlocal done, total, first
+        if now_done < done or (first is None and now_done):  # work of several parts counts each from 0
+            first = (now_done, time.monotonic()) if now_done else None
         done, total = now_done, now_total
 
     def report() -> None:
         while not over.wait(EVERY):
             spent = time.monotonic() - started
             share = f"{done:,} of {total:,} ({done / total:.0%}), " if total else ""
-            left = f", about {_duration(spent * (total - done) / done)} left" if 0 < done < total else ""
+            left = ""
+            if first is not None and first[0] < done < total:
+                pace = (time.monotonic() - first[1]) / (done - first[0])
+                left = f", about {_duration(pace * (total - done))} left"
             with contextlib.suppress(OSError, ValueError):  # a closed stderr is no reason to fail
                 kernels = f", {compiling.words()}" if compiling.words() else ""
                 say(f"{words}: {share}{_duration(spent)}{left}{kernels}")

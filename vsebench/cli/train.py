@@ -57,7 +57,7 @@ def run(
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs of a suite that are trained at a time.")] = 1,
     output: Path | None = None,
-    style: str = "terminal",
+    style: str | None = None,
 ) -> None:
     """Train a model with a loss of the papers, and evaluate its best epoch on the test part.
 
@@ -67,7 +67,7 @@ def run(
     """
     if suite is not None:
         own = (loss, config, epochs, batch, lr, seed, device, output, smoke or None)
-        if any(value is not None for value in own) or style != "terminal" or (settings and data is None):
+        if any(value is not None for value in own) or style not in (None, "terminal") or (settings and data is None):
             fix = (
                 "give it with --losses, --out, --resume, --jobs, --json; with coco-objects also --data, "
                 "--set data.images=FILE"
@@ -79,9 +79,9 @@ def run(
         raise UsageError(f"--losses {losses} without --suite", fix="give --loss for a single run")
     if jobs != 1:
         raise UsageError(f"--jobs {jobs} without --suite", fix="a single run is one job")
-    from .results import deliver, output_format
+    from .results import deliver, output_formats
 
-    chosen = output_format(terminal, style, output, also=True)
+    formats = output_formats(terminal, style, output)
     start = trainer("start")
     complete = start.configured(
         loss, config, data=data, epochs=epochs, batch=batch, lr=lr, seed=seed, device=device, smoke=smoke,
@@ -93,7 +93,7 @@ def run(
         raise KeyboardInterrupt("interrupted; the same command with --resume continues after the last epoch") from None
     if report is None:  # the first process of torchrun prints it
         return
-    deliver(terminal, report, chosen, output, also=True)
+    deliver(terminal, report, formats, output)
     terminal.note(f"· the run is in {folder}; evaluate it again with: vsebench eval {folder}")
 
 

@@ -207,6 +207,8 @@ def _nearly_coco(file: FileRows) -> str:
         if min(share(image_ids, known.image_ids), share(text_ids, known.caption_ids)) >= 0.9:
             try:
                 return _declared(file, known).split.name
+            except RepeatedIds:
+                raise
             except BadInput as error:
                 error.fix = f"{error.fix}; or add {spell('split', 'custom')} to rank the file's own items"
                 raise
@@ -295,13 +297,17 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     return places(ids, known)
 
 
+class RepeatedIds(BadInput):
+    """Several rows of one side have one id, which no split accepts."""
+
+
 def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
     unique, count = np.unique(ids, return_counts=True)
     if len(unique) < len(ids):
         first = unique[count > 1][0]
         occurs = np.flatnonzero(ids == first)
         n = int((count > 1).sum())
-        raise BadInput(
+        raise RepeatedIds(
             f"{n:,} {side} {'ids occur' if n > 1 else 'id occurs'} more than once "
             f"(first: {shown(first)}, in rows {occurs[0]} and {occurs[1]})",
             where=where,

@@ -79,7 +79,7 @@ class Accumulator:
         self._options = {"trust": True, **options}
         self._row_of: dict[str, dict[Key, int]] = {}
         if loaded is not None:
-            for side, ids in (("image", loaded.image_ids), ("caption", loaded.caption_ids)):
+            for side, ids in (("image", loaded.image_ids), ("text", loaded.caption_ids)):
                 self._row_of[side] = {name: row for row, name in enumerate(ids.tolist())}
         self.reset()
 
@@ -88,7 +88,11 @@ class Accumulator:
         self._images: dict[Key, Kept] = {}
         self._captions: dict[Key, Kept] = {}
         self._owner: dict[Key, Key] = {}  # caption id -> image id, without a split
-        self._by: str | None = None  # without a split: what names the items, "ids" or "image_ids and caption_ids"
+        self._by: str | None = None  # without a split: what names the items, "ids" or "image_ids and text_ids"
+
+    def __repr__(self) -> str:
+        split = "" if self._split is None else f" of {self._split.name}"
+        return f"Accumulator({len(self._images):,} images, {len(self._captions):,} texts{split})"
 
     def __len__(self) -> int:
         """The number of captions so far."""
@@ -98,40 +102,40 @@ class Accumulator:
     def update(
         self,
         images: npt.ArrayLike | None = None,
-        captions: npt.ArrayLike | None = None,
+        texts: npt.ArrayLike | None = None,
         ids: npt.ArrayLike | None = None,
         *,
         image_ids: npt.ArrayLike | None = None,
-        caption_ids: npt.ArrayLike | None = None,
+        text_ids: npt.ArrayLike | None = None,
     ) -> None:
         """Add a batch. Items may come in any order and several times: the vectors of an item must then agree.
 
         Args:
             images: (item, dim) floats, an array or a torch tensor; with ``ids`` one row a caption, so that the vector
                 of an image is repeated for its captions. Of equal images that of the first caption is kept.
-            captions: (item, dim) floats.
+            texts: (item, dim) floats.
             ids: (item,) integers, the rows of the captions in the test set, counted from 0: the index of a data set
                 with an item a caption, which VSE++ and SCAN loaders return.
             image_ids: (item,) instead of ``ids``: ids of the split, for loaders that have images apart from captions.
                 Without a split images and captions are given in pairs.
-            caption_ids: (item,) likewise.
+            text_ids: (item,) likewise.
 
         Raises:
             UsageError: ids that are missing or do not fit the vectors.
             BadInput: ids that are not in the split, vectors of another width, or two vectors of one item that differ.
         """
-        if images is None and captions is None:
-            raise UsageError("neither images nor captions are given", fix="give the vectors of a batch")
-        if (ids is None) == (image_ids is None and caption_ids is None):
+        if images is None and texts is None:
+            raise UsageError("neither images nor texts are given", fix="give the vectors of a batch")
+        if (ids is None) == (image_ids is None and text_ids is None):
             raise UsageError(
                 "ids are missing" if ids is None else "ids are given twice",
-                fix="give ids (rows of the captions, from 0), or image_ids and caption_ids (ids of the split)",
+                fix="give ids (rows of the captions, from 0), or image_ids and text_ids (ids of the split)",
             )
         image_keys, caption_keys, ranks = (
-            self._of_rows(ids) if ids is not None else self._of_ids(images, captions, image_ids, caption_ids)
+            self._of_rows(ids) if ids is not None else self._of_ids(images, texts, image_ids, text_ids)
         )
         self._add(self._images, "image", images, image_keys, ranks)
-        self._add(self._captions, "caption", captions, caption_keys, [0] * len(caption_keys))
+        self._add(self._captions, "text", texts, caption_keys, [0] * len(caption_keys))
 
     @public
     def compute(self) -> Report:
@@ -177,18 +181,18 @@ class Accumulator:
         if len(bad):
             of = "" if n is None else f" of the {n:,} captions of split '{self._split.name}'"  # type: ignore[union-attr]
             raise BadInput(
-                f"ids hold {bad[0]}, which is no row{of}", fix="count rows from 0; ids of the split are caption_ids"
+                f"ids hold {bad[0]}, which is no row{of}", fix="count rows from 0; ids of the split are text_ids"
             )
         self._named_by("ids")
         owner = rows // self._per_image if self._split is None else self._split.image_of[rows]
         return owner.tolist(), rows.tolist(), rows.tolist()
 
     def _of_ids(
-        self, images: Any, captions: Any, image_ids: npt.ArrayLike | None, caption_ids: npt.ArrayLike | None
+        self, images: Any, texts: Any, image_ids: npt.ArrayLike | None, text_ids: npt.ArrayLike | None
     ) -> tuple[list[Key], list[Key], list[int]]:
         """The images and the captions of ids, and the place of every image among repeated ones."""
         keys: list[list[Key]] = []
-        for side, vectors, given in (("image", images, image_ids), ("caption", captions, caption_ids)):
+        for side, vectors, given in (("image", images, image_ids), ("text", texts, text_ids)):
             if (vectors is None) != (given is None):
                 raise UsageError(f"{side}s and {side}_ids do not come together", fix="give both or none")
             named: list[Key] = [] if given is None else as_array(given, f"{side}_ids").tolist()
@@ -206,7 +210,7 @@ class Accumulator:
             raise UsageError(
                 what, fix="repeat the images for their captions, or name the split: Accumulator(split=...)"
             )
-        self._named_by("image_ids and caption_ids")
+        self._named_by("image_ids and text_ids")
         for image, caption in zip(*keys, strict=True):
             if self._owner.setdefault(caption, image) != image:
                 what = f"caption {caption} belongs to image {self._owner[caption]} and to image {image}"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,6 @@ from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members,
 from ..options import spell
 from ..rank.observe import Request
 from ..rank.ties import EXPECTED
-from ..registry import unknown
 from ..relevance.gains import Gains, Spec
 from ..relevance.judgements.declare import Judgements
 from ..relevance.judgements.kept import every_kept_name
@@ -182,16 +182,20 @@ def check_names(options: Options, split: Split | str | None) -> None:
     """Find a misspelt metric, kind of gains or split before a large file is read; raises UsageError."""
     chosen = gains_of.choose(options.gains)
     rest = None if options.metrics is None else [w for w in words(options.metrics) if w.lower() != INTRA]
+    for word in rest or ():
+        if word in GAINS and word not in SUITES:
+            raise UsageError(
+                f"'{word}' names gains, which no metric is", fix=f"name a metric of them, such as {word}:ncs"
+            )
     if rest or (rest is not None and not words(options.metrics)):
         own = [*chosen_judgements.choose(options.judgements), *every_kept_name()]
         known = [*JUDGEMENTS, *own, *GAINS, HUBNESS]
         for metric in expand(rest, ["gt", *own], tuple(chosen)):
             if metric.view not in known:
-                error = unknown("view", metric.view, known)
-                judgements = spell("judgements", f"{metric.view}=FILE")
-                raise UsageError(
-                    error.what, fix=f"{str(error.fix).rstrip('?')}, or give judgements of yours: {judgements}"
-                )
+                near = difflib.get_close_matches(metric.view, known)
+                meant = f"did you mean {' or '.join(map(repr, near))}" if near else f"known: {', '.join(known)}"
+                fix = f"{meant}, or give judgements of yours: {spell('judgements', f'{metric.view}=FILE')}"
+                raise UsageError(f"unknown view '{metric.view}'", fix=fix)
     if isinstance(split, str) and split != "custom":
         # Of a set in several languages the ids of the file say which.
         catalogue.declared(catalogue.splits_of(split)[0] if split in SETS else split)

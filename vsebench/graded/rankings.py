@@ -240,10 +240,8 @@ def is_tau(metric: Metric) -> bool:
 
 def pseudo_positives(metric: Metric) -> int:
     """How many items or images with the largest gains a metric counts as positives, 0 for none."""
-    for key in ("m", "eq5"):
-        if key in metric.family.options and metric.option(key).isdecimal():
-            return int(metric.option(key))
-    return 0
+    given = metric.option("m") if "m" in metric.family.options else ""
+    return int(given) if given.isdecimal() else 0
 
 
 def deepest_rank(metric: Metric, ranking: Ranking) -> int:

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..errors import csv_cell, printable
+from ..errors import csv_cell
 from ..report.grid import Grid, cells
 from ..report.markdown import markdown
 from ..report.render import Rendered
@@ -55,7 +55,7 @@ class Leaderboard(Rendered):
         writer = csv.DictWriter(stream, [column.name for column in columns.COLUMNS], lineterminator="\n")
         writer.writeheader()
         for row in self.records():
-            writer.writerow({k: csv_cell(printable(v) if isinstance(v, str) else v) for k, v in row.items()})
+            writer.writerow({k: csv_cell(v) for k, v in row.items()})
         return stream.getvalue()
 
     def json_lines(self) -> str:

@@ -109,7 +109,7 @@ def entry_of(report: Report, id: str, model: Model, per_query: File, facts: Mapp
 
 def per_query_text(report: Report) -> str:
     """The report as a per-query file: on few lines, without lists, names of files and facts of the machine."""
-    document = report.to_dict(True)
+    document = report.document()
     document["provenance"] = {
         key: value
         for key, value in document["provenance"].items()

@@ -428,7 +428,10 @@ def parse(text: str) -> Metric:
         raise UsageError(f"the name of a metric is {shown(text)}", fix="give a string such as R@1")
     match = _NAME.match(text.strip())
     if not match:
-        raise UsageError(f"'{text}' is not a metric name", fix="write [view:]Name[@k], for example R@1 or eccv:mAP@R")
+        fix = "write [view:]Name[@k], for example R@1 or eccv:mAP@R"
+        if len(parts := text.split()) > 1:
+            fix = f"separate names by commas: {','.join(x.strip(',;') for x in parts)}"
+        raise UsageError(f"'{text}' is not a metric name", fix=fix)
     (stem, tail), given = _spelled(match["stem"], match["tail"]), match["view"]
     given = given and given.lower()
     options = _options(text, match["options"])

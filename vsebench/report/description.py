@@ -93,19 +93,19 @@ _ROWS: list[tuple[str, Callable[[Part], Cell]]] = [
     ("images", lambda p: _number(p.images)),
     ("captions", lambda p: _number(p.captions)),
     ("captions an image", lambda p: Cell(" to ".join(map(str, dict.fromkeys(p.captions_per_image))))),
-    ("words a caption", lambda p: _spread(p.words)),
+    ("words a caption, mean [5 %, 95 %]", lambda p: _spread(p.words)),
     ("different words", lambda p: _number(p.vocabulary)),
     ("repeated captions", lambda p: _share(p.repeated)),
 ]
 _SCENE_ROWS: list[tuple[str, Callable[[SceneFacts], Cell]]] = [
-    ("facts a caption", lambda s: _spread(s.facts)),
+    ("facts a caption, mean [5 %, 95 %]", lambda s: _spread(s.facts)),
     ("true captions", lambda s: _share(s.kinds["true"])),
     ("wrong captions", lambda s: _share(s.kinds["wrong"])),
     ("generic captions", lambda s: _share(s.kinds["generic"])),
     ("near-duplicate images", lambda s: _share(s.near_duplicates)),
     ("false negatives", lambda s: _share(s.false_negatives)),
     ("captions true of several images", lambda s: _share(s.ambiguous)),
-    ("images a caption is true of", lambda s: _spread(s.images_a_caption)),
+    ("images a caption is true of, mean [5 %, 95 %]", lambda s: _spread(s.images_a_caption)),
     ("images a caption is true of, median", lambda s: _number(int(s.images_a_caption.median))),
     ("true captions an image, beyond its own", lambda s: _number(float(s.captions_an_image))),
 ]

@@ -119,7 +119,7 @@ class Joint(Drawn):
             "warnings": list(self.warnings),
             **({"mean": self._mean_values()} if self.means else {}),
             "systems": [
-                {"name": name, "report": report.to_dict(per_query)}
+                {"name": name, "report": report.document(per_query)}
                 for name, report in zip(self.systems, self.reports, strict=True)
             ],
         }

@@ -41,7 +41,7 @@ class MetricName(Protocol):
         """Whether a larger value is a better one."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """One metric in one direction.
 
@@ -87,6 +87,12 @@ class Result:
     def higher_is_better(self) -> bool:
         """Whether a larger value is a better one."""
         return self.metric.higher_is_better
+
+    def __repr__(self) -> str:
+        way = f" {self.direction}" if self.direction else ""
+        interval = "" if self.interval is None else f" [{self.interval[0]:.4g}, {self.interval[1]:.4g}]"
+        left_out = f", {self.undefined:,} undefined" if self.undefined else ""
+        return f"Result({self.metric}{way}: {self.value:.4g}{interval}, {self.n:,} queries{left_out})"
 
     def to_dict(self) -> dict[str, Any]:
         """The entry in a report's document: plain values."""

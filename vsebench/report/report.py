@@ -75,6 +75,13 @@ class Report(Drawn):
             if found:
                 views = " and ".join(str(r.metric) for r in found)
                 raise KeyError(f"{metric} was measured in several views: {views}")
+        ways = [
+            r.direction
+            for r in self.results
+            if r.direction and wanted in (str(r.metric).lower(), r.metric.name.lower())
+        ]
+        if direction is None and ways:
+            raise KeyError(f"{metric} was measured in directions: give one, report['{metric}', '{ways[0]}']")
         measured = ", ".join(f"{r.metric} {r.direction or ''}".strip() for r in self.results)
         raise KeyError(f"{metric} {direction or ''}".strip() + f" was not measured; measured are {measured}")
 
@@ -96,16 +103,20 @@ class Report(Drawn):
         """A ``pandas.DataFrame`` of metric, direction, query and value, without queries that a metric leaves out."""
         return per_query.frame(self.results)
 
-    def to_dict(self, per_query: bool = True, *, prefix: str | None = None) -> dict[str, Any]:
-        """The document of schema ``vsebench/report/1``; with a ``prefix`` the values alone, for a logger.
+    def to_dict(self, prefix: str = "") -> dict[str, Any]:
+        """One float a result, under keys such as ``i2t_R@1`` and ``RSum``; fractions are fractions.
+
+        Args:
+            prefix: in front of every key, such as ``val/``: what ``wandb.log`` and ``SummaryWriter.add_scalar`` take.
+        """
+        return {prefix + "_".join(filter(None, (r.direction, str(r.metric)))): float(r.value) for r in self.results}
+
+    def document(self, per_query: bool = True) -> dict[str, Any]:
+        """The document of schema ``vsebench/report/1`` as plain values: what ``to_json`` writes and ``load`` reads.
 
         Args:
             per_query: also ``parts``, the packed per-query values, which ``vsebench.analysis`` needs, and ``lists``.
-            prefix: gives one float a metric, under keys such as ``val/i2t_R@1`` for ``val/``: what ``wandb.log`` and
-                ``SummaryWriter.add_scalar`` take. Fractions are fractions.
         """
-        if prefix is not None:
-            return {prefix + "_".join(filter(None, (r.direction, str(r.metric)))): float(r.value) for r in self.results}
         document: dict[str, Any] = {
             "schema": SCHEMA,
             **plain(self, "split", "signature"),
@@ -121,9 +132,9 @@ class Report(Drawn):
         return document
 
     def to_json(self, per_query: bool = True) -> str:
-        """The document as indented JSON text, checked against its schema; ``per_query`` as in ``to_dict``."""
+        """The document as indented JSON text, checked against its schema; ``per_query`` as in ``document``."""
         from .schema import ReportDocument
 
-        document = self.to_dict(per_query)
+        document = self.document(per_query)
         ReportDocument.model_validate(document)
         return json_text(document)

