@@ -327,7 +327,7 @@ def configuration(data: bytes, folder: Path) -> None:
     from train_reference.config import from_dict, read
 
     found = reads(read, _file(data, folder, "c.toml"))
-    if found is not None and (again := from_dict(found.document())) != found and repr(again) != repr(found):
+    if found is not None and (again := from_dict(found.to_dict())) != found and repr(again) != repr(found):
         raise Broken("the configuration reads back as another one")
 
 

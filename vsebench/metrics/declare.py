@@ -429,8 +429,9 @@ def parse(text: str) -> Metric:
     match = _NAME.match(text.strip())
     if not match:
         fix = "write [view:]Name[@k], for example R@1 or eccv:mAP@R"
-        if len(parts := text.split()) > 1:
-            fix = f"separate names by commas: {','.join(x.strip(',;') for x in parts)}"
+        parts = re.split(r"[\s;]+", text.strip(" ;"))
+        if len(parts) > 1 and all(map(_NAME.match, parts)):
+            fix = f"separate names by commas: {','.join(parts)}"
         raise UsageError(f"'{text}' is not a metric name", fix=fix)
     (stem, tail), given = _spelled(match["stem"], match["tail"]), match["view"]
     given = given and given.lower()
