@@ -118,7 +118,7 @@ def test_a_collected_system_has_the_order_of_its_updates(world: dict[str, Any]):
     for some in np.array_split(np.arange(M), 7):
         validation.update(
             world["images"][OWNER[some]], world["texts"][some], image_ids=ids["image_ids"][OWNER[some]],
-            caption_ids=np.array(ids["text_ids"])[some],
+            text_ids=np.array(ids["text_ids"])[some],
         )  # fmt: skip
     plain = vb.evaluate(
         world["images"], world["texts"], captions_per_image=2, metrics="matrix:NCS@3", gains=world["gains"], ci=0

@@ -21,6 +21,7 @@ from .run import evaluate
 CAPTIONS_PER_IMAGE = 5
 TOLERANCE = 0.1  # of two vectors of one item: bfloat16 and other batch sizes change them by less, dropout by more
 _INPUTS = ("images", "texts", "scores", "run", "image_key", "text_key", "scores_key")
+BY_IDS = "image_ids and text_ids"  # what names the items of updates without a split
 
 Key = int | str
 Kept = tuple[int, Vectors]  # the vector of an item behind a number: of repeated ones the smallest is kept
@@ -149,7 +150,7 @@ class Accumulator:
                 "there are no vectors of " + ("images" if self._captions else "captions"), fix="call update()"
             )
         split, image_keys, caption_keys = self._items()
-        rows = self._by == "image_ids and caption_ids"  # what has no ids beside them is in the order of the updates
+        rows = self._by == BY_IDS  # what has no ids beside them is in the order of the updates
         sides = []
         for side, kept, keys, ids in (
             ("image", self._images, image_keys, split.image_ids),
@@ -210,7 +211,7 @@ class Accumulator:
             raise UsageError(
                 what, fix="repeat the images for their captions, or name the split: Accumulator(split=...)"
             )
-        self._named_by("image_ids and text_ids")
+        self._named_by(BY_IDS)
         for image, caption in zip(*keys, strict=True):
             if self._owner.setdefault(caption, image) != image:
                 what = f"caption {caption} belongs to image {self._owner[caption]} and to image {image}"
