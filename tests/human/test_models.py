@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from scipy import stats
 
 from vsebench.errors import BadInput
+from vsebench.human.coefficients import bootstrap
 from vsebench.human.cxc import read_cxc
 from vsebench.human.models import half, model_rows, queries, sampled_spearman, similarities
 from vsebench.human.protocols import Task, cxc_task
@@ -43,6 +45,34 @@ def test_similarities_are_those_of_a_loop(name: str, rng: np.random.Generator) -
     for k, seen in enumerate(similarities(task, vectors)):
         u, v = a[task.left[k]], b[task.right[k]]
         assert seen == pytest.approx(u @ v / np.linalg.norm(u) / np.linalg.norm(v), abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("name", SIDES)
+def test_equal_cosines_tie_for_vectors_of_any_length(name: str, dtype: type, rng: np.random.Generator) -> None:
+    """Vectors of zeros and ones, many of them equal or parallel: the cosine is that of integers."""
+    task, vectors = world(name, rng)
+    sets = {side: rng.integers(0, 2, (len(v.vectors), 5)) for side, v in vectors.items()}
+    for rows in sets.values():
+        rows[:, 0] |= ~rows.any(1)
+    a, b = (sets[side] for side in task.sides)
+    ratio = [(int(a[i] @ b[j]) ** 2, int(a[i].sum() * b[j].sum())) for i, j in zip(task.left, task.right, strict=True)]
+    group = np.unique([Fraction(*x) for x in ratio], return_inverse=True)[1]
+    for scale in (1, 3, 1 / 7, 1e-3):
+        scaled = {
+            side: Embeddings(side, v.ids, (sets[side].astype(dtype) * np.float32(scale)).astype(np.float32))
+            for side, v in vectors.items()
+        }
+        found = similarities(task, scaled)
+        assert np.array_equal(np.unique(found, return_inverse=True)[1], group)
+        assert (found[group == group.max()] == 1).all()
+
+
+def test_samples_are_those_of_the_project() -> None:
+    """The generator's first samples, as they were drawn when this was written."""
+    query = np.array([0, 0, 1, 2, 2, 2, 3])
+    assert [half(query, 5)(number).tolist() for number in range(2)] == [[0, 0, 0, 0, 1, 0, 1], [1, 0, 0, 0, 0, 0, 1]]
+    assert [bootstrap(5, 6)(number).tolist() for number in range(2)] == [[1, 0, 1, 2, 1, 1], [1, 0, 2, 0, 3, 0]]
 
 
 def test_a_vector_of_length_zero(rng: np.random.Generator) -> None:

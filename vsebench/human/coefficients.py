@@ -132,9 +132,14 @@ def agreement(
 def bootstrap(seed: int, clusters: int) -> Counts:
     """Sample number i -> (cluster,) int32 numbers of times that the clusters are drawn, with replacement."""
 
+    from ..stats.kernels import draw_counts
+
+    word, edges = np.uint64(seed), np.array([0, clusters])
+
     def counts(number: int) -> npt.NDArray[np.int32]:
-        random = np.random.default_rng((seed, number))
-        return np.bincount(random.integers(0, clusters, clusters), minlength=clusters).astype(np.int32)
+        found = np.empty((1, clusters))
+        draw_counts(word, number, edges, found)
+        return found[0].astype(np.int32)
 
     return counts
 

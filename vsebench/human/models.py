@@ -27,25 +27,30 @@ from .coefficients import Counts, Points
 from .protocols import Task, correlations
 
 SAMPLES = 1000
+DECIMALS = 12  # of a cosine
 Similarity = Literal["cosine", "dot"]
 
 
 def similarities(task: Task, embeddings: Mapping[Modality, Embeddings], similarity: Similarity = "cosine") -> Float:
     """(pair,) canonical float64 cosine or inner product of the two items of every rated pair, of any modality.
 
+    A cosine has 12 decimals: pairs whose cosines are equal in theory, such as those of equal vectors, tie, whatever the
+    lengths of the vectors.
+
     Raises:
         BadInput: a vector of length zero, for the cosine.
     """
     left, right = (embeddings[side] for side in task.sides)
-    scales = [np.ones(len(side.vectors)) for side in (left, right)]
-    if similarity == "cosine":
-        for side, rated, scale in zip((left, right), (task.left, task.right), scales, strict=True):
-            length = norms(side.vectors)
-            if not length[rated].all():
-                what = f"a vector of a pair rated in {task.name} has length zero"
-                raise BadInput(what, fix=f"use {spell('similarity', 'dot')}, or save it again")
-            np.divide(1.0, length, out=scale, where=length > 0)
-    return exact_pairs(left.vectors, right.vectors, task.left, task.right, scales[0], scales[1], default_threads())
+    ones = [np.ones(len(side.vectors)) for side in (left, right)]
+    products = exact_pairs(left.vectors, right.vectors, task.left, task.right, *ones, default_threads())
+    if similarity == "dot":
+        return products
+    lengths = [norms(side.vectors)[rated] for side, rated in ((left, task.left), (right, task.right))]
+    if not all(length.all() for length in lengths):
+        what = f"a vector of a pair rated in {task.name} has length zero"
+        raise BadInput(what, fix=f"use {spell('similarity', 'dot')}, or save it again")
+    cosines: Float = np.round(products / lengths[0] / lengths[1], DECIMALS)
+    return cosines
 
 
 def model_rows(
@@ -104,14 +109,18 @@ def queries(task: Task) -> tuple[Int, Int]:
 
 def half(query: Int, seed: int) -> Counts:
     """Sample number i -> (point,) int32: 1 for one random point of each of half of the queries, else 0."""
-    order = np.argsort(query, kind="stable")
+    from ..stats.kernels import draw_words
+
+    word, order = np.uint64(seed), np.argsort(query, kind="stable")
     _, start, count = np.unique(query[order], return_index=True, return_counts=True)
 
     def counts(number: int) -> npt.NDArray[np.int32]:
-        random = np.random.default_rng((seed, number))
-        chosen = random.permutation(len(start))[: max(len(start) // 2, 1)]
+        random = np.empty((2, len(start)), np.uint64)
+        draw_words(word, number, random.reshape(-1))
+        chosen = np.argsort(random[0], kind="stable")[: max(len(start) // 2, 1)]
+        drawn = ((random[1, chosen] >> np.uint64(32)) * count[chosen].astype(np.uint64)) >> np.uint64(32)
         out = np.zeros(len(query), np.int32)
-        out[order[start[chosen] + random.integers(0, count[chosen])]] = 1
+        out[order[start[chosen] + drawn.astype(np.int64)]] = 1
         return out
 
     return counts

@@ -34,6 +34,15 @@ def start(seed, number):
 
 
 @numba.njit(nogil=True, cache=True)
+def draw_words(seed, number, out):
+    """The first random words of resample ``number``; ``out`` (word,) uint64 is overwritten."""
+    state = start(seed, number)
+    for i in range(len(out)):
+        state += _STEP
+        out[i] = mix(state)
+
+
+@numba.njit(nogil=True, cache=True)
 def draw_counts(seed, first, edges, out):
     """How often every image is drawn, with replacement, inside its stratum.
 
