@@ -25,6 +25,8 @@ from .types import as_array
 P = ParamSpec("P")
 R = TypeVar("R")
 
+MOST = 1 << 53  # float64 has every integer up to it
+
 # Options of the commands that are no arguments, because a function returns its result; and where ids belong.
 OF_THE_RESULT = {
     "output": "save what is returned: .save(FILE)",
@@ -190,11 +192,21 @@ def shown(value: object) -> str:
     return "None" if value is None else f"{text if len(text) <= 60 else text[:59] + '…'} ({kind})"
 
 
-def numbers(x: Any, name: str) -> npt.NDArray[Any]:
-    """An argument as an array of numbers, see ``types.as_array``; raises UsageError naming the argument."""
+def numbers(x: Any, name: str, most: int | None = MOST) -> npt.NDArray[Any]:
+    """An argument as an array of numbers, see ``types.as_array``.
+
+    Raises:
+        UsageError: naming the argument: it is something else, or has integers larger than ``most``, which float64
+            numbers would round.
+    """
     array = as_array(x, name)
     if array.ndim == 0 or array.dtype.kind not in "fiub":
         what = f"{name} is {shown(x if array.ndim == 0 else array)}"
         what += f", {array.dtype}" if array.ndim else ""
         raise UsageError(what, fix="give an array of numbers, one row an item")
+    if most is not None and array.dtype.kind in "iu" and array.size:
+        largest = max(int(array.max()), -int(array.min()))
+        if largest > most:
+            what = f"{name} has integers as large as {largest}, and beyond 2^53 float64 rounds them"
+            raise UsageError(what, fix="subtract a constant from them or scale them, and give them as float64")
     return array

@@ -141,6 +141,11 @@ class DeviceMemory(DeviceFault):
     """The device that ranks, a GPU, has too little free memory."""
 
 
+def is_of_torch(error: Exception) -> bool:
+    """Whether an error is of a class of torch's own, such as ``torch.OutOfMemoryError``, without importing torch."""
+    return type(error).__module__.split(".")[0] == "torch"
+
+
 class MissingPackage(VsebenchError, ImportError):
     """A required optional package, tool or data set is missing; ``fix`` is the command that installs it."""
 

@@ -124,6 +124,9 @@ class Tensor:
         lambda: vb.metric("Q", formula="", cite=(), options={"p": ("1", "2")})(lambda gains, p: gains),
         lambda: vb.metric_sum("Q", parts=(), formula="", cite=()),
         lambda: vb.metric_sum("Q", parts=("RSum",), formula="", cite=()),
+        lambda: vb.evaluate(scores=np.full((2, 10), 2**53 + 1)),
+        lambda: vb.evaluate(np.full((2, 3), -(2**60)), np.full((10, 3), 2**60)),
+        lambda: vb.evaluate(scores=np.full((2, 10), 2**64 - 1, np.uint64)),
     ],
 )
 def test_wrong_arguments_of_the_other_functions(call: Callable[[], object], pinned: Pinned) -> None:

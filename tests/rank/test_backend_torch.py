@@ -24,6 +24,7 @@ from tests.hard_vectors import hard_vectors
 from tests.reports import same_reports
 from vsebench.errors import DeviceFault, DeviceMemory, UsageError
 from vsebench.graded import tasks
+from vsebench.numeric.torch_support import device_faults
 from vsebench.rank import backends, full_order
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot, Matrix, Scorer
@@ -448,7 +449,7 @@ WANT = DeviceMemory("the device cuda:0 has too little free memory", fix="use --b
 
 @pytest.mark.parametrize(("error", "note"), [
     (WANT, "numpy ranked, because the device cuda:0 has too little free memory"),
-    (RuntimeError("CUDA error: x\ny"), "numpy ranked, because torch failed on the GPU: CUDA error: x"),
+    (torch.OutOfMemoryError("CUDA error: x\ny"), "numpy ranked, because torch failed on the GPU: CUDA error: x"),
 ])  # fmt: skip
 def test_numpy_ranks_where_the_gpu_of_auto_fails(
     error: Exception, note: str, two_gpus: None, monkeypatch: pytest.MonkeyPatch
@@ -465,9 +466,25 @@ def test_numpy_ranks_where_the_gpu_of_auto_fails(
         with pytest.raises(type(error)) as caught:
             vb.evaluate(np.eye(3), np.eye(3), backend=name, **options)
         assert getattr(caught.value, "exit_code", 3) == 3
-    monkeypatch.setattr(scan, "scan", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        vb.evaluate(np.eye(3), np.eye(3), **options)
+    for error in (ZeroDivisionError("1 / 0"), RuntimeError("of a callback"), RecursionError("too deep")):
+        with pytest.raises(type(error)) as caught:
+            vb.evaluate(np.eye(3), np.eye(3), **options)
+        assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    ("error", "device", "fault"),
+    [
+        (RuntimeError("CUDA error: an illegal memory access\nmore"), "cuda:0", True),
+        (RuntimeError("of numpy"), "cpu", False),
+        (RecursionError("too deep"), "cuda:0", False),
+        (torch.OutOfMemoryError("CUDA out of memory"), "cuda:0", False),  # less at a time is tried
+    ],
+)
+def test_errors_in_the_code_of_a_device(error: Exception, device: str, fault: bool) -> None:
+    with pytest.raises(Exception, match=str(error).splitlines()[0]) as caught, device_faults(device):
+        raise error
+    assert isinstance(caught.value, DeviceFault) if fault else caught.value is error
 
 
 def test_evaluate_names_the_device() -> None:

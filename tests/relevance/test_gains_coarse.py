@@ -46,6 +46,18 @@ def test_values_by_the_definition(
         coarse.ROW_FRACTION = default
 
 
+@pytest.mark.parametrize("sides", [("i2t", "i2t"), ("i2t", "t2i"), ("t2i", None), (None, "i2t"), (None, None)])
+def test_queries_that_either_leaves_out(sides: tuple[Any, Any]) -> None:
+    rng, shape = np.random.default_rng(0), {"i2t": 6, "t2i": 9}
+    masks = [{} if side is None else {side: rng.random(shape[side]) < 0.5} for side in sides]
+    cheap, costly = (replace(matrix_gains(np.zeros((6, 9), np.float32)), no_query=mask) for mask in masks)
+    found = coarse_to_fine(cheap, costly, 0.5, "cheap").no_query
+    for side, n in shape.items():
+        none = np.zeros(n, bool)
+        want = masks[0].get(side, none) | masks[1].get(side, none)
+        assert np.array_equal(found.get(side, none), want)
+
+
 class Counting:
     """Gains that count the computed rows and pairs."""
 

@@ -25,7 +25,7 @@ from ..data.atomic import refuse_overwriting
 from ..data.captions import Captions
 from ..data.formats import spool
 from ..data.unchanged import unchanged
-from ..errors import DeviceFault, first_line
+from ..errors import DeviceFault, first_line, is_of_torch
 from ..memory import budget
 from ..metrics.suites import Names
 from ..options import settings
@@ -238,7 +238,8 @@ def _where_it_works(
     try:
         return *run_evaluation(data, options, source), options
     except (DeviceFault, RuntimeError) as error:
-        if options.backend != AUTO or (isinstance(error, RuntimeError) and "cuda" not in chosen(AUTO)[0]):
+        of_device = isinstance(error, DeviceFault) or (is_of_torch(error) and "cuda" in chosen(AUTO)[0])
+        if options.backend != AUTO or not of_device:
             raise
         failed = error.what if isinstance(error, DeviceFault) else f"torch failed on the GPU: {first_line(error)}"
     options = replace(options, backend="numpy")

@@ -139,7 +139,7 @@ def bootstrap(seed: int, clusters: int) -> Counts:
     def counts(number: int) -> npt.NDArray[np.int32]:
         found = np.empty((1, clusters))
         draw_counts(word, number, edges, found)
-        return found[0].astype(np.int32)
+        return np.asarray(found[0], np.int32)
 
     return counts
 

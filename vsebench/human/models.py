@@ -41,8 +41,8 @@ def similarities(task: Task, embeddings: Mapping[Modality, Embeddings], similari
         BadInput: a vector of length zero, for the cosine.
     """
     left, right = (embeddings[side] for side in task.sides)
-    ones = [np.ones(len(side.vectors)) for side in (left, right)]
-    products = exact_pairs(left.vectors, right.vectors, task.left, task.right, *ones, default_threads())
+    ones, others = np.ones(len(left.vectors)), np.ones(len(right.vectors))
+    products = exact_pairs(left.vectors, right.vectors, task.left, task.right, ones, others, default_threads())
     if similarity == "dot":
         return products
     lengths = [norms(side.vectors)[rated] for side, rated in ((left, task.left), (right, task.right))]

@@ -20,6 +20,7 @@ MAX_THREADS = 1024
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 Progress = Callable[[int, int], None]
+_IN_POOL = contextvars.ContextVar("in a thread of a pool that is kept", default=False)
 
 
 def default_threads() -> int:
@@ -38,14 +39,19 @@ def default_threads() -> int:
 
 
 def spread(work: Callable[[int, int, int], None], n: int, threads: int) -> None:
-    """Run ``work(start, stop, part)`` over ``range(n)`` cut into one contiguous part a thread."""
+    """Run ``work(start, stop, part)`` over ``range(n)`` cut into one contiguous part a thread.
+
+    Inside work of this function or of ``each`` the calling thread does all parts: the threads of the pool may all be
+    waiting for parts that would never begin.
+    """
     threads = max(1, min(threads, n))
     edges = [n * t // threads for t in range(threads + 1)]
-    if threads == 1:
-        work(0, n, 0)
+    if threads == 1 or _IN_POOL.get():
+        for part in range(threads):
+            work(edges[part], edges[part + 1], part)
         return
     pool = _pool(threads, os.getpid())
-    for done in [_submit(pool, work, edges[t], edges[t + 1], t) for t in range(threads)]:
+    for done in [_submit(pool, _inside, work, edges[t], edges[t + 1], t) for t in range(threads)]:
         done.result()
 
 
@@ -56,17 +62,25 @@ def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
 
 
 def each(work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
-    """``work`` of every item, in their order, computed in threads; for work that mostly releases the interpreter."""
+    """``work`` of every item, in their order, computed in threads; for work that mostly releases the interpreter.
+
+    Inside work of this function or of ``spread`` in the calling thread, see there.
+    """
     threads = default_threads()
-    if min(threads, len(items)) < 2:
+    if min(threads, len(items)) < 2 or _IN_POOL.get():
         return [work(i) for i in items]
     pool = _pool(threads, os.getpid())
-    waiting = [_submit(pool, work, i) for i in items]
+    waiting = [_submit(pool, _inside, work, i) for i in items]
     try:
         return [made.result() for made in waiting]
     finally:
         for made in waiting:  # where one has failed, those that have not begun
             made.cancel()
+
+
+def _inside(work: Callable[..., Made], *arguments: Any) -> Made:
+    _IN_POOL.set(True)  # in the copy of the context that this call has
+    return work(*arguments)
 
 
 def _submit(pool: ThreadPoolExecutor, work: Callable[..., Made], *arguments: Any) -> Future[Made]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import torch
 
-from ..errors import DeviceMemory
+from ..errors import DeviceFault, DeviceMemory, first_line, is_of_torch
 from ..options import spell
 
 SHARES = (1, 8)  # of what is computed together, one after the other where the device has too little memory
@@ -39,6 +40,25 @@ def within_memory(device: Any, work: Callable[[int], Made]) -> Made:
         f"the device {device} has too little free memory for the vectors and a tile of scores",
         fix=f"end what else runs on it, or use {spell('backend', 'numpy')}",
     )
+
+
+@contextlib.contextmanager
+def device_faults(device: Any) -> Iterator[None]:
+    """Around code of a device alone, without calls of the user's: an error of torch on a CUDA device is its fault.
+
+    Want of memory is left to ``within_memory``.
+
+    Raises:
+        DeviceFault: torch fails.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        plain = is_of_torch(error) or type(error) is RuntimeError  # no RecursionError, no NotImplementedError
+        if torch.device(device).type != "cuda" or is_want(error) or not plain:
+            raise
+        what = f"torch failed on the GPU: {first_line(error)}"
+        raise DeviceFault(what, fix=f"try again, or use {spell('backend', 'numpy')}") from error
 
 
 def is_want(error: RuntimeError) -> bool:

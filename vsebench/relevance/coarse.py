@@ -88,8 +88,13 @@ def coarse_to_fine(cheap: Gains, costly: Gains, threshold: float, elsewhere: str
         CoarseToFine(cheap, costly, threshold, elsewhere),
         tuple(dict.fromkeys((*cheap.notes, *costly.notes))),
         rows_affordable=cheap.rows_affordable,  # the costly ones are then computed for pairs
-        no_query=costly.no_query or cheap.no_query,
+        no_query=_either(costly.no_query, cheap.no_query),
     )
+
+
+def _either(one: Mapping[Direction, Bool], other: Mapping[Direction, Bool]) -> dict[Direction, Bool]:
+    """The queries that one of two gains, or both, leave out."""
+    return {**other, **{d: queries | other.get(d, np.zeros_like(queries)) for d, queries in one.items()}}
 
 
 def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:

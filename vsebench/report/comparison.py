@@ -267,9 +267,10 @@ def _tests(comparison: Comparison) -> Iterator[Grid]:
     notes: tuple[str, ...] = (
         f"Difference: second minus first, with its {level} bootstrap interval over images "
         f"({comparison.rules.resamples:,} resamples). In parentheses behind p: before "
-        "correction. d: mean over standard deviation of the images' differences. P: share of queries on which the "
-        "second is better, ties counted half. Positive d, P above 50 and wins mean that the second is better, also "
-        f"where lower is better. For a sum, images are counted instead of queries. {UNDEFINED}: not tested.",
+        "correction. d: mean over standard deviation of the differences of the images, each the sum of its queries. "
+        "P: share of queries on which the second is better, ties counted half. Positive d, P above 50 and wins mean "
+        f"that the second is better, also where lower is better. For a sum, images are counted instead of queries. "
+        f"{UNDEFINED}: not tested.",
     )
     corrected = comparison.rules.correction != "none"
     p = f"p {comparison.rules.correction}" if corrected else "p"

@@ -29,8 +29,9 @@ class Effect:
     """How large a difference is, oriented: positive, or above one half, means that the second is better.
 
     Attributes:
-        standardised: mean over images of the difference, divided by its standard deviation (Cohen's d of paired
-            values); None when every image differs by the same amount, or there is only one image.
+        standardised: mean over images of the difference, the sum over the queries of each, divided by its standard
+            deviation (Cohen's d of paired values); None when every image differs by the same amount, or there is only
+            one image.
         superiority: share of the queries on which the second is better, ties counted half.
         wins, ties, losses: queries on which the second is better, equal and worse.
     """

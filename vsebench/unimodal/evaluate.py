@@ -241,7 +241,7 @@ def _label_array(labels: Any) -> npt.NDArray[Any]:
     array = as_array(labels, "labels")
     if array.dtype.kind in "SU" or (array.dtype.kind == "O" and all(isinstance(x, str) for x in array.flat)):
         return array.astype(str)
-    return numbers(labels, "labels")
+    return numbers(labels, "labels", most=None)
 
 
 def _vectors(

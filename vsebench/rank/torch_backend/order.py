@@ -17,7 +17,7 @@ import torch
 
 from ...memory import memory_limit
 from ...numeric.parallel import default_threads
-from ...numeric.torch_support import within_memory
+from ...numeric.torch_support import device_faults, within_memory
 from ...types import Direction, Int
 from .. import full_order
 from ..full_order import ErrorBound, Order
@@ -51,7 +51,8 @@ def order_of(
         # A task may have fewer scores than a block: what is divided is what it has.
         step = max(1, min(SIZES[device.type].block, len(queries) * width) // share // max(width, 1))
         blocks = [queries[a : a + step] for a in range(0, len(queries), step)]
-        return [_of_block(device, scorer, direction, block, k, gallery) for block in blocks]
+        with device_faults(device):
+            return [_of_block(device, scorer, direction, block, k, gallery) for block in blocks]
 
     with exact(device), contextlib.nullcontext() if device.type == "cpu" else _ONE:
         parts = within_memory(device, work)

@@ -9,7 +9,7 @@ import torch
 
 from ...memory import Pages
 from ...numeric.parallel import Progress, in_turn
-from ...numeric.torch_support import within_memory
+from ...numeric.torch_support import device_faults, within_memory
 from ...types import Direction, TopK
 from ..observe import Counter, Depths
 from ..scorers import Dot, Scorer
@@ -40,10 +40,14 @@ def scan(
         DeviceMemory: the device has too little memory.
         DeviceFault: its products are less precise than float32.
     """
+
+    def work(share: int) -> dict[Direction, TopK]:
+        with device_faults(device):
+            attempt = _Scan(device, scorer, counters, depth, threads, tile_shape, share)
+        return attempt.run(progress)
+
     with exact(device):
-        return within_memory(
-            device, lambda share: _Scan(device, scorer, counters, depth, threads, tile_shape, share).run(progress)
-        )
+        return within_memory(device, work)
 
 
 class _Scan:
@@ -76,10 +80,11 @@ class _Scan:
 
         def worker(part: int) -> Callable[[tuple[int, int]], None]:
             size = _padded(self.height) * _padded(self.width)
-            room = torch.empty(size, dtype=dtype_of(self.scorer), device=self.device)
+            with device_faults(self.device):
+                room = torch.empty(size, dtype=dtype_of(self.scorer), device=self.device)
 
             def work(corner: tuple[int, int]) -> None:
-                with exact(self.device):
+                with exact(self.device), device_faults(self.device):
                     tile = self._tile(*corner, room)
                     for counter in self.counters:
                         counter.count(tile, part)
@@ -90,11 +95,12 @@ class _Scan:
             return work
 
         in_turn(corners, worker, self.threads, progress)
-        lists = {d: top.finish() for d, top in self.lists.items()}
-        if self.of is not None:
-            self.of.check()
-        for counter in self.counters:
-            counter.finish()
+        with device_faults(self.device):
+            lists = {d: top.finish() for d, top in self.lists.items()}
+            if self.of is not None:
+                self.of.check()
+            for counter in self.counters:
+                counter.finish()
         return lists
 
     def _tile(self, r0: int, c0: int, room: Tensor) -> Tile:
