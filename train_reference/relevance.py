@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from vsebench.relevance.kinds import GAINS, load_gains, parse_spec
 from vsebench.types import Int, Split
 
 from .config import Loss
+from .losses import DEGREES
 
 OF_CAPTIONS = [name for name, kind in GAINS.items() if kind.compares_captions]
 CANDIDATES = 256  # captions among which the nearest ones of a caption are searched
@@ -41,6 +43,31 @@ def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
         return values
 
     return degree
+
+
+def check_range(loss: Loss, expected: str | None) -> None:
+    """Refuse degrees outside the range that a loss declares, as far as the kind of gains tells theirs.
+
+    Args:
+        loss: the configuration.
+        expected: a name of ``losses.DEGREES``, or None for any.
+
+    Raises:
+        UsageError: naming both ranges.
+    """
+    if expected is None:
+        return
+    kind, (low, high) = GAINS[parse_spec(loss.relevance).kind], DEGREES[expected]
+    ends = [-math.inf, 1.0] if kind.from_distance else [kind.low, kind.high]
+    known = sorted(loss.scale * end for end in ends if end is not None)
+    given = [min(end, 1.0) for end in known] if loss.own == "one" else known
+    if all(low <= end <= high for end in given):
+        return
+    what = f"loss '{loss.name}' expects a degree from {low:g} to {high:g} ({expected}), and loss.relevance"
+    what += f" '{loss.relevance}' with loss.scale={loss.scale:g} gives {' to '.join(f'{end:g}' for end in given)}"
+    largest = max(map(abs, known))
+    scale = f"loss.scale={loss.scale * high / largest:g}, or " if low >= -1 and 0 < largest < math.inf else ""
+    raise UsageError(what, fix=f"set {scale}loss.relevance to gains of that range")
 
 
 def load(loss: Loss, split: Split, progress: Progress | None = None) -> Gains:

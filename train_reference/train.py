@@ -168,6 +168,7 @@ def prepare(config: Config, bar: Bar) -> Run:
     checkpoint.require()
     _check_select(t.select)
     loss = get_loss(config.loss.name)
+    relevance.check_range(config.loss, loss.degree)
     _check_settings(loss, config.loss.settings)
     parts = parallel.first_before_others(lambda: open_data(config, bar))
     _check_selects(config, parts["val"].split)

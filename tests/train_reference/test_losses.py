@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 
 import train_reference.losses as losses
+from train_reference import config
 from vsebench.errors import MissingPackage, UsageError
 
 try:
@@ -203,3 +205,38 @@ def test_package_imports_without_torch_and_says_what_is_missing():
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     fix = "pip install 'vsebench[train]'"
     assert out.strip() == f"the losses need torch\n  fix: {fix} {MissingPackage.exit_code}"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("bcls", {}, r"-1 to 1 \(cosine\), and .* 'cider' with loss.scale=1 gives 0 to 10\n  fix: set loss.scale=0.1,"),
+        ("ladder", {"relevance": "cider", "scale": 0.5}, r".* gives 0 to 5\n  fix: set loss.scale=0.1,"),
+        ("log_ratio", {}, r"-inf to 1 \(label\), .* gives 0 to 10"),
+        ("kendall", {"relevance": "wmd:f.txt"}, r".* gives -inf to 1\n  fix: set loss.relevance to"),
+        ("sam", {"relevance": "sentence"}, r"0 to 10 \(cider\), and .* 'sentence' with .* gives -1 to 1"),
+    ],
+)
+@needs_torch
+def test_a_degree_of_another_range_is_refused(name: str, settings: dict[str, Any], words: str) -> None:
+    from train_reference import relevance
+
+    with pytest.raises(UsageError, match=f"loss '{name}' expects a degree from {words}"):
+        relevance.check_range(config.Loss(name, **settings), losses.get_loss(name).degree)
+
+
+@needs_torch
+def test_degrees_of_every_recipe_are_in_range() -> None:
+    from train_reference import relevance
+    from train_reference.suites import OBJECTS, configured
+
+    for recipe in config.recipes():
+        found = config.read(recipe).loss
+        relevance.check_range(found, losses.get_loss(found.name).degree)
+    for data in (OBJECTS, "scenes-10k"):
+        for name in losses.loss_names():
+            found = configured(name, data).loss
+            relevance.check_range(found, losses.get_loss(found.name).degree)
+    for given in ({"scale": 0.1}, {"own": "one"}, {"relevance": "match"}, {"relevance": "x.npy"}):
+        relevance.check_range(config.Loss("bcls", **given), "cosine")
+    relevance.check_range(config.Loss("mine.py:f"), None)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import math
 import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from vsebench.registry import Registry, unknown
 F = TypeVar("F", bound=Callable[..., Any])
 
 _LOSSES: Registry[Loss] = Registry("loss")
+# What a loss may declare of the degree that it takes: name -> the range; ``label``: 1 - a label distance.
+DEGREES = {"unit": (0.0, 1.0), "cosine": (-1.0, 1.0), "cider": (0.0, 10.0), "label": (-math.inf, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Loss:
         function: ``f(scores, positive, *, ...) -> scalar tensor``.
         needs_degree: the function also takes ``degree``.
         settings: hyper-parameters and their defaults, as named in the paper.
+        degree: a name of ``DEGREES``, the range of the degree that it expects; None for any.
     """
 
     name: str
@@ -51,10 +55,13 @@ class Loss:
     function: Callable[..., Any]
     needs_degree: bool
     settings: dict[str, Any]
+    degree: str | None = None
 
 
-def loss(name: str, *, cite: str, aka: Iterable[str] = ()) -> Callable[[F], F]:
+def loss(name: str, *, cite: str, aka: Iterable[str] = (), degree: str | None = None) -> Callable[[F], F]:
     """Decorator: register a function as the loss ``name``; the function itself is returned unchanged.
+
+    ``degree`` is a name of ``DEGREES``, the range of the degree that it expects.
 
     Raises:
         UsageError: the name is taken, or the signature is not that of a loss.
@@ -62,7 +69,7 @@ def loss(name: str, *, cite: str, aka: Iterable[str] = ()) -> Callable[[F], F]:
 
     def register(function: F) -> F:
         needs_degree, settings = _declaration(name, function)
-        _LOSSES.add(name, Loss(name, tuple(aka), cite, function, needs_degree, settings), aliases=tuple(aka))
+        _LOSSES.add(name, Loss(name, tuple(aka), cite, function, needs_degree, settings, degree), aliases=tuple(aka))
         return function
 
     return register

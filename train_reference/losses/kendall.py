@@ -16,7 +16,7 @@ from .smooth import triplet_smooth_negative
 EPS = 1e-6  # a relevance of 1 computed in float32 may be a little less
 
 
-@loss("kendall", cite="BCLS, eq. 4-5 (reconstructed) and eq. 17")
+@loss("kendall", cite="BCLS, eq. 4-5 (reconstructed) and eq. 17", degree="cosine")
 def kendall(
     scores: torch.Tensor,
     positive: torch.Tensor,
@@ -52,7 +52,7 @@ def kendall(
     return reduced(torch.as_tensor(total), len(scores), reduction)
 
 
-@loss("kendall_sw", cite="BCLS, eq. 18")
+@loss("kendall_sw", cite="BCLS, eq. 18", degree="cosine")
 def kendall_sliding_window(
     scores: torch.Tensor,
     positive: torch.Tensor,
@@ -90,7 +90,7 @@ def kendall_sliding_window(
     return reduced(total, len(scores), reduction)
 
 
-@loss("kendall_sw_hs", cite="BCLS, eq. 19-20")
+@loss("kendall_sw_hs", cite="BCLS, eq. 19-20", degree="cosine")
 def kendall_hard_samples(
     scores: torch.Tensor,
     positive: torch.Tensor,
@@ -141,7 +141,7 @@ def _highest(s: torch.Tensor, column: torch.Tensor, count: torch.Tensor) -> torc
     return s.gather(1, at).masked_fill(count == 0, -torch.inf)
 
 
-@loss("bcls", cite="BCLS, sections III-B and III-D")
+@loss("bcls", cite="BCLS, sections III-B and III-D", degree="cosine")
 def bcls(
     scores: torch.Tensor,
     positive: torch.Tensor,

@@ -20,7 +20,7 @@ Similarity = Literal["cosine", "euclidean"]
 FLOOR = 1e-12  # of a squared distance, below which its root has no useful gradient
 
 
-@loss("log_ratio", aka=("log-ratio",), cite="Kim et al., CVPR 2019, eq. 5")
+@loss("log_ratio", aka=("log-ratio",), cite="Kim et al., CVPR 2019, eq. 5", degree="label")
 def log_ratio(
     scores: torch.Tensor,
     positive: torch.Tensor,
@@ -86,7 +86,7 @@ def _slope(u: torch.Tensor, label: torch.Tensor, ties: str) -> torch.Tensor:
     return torch.empty_like(slope).scatter_(1, column, slope)
 
 
-@loss("dense_triplet", cite="Kim et al., CVPR 2019, eq. 10-11")
+@loss("dense_triplet", cite="Kim et al., CVPR 2019, eq. 10-11", degree="label")
 def dense_triplet(
     scores: torch.Tensor,
     positive: torch.Tensor,
@@ -120,7 +120,11 @@ def dense_triplet(
     return reduced(torch.as_tensor(total), len(scores), reduction)
 
 
-@loss("nearest_triplet", cite="Kim et al., CVPR 2019, section 4.1 (Triplet with binary supervision)")
+@loss(
+    "nearest_triplet",
+    cite="Kim et al., CVPR 2019, section 4.1 (Triplet with binary supervision)",
+    degree="label",
+)
 def nearest_triplet(
     scores: torch.Tensor,
     positive: torch.Tensor,

@@ -14,7 +14,7 @@ from .batch import Reduction, check_choice, checked, diagonal, graded, reduced
 from .pairwise import all_hinges
 
 
-@loss("ladder", cite="Zhou et al., Ladder Loss, AAAI 2020, eq. 5-8")
+@loss("ladder", cite="Zhou et al., Ladder Loss, AAAI 2020, eq. 5-8", degree="cosine")
 def ladder(
     scores: torch.Tensor,
     positive: torch.Tensor,

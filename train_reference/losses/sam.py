@@ -14,7 +14,7 @@ Sampler = Literal["random", "hard", "soft", "second_hardest", "second_softest"]
 Pairing = Literal["aligned", "printed", "code"]
 
 
-@loss("sam", cite="Biten et al., Is An Image Worth Five Sentences?, WACV 2022, eq. 7")
+@loss("sam", cite="Biten et al., Is An Image Worth Five Sentences?, WACV 2022, eq. 7", degree="cider")
 def semantic_adaptive_margin(
     scores: torch.Tensor,
     positive: torch.Tensor,
