@@ -301,7 +301,7 @@ def test_the_column_of_ids_that_the_split_has(mine: Path) -> None:
     ("words", "what", "fix"),
     [
         ("rouge:nDCG@10", "unknown view 'rouge'", "or give judgements of yours: --judgements rouge=FILE"),
-        ("cider", "'cider' names gains, which no metric is", "name a metric of them, such as cider:ncs"),
+        ("cider", "'cider' is a kind of gains, not a metric", "name a metric of them, such as cider:ncs"),
         ("R@1 R@5", "'R@1 R@5' is not a metric name", "separate names by commas: R@1,R@5"),
         ("eccv:R@1; R@5", "'eccv:R@1; R@5' is not a metric name", "separate names by commas: eccv:R@1,R@5"),
     ],

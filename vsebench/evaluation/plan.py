@@ -185,7 +185,7 @@ def check_names(options: Options, split: Split | str | None) -> None:
     for word in rest or ():
         if word in GAINS and word not in SUITES:
             raise UsageError(
-                f"'{word}' names gains, which no metric is", fix=f"name a metric of them, such as {word}:ncs"
+                f"'{word}' is a kind of gains, not a metric", fix=f"name a metric of them, such as {word}:ncs"
             )
     if rest or (rest is not None and not words(options.metrics)):
         own = [*chosen_judgements.choose(options.judgements), *every_kept_name()]
