@@ -100,7 +100,8 @@ leaderboard: smoke site
 # The wheel in an environment of its own, with the core dependencies alone.
 wheel: $(VENV)/.stamp-dev
 	@rm -rf build/wheel $(VENV)-wheel
-	@$(BIN)/python -m build -q --wheel --outdir build/wheel .
+	@$(BIN)/python -m build -q --wheel --no-isolation --outdir build/wheel .
+	@$(BIN)/python -m tools.wheel_contents build/wheel/vsebench-*.whl
 	@$(PYTHON) -m venv $(VENV)-wheel
 	@$(VENV)-wheel/bin/python -m pip --disable-pip-version-check install -q build/wheel/vsebench-*.whl
 	@$(VENV)-wheel/bin/python tools/core_only.py

@@ -1,12 +1,20 @@
-"""Which tests a gate runs: all, those that another run has not passed, or those that compare stored messages."""
+"""Which tests a gate runs: values of a parameter, what another run has not passed, what compares stored messages."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.messages import NAME as MESSAGES
+
+
+def gate(values: Iterable[Any], *chosen: Any) -> list[Any]:
+    """Values of a parameter, of which the gate tries the chosen ones and ``make nightly`` all."""
+    others = pytest.mark.nightly
+    return [v if v in chosen else pytest.param(*(v if isinstance(v, tuple) else (v,)), marks=others) for v in values]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,4 +1,4 @@
-"""The table of peers: their values are ours on small data, and the comparison finds what differs."""
+"""The table of peers: the comparison finds what differs. ``make bench-check`` compares their values with ours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from benchmarks.peers.compare import compare
 from benchmarks.peers.inputs import Inputs, sample
 from benchmarks.peers.table import PEERS
 
-SLOW = ("ranx", "torchmetrics hit rate", "torchmetrics nDCG", "pytorch-metric-learning")  # imports and compilation
 IMAGES, DIM = 60, 16
 
 
@@ -29,14 +28,6 @@ def world():
 @pytest.fixture(scope="module")
 def given(world):
     return Inputs(world)
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in PEERS])
-def test_values_of_a_peer_are_ours(name, world):
-    if reason := command.missing(PEERS[name], quick=True):
-        pytest.skip(f"{reason} (pip install --group peers, 'vsebench[text]')")
-    found = command.check(PEERS[name], world)
-    assert found.compared > 0 and found.differences == ()
 
 
 def test_a_peer_that_is_not_installed_is_left_out_with_the_reason(world):

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tests import human_files, reports
+from tests.gates import gate
 from tests.hostile import good
 from vsebench.analysis.agree import agree
 from vsebench.analysis.comparison import compare
@@ -263,8 +264,8 @@ def test_markup_in_names_of_files_is_shown(folder: Path) -> None:
     ).replace("\n", " ")
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
-@pytest.mark.parametrize("style", ["terminal", "json", "latex", "html", "markdown"])
+@pytest.mark.parametrize("encoding", gate(["latin-1", "ascii"], "ascii"))
+@pytest.mark.parametrize("style", gate(["terminal", "json", "latex", "html", "markdown"], "terminal", "html"))
 def test_a_terminal_of_another_encoding_gets_every_format(encoding: str, style: str, tmp_path: Path) -> None:
     import subprocess
     import sys
@@ -297,7 +298,7 @@ def test_ids_and_names_in_no_encoding_are_written(three: list[Report], tmp_path:
     assert items is not None and unpack(pack(items.image_ids)).tolist() == items.image_ids.tolist()
 
 
-@pytest.mark.parametrize("style", ["latex", "html", "markdown", "csv"])
+@pytest.mark.parametrize("style", gate(["latex", "html", "markdown", "csv"], "csv"))
 def test_eval_prints_every_format_in_another_encoding(style: str, tmp_path: Path) -> None:
     import subprocess
     import sys

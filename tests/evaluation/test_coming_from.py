@@ -207,7 +207,7 @@ def test_pytrec_eval(world: tuple[Array, Array], scores: Array):
     check(world, pairs, both, 1e-9)
 
 
-@pytest.mark.slow  # its kernels are compiled
+@pytest.mark.nightly
 def test_ranx(world: tuple[Array, Array], scores: Array):
     ranx = pytest.importorskip("ranx", reason="ranx is not installed")
     pairs = [(name, metric) for name, metric, _ in rows(TREC, 1)]

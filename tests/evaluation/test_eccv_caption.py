@@ -100,6 +100,7 @@ def case(request: pytest.FixtureRequest, coco: Split) -> tuple[Vectors, Vectors,
     return x, y, evaluate(x, y, coco)
 
 
+@pytest.mark.slow
 def test_5k_cxc_and_eccv(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) -> None:
     x, y, report = case
     lists = ranked(Dot(x, y), coco, DEPTH)
@@ -112,6 +113,7 @@ def test_5k_cxc_and_eccv(case: tuple[Vectors, Vectors, Report], coco: Split, pac
     assert ends is None or ends[0] > ends[1]
 
 
+@pytest.mark.slow
 def test_1k(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) -> None:
     # Each fold is ranked by itself: the package removes items of other folds from a list, and here there are none.
     x, y, report = case
@@ -132,6 +134,7 @@ def test_1k(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) ->
     compare(report, scores)
 
 
+@pytest.mark.slow
 def test_query_counts(case: tuple[Vectors, Vectors, Report]) -> None:
     report = case[2]
     assert [report["eccv:mAP@R", d].n for d in DIRECTIONS] == [1261, 1332]
@@ -140,7 +143,7 @@ def test_query_counts(case: tuple[Vectors, Vectors, Report]) -> None:
     assert "eccv i2t: 2 positives are not in the gallery and count as not found" in report.notes
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(1800)  # the package filters 125 million list entries for every k, which takes minutes
 def test_complete_rankings(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) -> None:
     x, y, report = case

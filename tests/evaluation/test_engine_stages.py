@@ -10,6 +10,7 @@ import pytest
 
 import vsebench as vb
 from tests.evaluation.engines import SETTINGS, N
+from tests.gates import gate
 from tests.reports import same_reports
 from vsebench.errors import WorkersLost
 from vsebench.evaluation import cuts, dask_work
@@ -81,7 +82,8 @@ def raises_on(names: set[str], log: Path, times: int = 1000) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("bad", "times", "scores"), [(1, 1000, None), (1, 1000, N * 2 * N // 18), (2, 1, None), (3, 1000, None)]
+    ("bad", "times", "scores"),
+    gate([(1, 1000, None), (1, 1000, N * 2 * N // 18), (2, 1, None), (3, 1000, None)], (1, 1000, N * 2 * N // 18)),
 )
 def test_workers_on_which_shards_fail(
     bad: int, times: int, scores: int | None, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

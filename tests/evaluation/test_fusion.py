@@ -82,6 +82,7 @@ def test_equal_weights_and_corrected_sums(systems: dict[str, Any]):
     assert "|fuse:sum,1,1|normalise:csls,k=3,transductive|" in fused.signature
 
 
+@pytest.mark.nightly
 def test_reciprocal_ranks_are_those_of_ranx():
     ranx = pytest.importorskip("ranx", reason="ranx is not installed")
     rng = np.random.default_rng(2)

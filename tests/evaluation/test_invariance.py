@@ -225,6 +225,7 @@ def test_ids_that_look_like_rows_are_ids(tmp_path: Path) -> None:
         assert per_query_columns(found) == per_query_columns(want)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_every_spelling_of_ids_gives_the_recalls_of_coco(real_data: Path, coco: Split, tmp_path: Path) -> None:
     with np.load(real_data / "proxy" / "coco5k_minilm_proxy.npz") as file:

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom, hypergeom
 
 import vsebench
+from tests.gates import gate
 from tests.messages import Pinned
 from vsebench.data.align import AlignedLists
 from vsebench.errors import BadInput
@@ -330,7 +331,8 @@ def proxies(coco: Split, real_data: Path) -> Proxies:
     return {name: array.astype(np.float32) for name, array in arrays.items()}
 
 
-@pytest.mark.parametrize("name", ["images", "labels"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", gate(["images", "labels"], "images"))
 def test_coco(coco: Split, proxies: Proxies, name: str) -> None:
     x, y = proxies[name], proxies["texts"]
 

@@ -199,6 +199,7 @@ def test_values_are_those_of_pytrec_eval(files: Path):
     assert "mine i2t: 1 positives are not in the gallery and count as not found" in report.notes
 
 
+@pytest.mark.nightly
 def test_values_are_those_of_ranx(files: Path):
     ranx = pytest.importorskip("ranx", reason="ranx is not installed")
     judged = {q: {i: g for i, g in items.items() if g} for q, items in grades().items()}

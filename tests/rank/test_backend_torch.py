@@ -19,6 +19,7 @@ import pytest
 import vsebench as vb
 from tests import worlds
 from tests.devices import DEVICES, GRADED, same_observations
+from tests.gates import gate
 from tests.graded_worlds import same_values, vector_world
 from tests.hard_vectors import hard_vectors
 from tests.reports import same_reports
@@ -123,7 +124,7 @@ def test_orders_of_ties(device: Any) -> None:
             same_orders(scorer, device)
 
 
-@pytest.mark.parametrize("dim", [16, 1024])
+@pytest.mark.parametrize("dim", gate([16, 1024], 16))
 def test_hard_vectors(dim: int, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = replace(settings.SIZES["cpu"], block=1000, piece=40 * dim)  # several blocks, vectors converted in pieces
     for kind in ("cpu", "cuda"):
@@ -230,7 +231,7 @@ if new and "matmul" not in sys.argv[1]:  # what holds for all operations still h
 """
 
 
-@pytest.mark.parametrize("setting", PRECISIONS)
+@pytest.mark.parametrize("setting", gate(PRECISIONS, None, PRECISIONS[3]))
 def test_products_are_not_of_reduced_precision(setting: str | None, device: Any) -> None:
     """In a process of its own: torch cannot forget which of its settings were used."""
     if setting and "fp32_precision" in setting and not hasattr(torch.backends.cuda.matmul, "fp32_precision"):
@@ -495,8 +496,8 @@ def test_evaluate_names_the_device() -> None:
     same_reports(found, want)
 
 
+@pytest.mark.nightly
 @pytest.mark.real_data
-@pytest.mark.slow
 def test_report_of_coco_5k(real_data: Path, device: Any) -> None:
     """Vectors of images made from object labels, thousands of them equal to another one."""
     with np.load(real_data / "proxy" / "coco5k_label_proxy.npz") as file:

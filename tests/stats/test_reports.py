@@ -207,6 +207,7 @@ def test_values_without_per_query_values_are_checked_by_their_range(tmp_path: Pa
         systems.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ties", "no_positive"), [("index", "skip"), ("expected", "miss"), ("mean-rank", "skip")])
 def test_reports_of_all_rules_agree_with_themselves(tmp_path: Path, coco: Any, ties: str, no_positive: str) -> None:
     rng = np.random.default_rng(0)

@@ -313,6 +313,7 @@ def replace_metrics(one, values):
 # the document, the figures and the page
 
 
+@pytest.mark.slow
 def test_a_tiny_study_runs_to_its_page(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     command.main(["--quick", "--out", str(tmp_path)])

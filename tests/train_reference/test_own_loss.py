@@ -205,6 +205,7 @@ train.train(found, Path(sys.argv[1]), metrics="R@1,RSum", say=lambda text: None)
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="the variables of torch's libraries on x86")
 def test_numbers_are_those_of_other_code_for_x86(tmp_path):
     """In float64, weights differ by far less than what could change a ranking; see ``train.precision``."""

@@ -53,6 +53,7 @@ def test_a_run_from_the_command_line_is_evaluated_again(tmp_path):
     assert len(np.load(tmp_path / "val.npz")["text_embeddings"]) == 50
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", loss_names())
 def test_every_loss_trains(name, tmp_path):
     relevance = {"name": name, "relevance": "match", "own": "one"}
@@ -132,6 +133,7 @@ def test_training_stops_when_the_validation_does_not_improve(warmup, tmp_path):
         train.train(patient(40, 3), tmp_path / "parts", resume=True, say=silent)
 
 
+@pytest.mark.nightly
 def test_a_killed_run_is_resumed(tmp_path):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     command = [*COMMAND, "--epochs", "40", "--out", str(killed)]
@@ -283,6 +285,7 @@ def test_a_checkpoint_is_encoded_by_several_devices(tmp_path, monkeypatch):
 FEW = {"batch": "100", "loss.neighbours": "45", "data.first": "0.6", "loss.relevance": "cider"}
 
 
+@pytest.mark.nightly
 def test_two_processes_divide_batches_of_few_captions(tmp_path):
     """60 captions of 12 images: 55 of them are drawn, which leaves no caption of another image to be a neighbour."""
     options = [word for key, value in FEW.items() if key != "batch" for word in ("--set", f"{key}={value}")]
@@ -291,6 +294,7 @@ def test_two_processes_divide_batches_of_few_captions(tmp_path):
     assert "steps of" in outputs[0][1] and (tmp_path / "two" / "result.json").is_file()
 
 
+@pytest.mark.nightly
 def test_batches_that_two_processes_cannot_divide(tmp_path):
     codes, outputs = two_processes("--batch", "7", "--out", tmp_path / "a")
     assert codes == [2, 2] and "train.batch is 7, for 2 processes" in outputs[0][1], outputs

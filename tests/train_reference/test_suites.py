@@ -111,6 +111,7 @@ def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path, monkeypatch):
     assert without_time(summary) == without_time(whole)
 
 
+@pytest.mark.nightly
 def test_several_runs_at_a_time_have_the_same_results(tmp_path):
     """In processes of their own, where metrics of the data of these tests are not declared: with scenes-tiny."""
     planned = [replace(p, config=config.override(p.config, train_epochs=min(1, p.config.train.epochs)))
@@ -135,6 +136,7 @@ def test_a_damaged_summary_is_named(tmp_path):
         run(suite_of(runs_of()), tmp_path, resume=True)
 
 
+@pytest.mark.nightly
 def test_a_killed_suite_goes_on(tmp_path):
     out = tmp_path / "smoke"
     process = subprocess.Popen([*SMOKE, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
