@@ -422,3 +422,47 @@ def test_inner_compiled_functions_are_called_by_compiled_ones():
             if alias.name.startswith("_")
         ]
     assert wrong == []
+
+
+def of_docstrings(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+            yield ast.get_docstring(node) or ""
+
+
+def resolves(parts: list[str], folder: Path) -> bool:
+    """Whether dotted names lead from a folder to a module, or to one and a name that it has."""
+    while parts and (folder / parts[0]).is_dir():
+        folder, parts = folder / parts[0], parts[1:]
+    module = folder / f"{parts[0]}.py" if parts else folder
+    if not parts or (module.exists() and len(parts) == 1):
+        return True
+    name = parts[1] if module.exists() else parts[0]
+    file = module if module.exists() else folder / "__init__.py"
+    return file.exists() and re.search(rf"\b{re.escape(name)}\b", file.read_text()) is not None
+
+
+def test_dotted_references_of_docstrings_resolve() -> None:
+    """``package.module.name`` whose first part is a module of ours, from the package of the file or one above it."""
+    dangling = []
+    for path in sorted((ROOT / "vsebench").rglob("*.py")):
+        folders = [folder for folder in path.parents if folder.is_relative_to(ROOT / "vsebench")]
+        for found in re.findall(r"``([a-z_]\w*(?:\.\w+)+)``", "\n".join(of_docstrings(path))):
+            parts = found.split(".")
+            own = [f for f in folders if (f / parts[0]).is_dir() or (f / f"{parts[0]}.py").exists()]
+            if own and parts[-1] not in ("csv", "jsonl") and not any(resolves(parts, f) for f in own):
+                dangling.append(f"{path.relative_to(ROOT)}: {found}")
+    assert dangling == []
+
+
+def test_modules_that_a_package_lists_are_there() -> None:
+    dangling = []
+    for path in sorted((ROOT / "vsebench").rglob("__init__.py")):
+        docstring = next(of_docstrings(path))
+        for names in re.findall(r"^- ((?:``\w+``(?:, | and )?)+):", docstring, re.M):
+            code = path.read_text().replace(docstring, "")
+            for name in re.findall(r"\w+", names.replace(" and ", " ")):
+                there = (path.parent / name).is_dir() or (path.parent / f"{name}.py").exists()
+                if not there and not re.search(rf"\b{name}\b", code):
+                    dangling.append(f"{path.relative_to(ROOT)}: {name}")
+    assert dangling == []

@@ -67,7 +67,7 @@ class System:
 
 @public
 def load(path: str | os.PathLike[str]) -> Report:
-    """The report in a JSON file that ``report.save`` or ``vsebench eval --json`` wrote.
+    """The report in a JSON file that ``Report.save`` or ``vsebench eval --json`` wrote.
 
     Raises:
         BadInput: not such a file, damaged, or values that contradict each other.

@@ -25,7 +25,7 @@ GRID = 1e-10  # precision of the resamples
 
 
 def key_of(result: Result) -> Key:
-    """The metric and direction of a result that ``evaluate`` or ``analysis.load`` made."""
+    """The metric and direction of a result that ``evaluate`` or ``analysis.systems.load`` made."""
     return cast(Metric, result.metric), result.direction
 
 

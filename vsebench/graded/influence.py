@@ -11,7 +11,7 @@ the next ideal gain; only images among the first k of either list can matter. Fo
 of j are left out of the k, and none takes their place.
 
 The influences are kept in two halves, from two random halves of the query images: a product of two different halves
-has no term in which a pair of images meets itself, see ``stats.gallery``.
+has no term in which a pair of images meets itself, see ``stats.columns.scaled``.
 """
 
 from __future__ import annotations

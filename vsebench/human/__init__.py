@@ -6,7 +6,7 @@ perhaps a file of embeddings; it returns a ``report.correlation.Study``::
     cxc, flickr8k        files of ratings ──► ratings
     protocols            ratings + split  ──► Task: rated pairs, references, human scores
     sources, models      Task             ──► values of a relevance, or similarities of a model, for the pairs
-    agreement, kernels   values + scores  ──► Pearson, Spearman and Kendall with bootstrap intervals
+    coefficients         values + scores  ──► Pearson, Spearman and Kendall with bootstrap intervals
 
 - ``study``: the public function
 - ``judgements``: where the files of ratings are, and reading their lines

@@ -10,5 +10,5 @@
 - ``encoders``: finding a sentence-transformers model, its vectors of captions, the cache
 - ``bow``: ``load`` of the kind ``bow``; bags of words, also the input of ``wmd``
 - ``word_vectors``: reading GloVe and word2vec text files
-- ``aggregate``, ``aggregate_kernels``: cosines of captions aggregated over the captions of an image
+- ``aggregate``: cosines of captions aggregated over the captions of an image
 """
