@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import re
 import secrets
@@ -228,9 +229,18 @@ def is_temporary_of(name: str, target: str) -> bool:
 def _remove_left_over(target: Path) -> None:
     """Remove temporary files of ``target`` whose process was killed: nobody holds their lock."""
     with contextlib.suppress(OSError):
-        for path in target.parent.iterdir():
-            if is_temporary_of(path.name, target.name):
-                remove_if_left_over(path)
+        for name in _temporary_files(target.parent):
+            if is_temporary_of(name, target.name):
+                remove_if_left_over(target.parent / name)
+
+
+@functools.lru_cache(maxsize=64)
+def _temporary_files(folder: Path) -> tuple[str, ...]:
+    """The names that end like those of temporary files, in a folder when this process first writes a file there.
+
+    A folder of thousands of shards is listed once, and not for every one of them.
+    """
+    return tuple(path.name for path in folder.iterdir() if path.name.endswith(".tmp"))
 
 
 def remove_if_left_over(path: Path) -> None:

@@ -74,6 +74,11 @@ def declared(name: str) -> DeclaredSplit:
         from ...registry import unknown
 
         raise unknown("split", name, [*DECLARED, *names()])
+    return _declared(name)
+
+
+def _declared(name: str) -> DeclaredSplit:
+    """As ``declared``, of a name from ``names``."""
     path = stored.stored_path(name)
     facts = stored.read_about(path)
     try:
@@ -104,7 +109,7 @@ def matching(image_ids: Ids | None, caption_ids: Ids | None, fewer_images: bool 
     captions, images = canonical(caption_ids), canonical(image_ids)
     for name in names():
         try:
-            split = declared(name)
+            split = _declared(name)
         except BadInput:  # whoever needs it will be told
             continue
         if len(captions) != split.captions or (len(images) < split.images) != fewer_images:
