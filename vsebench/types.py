@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeGuard
 
@@ -219,11 +219,14 @@ class Embeddings:
         return int(self.vectors.shape[1])
 
 
+NONE: Int = frozen(np.zeros(0, np.int64))
+
+
 @dataclass(frozen=True, eq=False)
 class Relevance:
     """The relevant items of every judged query of one direction, as compressed rows.
 
-    Queries without a relevant item are absent; those that the judgements cover are counted in ``skipped``.
+    Queries without a relevant item are absent; those that the judgements cover are in ``without``.
 
     Attributes:
         name: ``gt``, ``eccv``, ``cxc``.
@@ -233,7 +236,7 @@ class Relevance:
         items: (pair,) int64 gallery indices, strictly ascending inside a query.
         missing: (judged,) int64, positives that are not in the gallery. They cannot be retrieved but count in
             ``size`` (two ECCV Caption positives are not among the 25,000 captions).
-        skipped: number of queries that the judgements cover and that have no positive.
+        without: (miss,) int64, strictly ascending, queries that the judgements cover and that have no positive.
     """
 
     name: str
@@ -242,23 +245,28 @@ class Relevance:
     indptr: Int
     items: Int
     missing: Int
-    skipped: int = 0
+    without: Int = field(default_factory=lambda: NONE)
 
     def __post_init__(self) -> None:
-        for field in ("queries", "indptr", "items", "missing"):
-            object.__setattr__(self, field, frozen(getattr(self, field), np.int64))
+        for name in ("queries", "indptr", "items", "missing", "without"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.int64))
         n = len(self.queries)
         if len(self.indptr) != n + 1 or len(self.missing) != n or self.indptr[-1] != len(self.items):
             raise BadInput(f"relevance '{self.name}' ({self.direction}) has inconsistent lengths")
         if n and (np.diff(self.queries) <= 0).any():
             raise BadInput(f"relevance '{self.name}' ({self.direction}) lists a query twice or out of order")
-        if (self.size <= 0).any():
+        if (self.size <= 0).any() or np.isin(self.without, self.queries).any():
             raise BadInput(f"relevance '{self.name}' ({self.direction}) lists a query without positives")
         inside = np.ones(max(len(self.items) - 1, 0), bool)
         starts = self.indptr[1:-1]
         inside[starts[(starts > 0) & (starts < len(self.items))] - 1] = False
         if (np.diff(self.items)[inside] <= 0).any():
             raise BadInput(f"relevance '{self.name}' ({self.direction}) lists an item twice or out of order")
+
+    @property
+    def skipped(self) -> int:
+        """Number of queries that the judgements cover and that have no positive."""
+        return len(self.without)
 
     @cached_property
     def found(self) -> Int:

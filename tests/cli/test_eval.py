@@ -164,7 +164,7 @@ def test_metrics_without_a_value_for_a_miss_are_refused_before_ranking(
 
 
 def test_queries_without_positives_in_the_gallery_are_counted_before_ranking() -> None:
-    judged = from_pairs("eccv", "i2t", np.array([0, 1, 1]), np.array([1, -1, -1]), skipped=1)
+    judged = from_pairs("eccv", "i2t", np.array([0, 1, 1]), np.array([1, -1, -1]), np.array([0, 1, 2]))
     requests, metrics = [Request("eccv", judged)], expand("eccv:R@1,eccv:MRR,eccv:MedR,R@1,MedR", ["gt", "eccv"])
     _refuse_misses(metrics, requests, "skip")
     _refuse_misses(metrics[:2], requests, "miss")

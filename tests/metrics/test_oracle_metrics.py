@@ -110,7 +110,7 @@ def ranks_of(rows: dict[int, dict[int, int]], missing: dict[int, int] | None = N
     """Ranks from query -> {item: rank}."""
     judged = relevance("i2t", rows, missing)
     rank = [rows[q][g] for q, items in oracle.positives(judged).items() for g in items]
-    object.__setattr__(judged, "skipped", skipped)
+    object.__setattr__(judged, "without", len(rows) + np.arange(skipped))
     return Ranks(judged, np.array(rank), np.zeros(len(rank), bool))
 
 

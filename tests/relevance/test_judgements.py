@@ -123,7 +123,7 @@ def test_pairs_in_any_order(lists: dict[int, set[int]], random: Any) -> None:
     pairs = [(q, i) for q, items in lists.items() for i in items]
     random.shuffle(pairs)
     array = np.array(pairs, np.int64).reshape(-1, 2)
-    judged = from_pairs("x", "i2t", array[:, 0], array[:, 1], skipped=3)
+    judged = from_pairs("x", "i2t", array[:, 0], array[:, 1], 1000 + np.arange(3))
     assert as_sets(judged) == {q: items for q, items in lists.items() if items}
     assert judged.skipped == 3 and judged.unreachable == 0
 

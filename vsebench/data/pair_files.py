@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,12 @@ from .textfile import parse_json, read_text, text_lines
 QUERY_COLUMNS = ("query", "query_id", "query-id", "qid")
 ITEM_COLUMNS = ("item", "item_id", "doc", "doc_id", "docid", "corpus-id", "corpus_id", "document_id")
 SIDES: tuple[Modality, ...] = ("image", "caption")
+# Columns of a table of pairs that say nothing of how well a pair fits.
+OTHER_COLUMNS = (
+    "", "unnamed: 0", "index", "caption", "text", "sentence", "raw", "comment", "annotator", "annotator_id", "worker",
+    "worker_id", "rater", "date", "time", "timestamp", "split", "url", "source", "lang", "language", "iter", "q0",
+    "iteration", "rank",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,7 @@ class Pairs:
         item: (pair,) ids.
         number: (pair,) float64.
         where: the file, for messages.
+        notes: what was decided, one sentence each.
     """
 
     direction: Direction | None
@@ -81,6 +88,7 @@ class Pairs:
     item: Ids
     number: Float
     where: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +100,9 @@ class Labels:
     where: str
 
 
-def read_pairs(path: Path, direction: Direction | None, wanted: Numbers = JUDGED) -> list[Pairs]:
+def read_pairs(
+    path: Path, direction: Direction | None, wanted: Numbers = JUDGED, both: Direction = "i2t"
+) -> list[Pairs]:
     """The pairs of a text file or a table, those of each direction together.
 
     Args:
@@ -100,6 +110,7 @@ def read_pairs(path: Path, direction: Direction | None, wanted: Numbers = JUDGED
             ``i2t`` and ``t2i``), or CSV, TSV, parquet or JSON lines with a row a pair.
         direction: of the queries; None where the file or its ids say it.
         wanted: what the numbers are.
+        both: the direction in which a table with ids of images and of captions is read, where none is stated.
 
     Raises:
         BadInput: unreadable, a pair that occurs twice, a number that is not finite, or no pair.
@@ -107,7 +118,7 @@ def read_pairs(path: Path, direction: Direction | None, wanted: Numbers = JUDGED
     """
     where = str(path)
     if sniff(path).name not in ("text", "json", "gzip"):
-        return [_of_table(_table(path), direction, where, wanted)]
+        return [_of_table(_table(path), direction, where, wanted, both)]
     text = read_text(path)
     if text.lstrip()[:1] in ("{", "["):
         first = _object(text.strip().split("\n", 1)[0])
@@ -115,7 +126,7 @@ def read_pairs(path: Path, direction: Direction | None, wanted: Numbers = JUDGED
             return of_value(_json(text, where), direction, where, wanted)
     elif (position := _column_of_number(text, wanted)) is not None:
         return [_pairs(direction, _lines(text, position, where, wanted), where, wanted)]
-    return [_of_table(_table(path), direction, where, wanted)]
+    return [_of_table(_table(path), direction, where, wanted, both)]
 
 
 def of_value(given: Any, direction: Direction | None, where: str, wanted: Numbers = JUDGED) -> list[Pairs]:
@@ -251,24 +262,58 @@ def _of_query(query: Any, items: Any, where: str, wanted: Numbers) -> Iterator[t
         )
 
 
-def _of_table(table: Mapping[str, list[Any]], direction: Direction | None, where: str, wanted: Numbers) -> Pairs:
+def _of_table(
+    table: Mapping[str, list[Any]], direction: Direction | None, where: str, wanted: Numbers, both: Direction
+) -> Pairs:
     image, caption = (_column(table, _names(side)) for side in SIDES)
     if image is not None and caption is not None:
-        direction = direction or "i2t"
+        direction = direction or both
         query, item = (image, caption) if direction == "i2t" else (caption, image)
     else:
         query, item = _column(table, QUERY_COLUMNS), _column(table, ITEM_COLUMNS)  # type: ignore[assignment]
     numbers = [name for name in table if name.lower() in wanted.columns]
     listed = f"has columns {', '.join(map(str, table)) or '(none)'}"
-    if query is None or item is None or (wanted.needed and not numbers):
+    if query is None or item is None:
         raise BadInput(listed, where=where, fix=wanted.fix)
+    notes: tuple[str, ...] = ()
+    if not numbers and (found := _column_by_position(table, (query, item), where, wanted)) is not None:
+        numbers, notes = [found], (f"{Path(where).name}: the column '{found}' has the {wanted.number}s",)
     if len(numbers) > 1:
         what = f"{listed}, of which {' and '.join(numbers)} may have the {wanted.number}s"
         raise BadInput(what, where=where, fix="keep one of them")
+    if wanted.needed and not numbers:
+        raise BadInput(listed, where=where, fix=wanted.fix)
     if any(missing(x) for name in (query, item) for x in table[name]):
         raise BadInput("has a row without an id", where=where, fix="give every row both ids")
     values = table[numbers[0]] if numbers else [1.0] * len(table[query])
-    return _pairs(direction, list(zip(table[query], table[item], values, strict=True)), where, wanted)
+    pairs = _pairs(direction, list(zip(table[query], table[item], values, strict=True)), where, wanted)
+    return replace(pairs, notes=notes)
+
+
+def _column_by_position(table: Mapping[str, list[Any]], ids: Sequence[str], where: str, wanted: Numbers) -> str | None:
+    """The only column beside those of ids, which has the numbers under a name of its own; None where there is none.
+
+    Raises:
+        BadInput: several may have them, or the only one has no numbers.
+    """
+    known = (*ID_COLUMNS, *QUERY_COLUMNS, *ITEM_COLUMNS, *OTHER_COLUMNS)
+    others = [
+        name
+        for name, values in table.items()
+        if name not in ids and name.lower() not in known and not all(map(missing, values))
+    ]
+    if not others:
+        return None
+    first = next(value for value in table[others[0]] if not missing(value))
+    if len(others) == 1 and isinstance(first, (int, float, np.number, np.bool_)):
+        return others[0]
+    several = " and ".join(f"'{name}'" for name in others)
+    what = (
+        f"it is not clear what the columns {several} are"
+        if len(others) > 1
+        else (f"the column {several} has values such as {first!r:.40}, which are no {wanted.number}s")
+    )
+    raise BadInput(what, where=where, fix=f"call the column of numbers {wanted.number}, or leave the others out")
 
 
 def _table(path: Path) -> dict[str, list[Any]]:

@@ -70,6 +70,7 @@ def report(
             *tied_little,
             *warnings.unreachable(observed),
             *intervals.of_queries_alone(results.values()),
+            *(intervals.without(results) if plan.resampling is not None else ()),
         ),
         intervals=plan.resampling,
         parts=tuple(result for key, result in results.items() if key not in requested),

@@ -61,15 +61,16 @@ def measure(
         if m.unit == "rank":
             what = f"{m} ({direction}) has no value for {count_of(skipped, 'query', 'queries')} without positives"
             raise UsageError(what, fix=f"leave out {spell('no_positive', 'miss')}, or the metric")
-        missed, skipped = np.zeros(skipped), 0
+        missed, skipped = judged.without, 0
     else:
-        missed = np.zeros(0)
+        missed = judged.without[:0]
     fold = None if ranks.fold is None else ranks.fold[kept]
-    value = _aggregate(m, values[kept], missed, fold)
+    none = np.zeros(len(missed))
+    value = _aggregate(m, values[kept], none, fold)
     extremes = None
     if ranks.under_extremes is not None:
         optimistic, pessimistic = (
-            _aggregate(m, m.per_query(other)[kept], missed, fold) for other in ranks.under_extremes
+            _aggregate(m, m.per_query(other)[kept], none, fold) for other in ranks.under_extremes
         )
         extremes = (optimistic, pessimistic) if optimistic != pessimistic else None
     items = split.ids("image" if direction == "i2t" else "caption")
@@ -79,12 +80,9 @@ def measure(
     ids, values = query_ids[judged], values[kept]
     if len(values) < len(ids):
         ids = ids[kept]
-    n = len(values) + len(missed)
-    if len(missed) and n == len(items):
-        # every other item is a query without positives, so the misses have ids too
-        absent = np.setdiff1d(np.arange(n), judged.queries)
-        ids, values = np.concatenate([ids, items[absent]]), np.concatenate([values, missed])
-    return Result(m, direction, value, n, skipped, None, ids, values, extremes)
+    if len(missed):
+        ids, values = np.concatenate([ids, items[missed]]), np.concatenate([values, none])
+    return Result(m, direction, value, len(values), skipped, None, ids, values, extremes)
 
 
 def _aggregate(m: Metric, values: Float, missed: Float, fold: Int | None) -> float:

@@ -14,7 +14,7 @@ from ..data.formats.ids import places
 from ..data.store import fingerprint
 from ..errors import BadInput, UsageError, count_of
 from ..options import spell
-from ..rank import corrected
+from ..rank import backends, corrected
 from ..rank.exact import norms
 from ..rank.scorers import Dot, Matrix, Scorer
 from ..types import QUERIES_OF, Direction, Float, Int, Vectors
@@ -54,6 +54,10 @@ def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
         notes.append(f"{spell('normalise')}: values inside the modalities are not corrected")
     rule, settings = corrected.RULES[how.rule], dict(how.settings)
     scorers = {d: rule.correct(data.scorers[d], d, banks[d], **settings, threads=options.threads) for d in directions}
+    if options.engine == "local" and (ranker := backends.chosen(options.backend)[0]) != "numpy":
+        notes.append(
+            f"{spell('normalise')}: numpy computed the sums over the bank, {ranker} ranks the corrected scores"
+        )
     if TRANSDUCTIVE in whose:
         notes.append(
             f"{spell('normalise', how.rule)} is {TRANSDUCTIVE}: the ranking of a query depends on the other test "

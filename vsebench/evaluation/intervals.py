@@ -108,6 +108,12 @@ def add(
     return out
 
 
+def without(results: Mapping[Key, Result]) -> list[str]:
+    """One note or none on results with per-query values that have no interval."""
+    names = [label(key) for key, r in results.items() if r.per_query is not None and r.interval is None]
+    return [f"no interval of {some_names(names)}: the queries are of fewer than two images"] if names else []
+
+
 def of_queries_alone(results: Iterable[Result]) -> list[str]:
     """No or one note about graded metrics whose interval leaves out the influence of the images as candidates."""
     names = [str(r.metric) for r in results if r.interval is not None and r.influence is None and reads_gains(r)]

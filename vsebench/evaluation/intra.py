@@ -125,7 +125,7 @@ def positives(split: Split, modality: Modality, judgements: CxcRatings, threshol
     query, item = np.divmod(np.unique(np.concatenate(pairs)), n)
     other = query != item
     query, item = query[other], item[other]
-    return from_pairs(VIEW, "i2t", query, item, skipped=n - len(np.unique(query)))
+    return from_pairs(VIEW, "i2t", query, item, np.arange(n))
 
 
 def identity(judgements: CxcRatings) -> str:

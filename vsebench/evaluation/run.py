@@ -29,6 +29,7 @@ from ..errors import DeviceFault, first_line, is_of_torch
 from ..memory import budget
 from ..metrics.suites import Names
 from ..options import settings
+from ..rank import corrected
 from ..rank.backends import AUTO, chosen
 from ..report.report import Report
 from ..types import Direction, Embeddings, GainsLike, JudgementsLike, Observation, PathLike, ReportProgress, Split
@@ -272,17 +273,18 @@ def run_evaluation(
         else:
             observed = {}
             for scorer, directions in ranked.passes(plan.directions):
-                observed |= engine.observe(
+                found = engine.observe(
                     scorer, shards.asked(plan, directions), ties=plan.ties, depth=shards.depths(plan, directions),
                     threads=options.threads, progress=options.progress,
                 )  # fmt: skip
+                observed |= {d: corrected.shown(scorer, one) for d, one in found.items()}
         plan, observed, new = second_stage.apply(plan, observed, data)
         results, notes = hubness.results(plan, data, observed)
         plan = replace(plan, notes=(*plan.notes, *notes))
         results |= binary.results(plan, observed)
         if plan.graded:
-            found, more = graded.results(plan, ranked, options, engine, new)
-            results, warned = results | found, [*warned, *more]
+            values, more = graded.results(plan, ranked, options, engine, new)
+            results, warned = results | values, [*warned, *more]
         report = assemble.report(plan, data, observed, results | within, warned, ratings, options.threads)
         report = replace(report, provenance=dict(engine.facts))
     return replace(report, lists=top_lists.make(plan, data, observed)), observed

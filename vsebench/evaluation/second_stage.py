@@ -20,6 +20,7 @@ from ..data.pair_files import SCORED, read_pairs
 from ..errors import BadInput, UsageError
 from ..metrics.suites import headlines
 from ..options import settings, spell
+from ..rank.corrected import shown
 from ..rank.observe import observe
 from ..rank.rerank import Reranking, ranks_of, reordered
 from ..rank.scorers import Matrix, Scorer, part_of
@@ -118,7 +119,7 @@ def _constant(scores: Array, direction: Direction) -> float | None:
 
 def _entries(path: Path, direction: Direction, split: Split) -> tuple[SecondScores, Sequence[str]]:
     """Scores of a file of pairs, and notes."""
-    given = [pairs for pairs in read_pairs(path, None, SCORED) if pairs.direction in (None, direction)]
+    given = [pairs for pairs in read_pairs(path, None, SCORED, direction) if pairs.direction in (None, direction)]
     if not given:
         raise BadInput(f"has no scores of {direction}", where=path, fix=SCORED.fix)
     own = place(replace(given[0], direction=direction), split, "scored")
@@ -209,7 +210,7 @@ def part(scorer: Scorer, given: SecondScores, queries: tuple[int, int], threads:
         threads: number of threads.
     """
     own = part_of(scorer, given.direction, queries)
-    top = observe(own, [], depth={given.direction: given.reach}, threads=threads)[given.direction].top
+    top = shown(own, observe(own, [], depth={given.direction: given.reach}, threads=threads)[given.direction]).top
     assert top is not None
     return _reordered(top, _scores_of(top, given, queries[0]), given, queries[0])
 

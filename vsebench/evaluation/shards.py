@@ -175,7 +175,7 @@ def identity(data: Input, plan: Plan) -> str:
     for request in plan.requests:
         judged: Relevance = request.relevance
         parts += [request.view, judged.direction, str(isinstance(request.candidates, SameFold))]
-        parts += [judged.queries.tobytes(), judged.indptr.tobytes(), judged.items.tobytes()]
+        parts += [judged.queries.tobytes(), judged.indptr.tobytes(), judged.items.tobytes(), judged.without.tobytes()]
     for view, gains in plan.gains.items():
         parts += [view, gains.name, {str(k): str(v) for k, v in gains.settings.items()}]
     return fingerprint(*parts)

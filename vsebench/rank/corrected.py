@@ -17,7 +17,7 @@ The first two are offsets of the items, so vectors stay vectors (``sums``); the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +26,14 @@ import numpy.typing as npt
 from ..errors import UsageError, printable
 from ..memory import require
 from ..options import spell
-from ..types import QUERIES_OF, Direction, Float
+from ..types import QUERIES_OF, Direction, Float, Int, Observation, TopK
 from .observe import observe
-from .scorers import Matrix, Scorer
+from .scorers import Dot, Matrix, Scorer
 from .sums import blocks, weighted_sum
 
 LEAST = 1e-6  # of settings; one over it is the most
-DIGITS = 12  # decimals of offsets: behind them sums depend on the machine, and copies of an item would not tie
+DIGITS = 12  # decimals of offsets and logarithms: behind them sums depend on the machine
+SAME = 1e-12  # offsets that are closer are those of copies of an item, which tie
 
 
 def csls(scorer: Scorer, direction: Direction, bank: Scorer, *, k: int, threads: int | None = None) -> Scorer:
@@ -72,16 +73,26 @@ def qb(
 
 def _lowered(scorer: Scorer, direction: Direction, queries: npt.ArrayLike, gallery: Float) -> Scorer:
     """Scores minus the product of a factor of the query, (query,), and one of the item, (gallery,)."""
-    offset = -np.round(gallery, DIGITS)
+    offset = -settled(gallery)
     images, captions = (queries, offset) if direction == "i2t" else (offset, queries)
     return weighted_sum([scorer], [1.0], [(images, captions)])
 
 
+def settled(values: Float) -> Float:
+    """(item,) numbers to ``DIGITS`` decimals; those that differ only by the roundings of a machine are equal."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    first = np.maximum.accumulate(np.where(np.diff(ordered, prepend=-np.inf) > SAME, np.arange(len(values)), 0))
+    out = np.empty(len(values))
+    out[order] = np.round(ordered[first], DIGITS)
+    return out
+
+
 def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, threads: int | None = None) -> Scorer:
-    """``s(q, g) exp(beta s(q, g)) / sum_b exp(beta s(b, g))``, as an order, of scores that are rounded to float32.
+    """``s(q, g) exp(beta s(q, g)) / sum_b exp(beta s(b, g))``, as an order; ``shown`` gives the scores themselves.
 
     Its logarithm is mapped to numbers in the same order, as the numbers themselves are below or above all floats where
-    beta times a score is in the hundreds.
+    beta times a score is in the hundreds. Logarithms have ``DIGITS`` decimals, which all processors agree on.
 
     Args:
         scorer, direction, bank: as for ``csls``.
@@ -92,17 +103,42 @@ def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, thre
         BadInput: the matrix does not fit into memory.
     """
     require(8 * scorer.shape[0] * scorer.shape[1])
-    out, prior = np.empty(scorer.shape), log_sums(bank, direction, beta)
+    out, prior = np.empty(scorer.shape), settled(log_sums(bank, direction, beta) / beta) * beta
+    copies, of = _copies(scorer, direction)
     for start, block in blocks(scorer, direction):
+        block[:, copies] = block[:, of]
         with np.errstate(divide="ignore"):
-            log = np.log(np.abs(block)) + beta * block - prior
+            log = np.round(np.log(np.abs(block)), DIGITS) + (beta * block - prior)
         size = np.where(log < 0, 1 / (1 - np.minimum(log, 0)), 1 + log)
         rows = np.sign(block) * size
         if direction == "i2t":
             out[start : start + len(block)] = rows
         else:
             out[:, start : start + len(block)] = rows.T
-    return Matrix(out)
+    return Matrix(out, mapped_logarithms=True)
+
+
+def _copies(scorer: Scorer, direction: Direction) -> tuple[Int, Int]:
+    """Items of a gallery whose vectors equal those of an item before, and this item: a BLAS may score them apart."""
+    if not isinstance(scorer, Dot):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    vectors = np.ascontiguousarray(scorer.captions if direction == "i2t" else scorer.images)
+    rows = vectors.view(np.dtype((np.void, vectors.itemsize * vectors.shape[1]))).ravel()
+    _, first, of = np.unique(rows, return_index=True, return_inverse=True)
+    copies = np.flatnonzero(first[of] != np.arange(len(of)))
+    return copies, first[of][copies]
+
+
+def shown(scorer: Scorer, found: Observation) -> Observation:
+    """What was observed with the scores of a correction in its lists, where the scorer ranks by other numbers."""
+    if found.top is None or not (isinstance(scorer, Matrix) and scorer.mapped_logarithms):
+        return found
+    size = np.abs(found.top.scores)
+    with np.errstate(divide="ignore", over="ignore"):
+        value = np.exp(np.where(size < 1, 1 - 1 / size, size - 1))
+    mantissa, exponent = np.frexp(value)  # to 40 bits: behind them the exponential depends on the processor
+    value = np.ldexp(np.round(np.ldexp(mantissa, 40)), exponent - 40)
+    return replace(found, top=TopK(found.top.items, np.sign(found.top.scores) * value))
 
 
 def log_sums(bank: Scorer, direction: Direction, beta: float) -> Float:

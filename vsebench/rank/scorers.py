@@ -6,7 +6,7 @@ the difference of the two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -186,13 +186,15 @@ class Dot:
 class Matrix:
     """Given scores, for example of a cross-attention model: (image, caption) of any float type, maybe memory-mapped.
 
-    The given numbers are canonical, so nothing is re-checked.
+    The given numbers are canonical, so nothing is re-checked. With ``mapped_logarithms`` they order the pairs as other
+    numbers do, which ``corrected.shown`` gives.
     """
 
     scores: npt.NDArray[Any]
     image_order: Int | None = None
     caption_order: Int | None = None
     name: str = "scores"
+    mapped_logarithms: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -267,12 +269,12 @@ def part_of(scorer: Scorer, direction: Direction, queries: Range, gallery: Range
         return Dot(scorer.images[images], scorer.captions[captions], scorer.cosine, known)
     assert isinstance(scorer, Matrix)
     if scorer.image_order is None and scorer.caption_order is None:
-        return Matrix(scorer.scores[images, captions], name=scorer.name)
+        return replace(scorer, scores=scorer.scores[images, captions])
     rows, columns = (
         np.arange(n) if order is None else order
         for n, order in zip(scorer.shape, (scorer.image_order, scorer.caption_order), strict=True)
     )
-    return Matrix(scorer.scores, rows[images], columns[captions], scorer.name)
+    return replace(scorer, image_order=rows[images], caption_order=columns[captions])
 
 
 def unit_vectors(vectors: Vectors, scale: Float) -> Vectors:

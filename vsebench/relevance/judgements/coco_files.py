@@ -30,7 +30,7 @@ def load(name: str, files: Files, split: Split, direction: Direction, *, all_que
         split: ``coco-5k``.
         direction: ``i2t`` or ``t2i``.
         all_queries: whether every item of the split was judged as a query, so that those without positives are
-            counted in ``skipped``; otherwise the authors chose the queries.
+            misses of ``no_positive``; otherwise the authors chose the queries.
 
     Raises:
         UsageError: another split.
@@ -64,8 +64,8 @@ def _load(
         counted = count_of(len(unknown_ids), "judged query is", "judged queries are")
         what = f"{counted} not in split '{split.name}' (first: {unknown_ids[0]})"
         raise BadInput(what, where=path, fix="check the ids of the split: vsebench data verify coco-5k")
-    skipped = len(queries) - len(query_ids) if all_queries else 0
-    return from_pairs(name, direction, np.repeat(query, sizes), places(gallery, positive_ids), skipped=skipped)
+    judged = np.arange(len(queries)) if all_queries else query[sizes > 0]
+    return from_pairs(name, direction, np.repeat(query, sizes), places(gallery, positive_ids), judged)
 
 
 def identity(files: Files, split: Split) -> str | None:

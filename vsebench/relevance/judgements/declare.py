@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import BadInput
-from ...types import Direction, Float, Int, Relevance, Split
+from ...types import NONE, Direction, Float, Int, Relevance, Split
 
 Counts = tuple[int, int, int]  # queries, positives, positives that are not in the gallery
 
@@ -78,7 +78,7 @@ class Judgements:
         return not self.splits or any(fnmatchcase(split, pattern) for pattern in self.splits)
 
 
-def from_pairs(name: str, direction: Direction, query: Int, item: Int, skipped: int = 0) -> Relevance:
+def from_pairs(name: str, direction: Direction, query: Int, item: Int, judged: Int = NONE) -> Relevance:
     """Judgements as compressed rows, one row a query that has positives.
 
     Args:
@@ -86,7 +86,7 @@ def from_pairs(name: str, direction: Direction, query: Int, item: Int, skipped: 
         direction: ``i2t``, ``t2i``, ``i2i`` or ``t2t``.
         query: (pair,) int64 query indices, in any order.
         item: (pair,) int64 gallery indices, or -1 for a positive that is not in the gallery.
-        skipped: number of judged queries without any positive.
+        judged: query indices that the judgements cover, with or without positives, in any order.
 
     Raises:
         BadInput: a negative query, an item below -1, or a pair that occurs twice.
@@ -105,4 +105,4 @@ def from_pairs(name: str, direction: Direction, query: Int, item: Int, skipped: 
         raise BadInput(what, fix="list every positive once")
     found = np.bincount(np.searchsorted(queries, query), minlength=len(queries))
     indptr = np.concatenate([[0], np.cumsum(found)])
-    return Relevance(name, direction, queries, indptr, item, missing, skipped)
+    return Relevance(name, direction, queries, indptr, item, missing, np.setdiff1d(judged, queries))

@@ -39,7 +39,7 @@ def place(pairs: Pairs, split: Split, words: str = "judged") -> Own:
     direction = _direction(pairs, split)
     sides = zip((pairs.queries, pairs.item), SIDES[direction], strict=True)
     query, item = (_indices(ids, side, split, pairs.where) for ids, side in sides)
-    notes = []
+    notes = list(pairs.notes)
     if lost := int((query < 0).sum()):
         of = f"of {len(query):,} {words} queries"
         counted = count_of(lost, f"{of} is", f"{of} are")
@@ -182,9 +182,8 @@ def judgements(name: str, own: Own, level: float, where: str) -> Judgements:
     for direction in DIRECTIONS:
         one = own.placed[direction]
         positive = _reaches(one, level)
-        skipped = len(one.judged) - len(np.unique(one.query[positive]))
-        found[direction] = from_pairs(name, direction, one.query[positive], one.item[positive], skipped=skipped)
-        without[direction] = (skipped, len(one.judged))
+        found[direction] = from_pairs(name, direction, one.query[positive], one.item[positive], one.judged)
+        without[direction] = (found[direction].skipped, len(one.judged))
         order = np.lexsort((one.grade, one.item, one.query))
         for array in (one.query[order], one.item[order], one.grade[order].astype(np.float32), one.judged):
             digest.update(np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes())

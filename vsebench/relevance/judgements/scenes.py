@@ -23,8 +23,8 @@ LEAST = 3.0  # mean rating of a positive of ``judged``, as of CxC
 def entailed(split: Split, direction: Direction) -> Relevance:
     """The captions that state at least one fact and of whose facts all hold in the scene of an image.
 
-    Captions that are true of no image, and images of which no caption is true, are no queries; they are counted in
-    ``skipped``.
+    Captions that are true of no image, and images of which no caption is true, are no queries; they are in
+    ``without``.
 
     Raises:
         UsageError, MissingPackage, BadInput: as ``vsebench.relevance.scenes.truth.truth_of``.
@@ -39,7 +39,7 @@ def entailed(split: Split, direction: Direction) -> Relevance:
     judged = np.flatnonzero(found)
     indptr = np.concatenate([[0], np.cumsum(found[judged])])
     return Relevance(
-        "entails", direction, judged, indptr, items, np.zeros(len(judged), np.int64), queries - len(judged)
+        "entails", direction, judged, indptr, items, np.zeros(len(judged), np.int64), np.flatnonzero(found == 0)
     )
 
 
@@ -54,7 +54,7 @@ def _true(truth: Truth, direction: Direction, start: int, stop: int) -> tuple[In
 
 
 def judged(split: Split, direction: Direction) -> Relevance:
-    """The rated pairs with a mean rating of at least ``LEAST``; rated items without any are counted in ``skipped``.
+    """The rated pairs with a mean rating of at least ``LEAST``; rated items without any are in ``without``.
 
     Raises:
         UsageError, MissingPackage, BadInput: as ``vsebench.relevance.scenes.ratings.ratings_of``.
@@ -64,7 +64,7 @@ def judged(split: Split, direction: Direction) -> Relevance:
     image, caption = ratings.image[positive], ratings.caption[positive]
     query, item = (image, caption) if direction == "i2t" else (caption, image)
     rated = ratings.image if direction == "i2t" else ratings.caption
-    return from_pairs("judged", direction, query, item, skipped=len(set(rated.tolist())) - len(set(query.tolist())))
+    return from_pairs("judged", direction, query, item, rated)
 
 
 def _identity(split: Split, name: str, *more: object) -> str | None:

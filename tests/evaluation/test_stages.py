@@ -1,0 +1,306 @@
+"""Where stages meet: systems, sums, corrections and second stages in random worlds, by an oracle in plain numpy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vsebench as vb
+from vsebench.errors import BadInput
+from vsebench.rank import corrected
+from vsebench.rank.scorers import Dot
+from vsebench.rank.sums import weighted_sum
+
+Array = npt.NDArray[Any]
+WEIGHTS = ("1,1", "0.7,0.3", "0.05,0.05", "4,2")
+RULES = (None, "csls:k=4", "qb:beta=20", "qb:beta=20:k=2", "dsl:beta=20")
+METRICS = "R@1,R@5,MeanR,MRR,mAP"
+
+
+def cosines(images: Array, texts: Array) -> Array:
+    x, y = (a.astype(np.float64) / np.linalg.norm(a.astype(np.float64), axis=1, keepdims=True) for a in (images, texts))
+    return np.asarray(x @ y.T)
+
+
+def by_formula(scores: Array, rule: str | None) -> Array:
+    """(query, gallery) scores corrected from themselves."""
+    if rule is None:
+        return scores
+    name, *parts = rule.split(":")
+    values = {key: float(value) for key, _, value in (part.partition("=") for part in parts)}
+    if name == "csls":
+        return scores - np.sort(scores, axis=0)[::-1][: int(values["k"])].mean(axis=0) / 2
+    beta = values["beta"]
+    log = np.log(np.exp(beta * scores).sum(axis=0))
+    if name == "dsl":
+        return np.asarray(scores * np.exp(beta * scores - log))
+    first = set(np.argsort(-scores, axis=1, kind="stable")[:, : int(values.get("k", 1))].ravel().tolist())
+    active = np.isin(scores.argmax(axis=1), list(first))
+    return np.asarray(scores - active[:, None] * log / beta)
+
+
+def reranked(scores: Array, second: Array, depth: int, weight: float | None) -> Array:
+    """(query, gallery) minus the final place of every item."""
+    out = np.empty(scores.shape)
+    for query, (row, other) in enumerate(zip(scores, second, strict=True)):
+        order = np.argsort(-row, kind="stable")
+        top = order[:depth]
+        new = other[top] if weight is None else row[top] + weight * other[top]
+        out[query, [*top[np.argsort(-new, kind="stable")], *order[depth:]]] = -np.arange(len(row))
+    return out
+
+
+def measured(scores: Array, relevant: Array, missed: Array) -> dict[str, float]:
+    """Values of (query, gallery) scores; queries without a positive are left out, but for those that are missed."""
+    order = np.argsort(-scores, axis=1, kind="stable")
+    hits = np.take_along_axis(relevant, order, axis=1)
+    rows: dict[str, list[float]] = {name: [] for name in METRICS.split(",")}
+    for query, hit in enumerate(hits):
+        places = np.flatnonzero(hit) + 1
+        if not len(places):
+            if missed[query]:
+                for name in rows:
+                    rows[name].append(0.0)
+            continue
+        precision = np.arange(1, len(places) + 1) / places
+        found = (float(places[0] <= 1), float(places[0] <= 5), float(places[0]), 1 / places[0], precision.mean())
+        for name, value in zip(rows, found, strict=True):
+            rows[name].append(float(value))
+    return {name: float(np.mean(values)) for name, values in rows.items()}
+
+
+@given(st.data())
+@settings(max_examples=25, deadline=None)
+def test_values_are_those_of_numpy(data: st.DataObject):
+    """Ids in any order or none, one system or two, vectors or matrices, any correction, second stage and judgements."""
+    draw = data.draw
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, each = draw(st.integers(6, 14)), draw(st.integers(1, 2))
+    m = n * each
+    owner = np.arange(m) // each
+    sides = []
+    for _ in range(2):
+        images = rng.standard_normal((n, 6)) + 0.7
+        sides.append([a.astype(np.float32) for a in (images, images[owner] + rng.standard_normal((m, 6)))])
+    of = [cosines(*pair) for pair in sides]
+    options: dict[str, Any] = {"ci": 0, "trust": True}
+    if draw(st.booleans()):
+        names = np.array([f"i{k:02}" for k in rng.permutation(n)])
+        options |= {"image_ids": names, "text_ids": [f"{names[i]}#{k % each}" for k, i in enumerate(owner)]}
+    else:
+        options["captions_per_image"] = each
+    kind = draw(st.sampled_from(["vectors", "matrix"]))
+    options |= {"images": sides[0][0], "texts": sides[0][1]} if kind == "vectors" else {"scores": of[0]}
+    scores, weights = of[0], draw(st.sampled_from([None, *WEIGHTS]))
+    if weights is not None:
+        w = [float(x) for x in weights.split(",")]
+        scores = w[0] * of[0] + w[1] * of[1]
+        options |= {"fuse": [of[1]], "weights": weights}
+    rule = draw(st.sampled_from(RULES))
+    if rule is not None:
+        options["normalise"] = rule
+    second, combine = rng.standard_normal((n, m)), draw(st.sampled_from([None, "replace", "add", "add:0.5"]))
+    weight = {None: None, "replace": None, "add": 1.0, "add:0.5": 0.5}[combine]
+    if combine is not None:
+        depth = draw(st.integers(1, 5))
+        options |= {"rerank": {"i2t": second, "t2i": second}, "rerank_depth": depth, "combine": combine}
+    relevant, prefix = owner == np.arange(n)[:, None], ""
+    if draw(st.booleans()):
+        relevant, prefix = rng.random((n, m)) < 0.3, "j:"
+        relevant[np.arange(n), np.arange(n) * each] = True
+        options["judgements"] = {"j": relevant.astype(float)}
+    names = [prefix + name for name in METRICS.split(",")]
+    report = vb.evaluate(metrics=",".join(names), **options)
+    for direction in ("i2t", "t2i"):
+        turn = (lambda x: x) if direction == "i2t" else (lambda x: x.T)
+        final = by_formula(turn(scores), rule)
+        if combine is not None:
+            final = reranked(final, turn(second), depth, weight)
+        wanted = measured(final, turn(relevant), np.zeros(len(final), bool))
+        found = {name: report[prefix + name, direction].value for name in wanted}
+        assert found == pytest.approx(wanted, abs=1e-9), (direction, options.keys())
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Files of two systems whose vectors are not of unit length, and the float64 matrices of their cosines."""
+    folder, rng = tmp_path_factory.mktemp("stages"), np.random.default_rng(3)
+    ids = {"image_ids": [f"i{k:02}" for k in range(40)], "text_ids": [f"i{k // 2:02}#{k % 2}" for k in range(80)]}
+    found: dict[str, Any] = {"folder": folder, "ids": ids}
+    for name in "AB":
+        images = rng.standard_normal((40, 7)) + 0.8
+        texts = np.repeat(images, 2, axis=0) + rng.standard_normal((80, 7))
+        images, texts = images.astype(np.float32), texts.astype(np.float32)
+        np.savez(folder / f"{name}.npz", image_embeddings=images, text_embeddings=texts, **ids)
+        found[name] = cosines(images, texts)
+    return found
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("rule", RULES)
+def test_scores_of_lists_and_runs_are_those_of_the_sum(weights: str, rule: str | None, two: dict[str, Any]):
+    folder = two["folder"]
+    w = [float(x) for x in weights.split(",")]
+    scores = by_formula(w[0] * two["A"] + w[1] * two["B"], rule)
+    run = folder / "top.trec"
+    report = vb.evaluate(
+        folder / "A.npz", fuse=folder / "B.npz", weights=weights, normalise=rule, metrics="R@1", ci=0, direction="i2t",
+        lists=5, save_run=run, depth=5,
+    )  # fmt: skip
+    best = np.sort(scores, axis=1)[:, ::-1][:, :5]
+    (lists,) = report.lists
+    np.testing.assert_allclose(lists.scores, best, rtol=1e-6, atol=1e-11)
+    lines = [line.split() for line in (folder / "top.i2t.trec").read_text().splitlines()]
+    np.testing.assert_allclose(np.array([float(line[4]) for line in lines]).reshape(-1, 5), best, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_vectors_and_their_float64_matrix_have_the_same_scores(rule: str | None, two: dict[str, Any]):
+    """Sums of vectors are those of canonical scores: 14 digits, where float32 has 7."""
+    one = np.load(two["folder"] / "A.npz"), np.load(two["folder"] / "B.npz")
+    dots = [Dot(x["image_embeddings"], x["text_embeddings"], cosine=True) for x in one]
+    summed = weighted_sum(dots, [0.7, 0.3])
+    assert isinstance(summed, Dot)
+    rows, columns = (x.ravel() for x in np.indices(summed.shape))
+    wanted = 0.7 * two["A"] + 0.3 * two["B"]
+    np.testing.assert_allclose(summed.pairs(rows, columns, 1).reshape(wanted.shape), wanted, atol=4e-15)
+    if rule is not None and not rule.startswith("dsl"):
+        how = corrected.parse(rule)
+        new = corrected.RULES[how.rule].correct(dots[0], "i2t", dots[0], **how.settings)
+        found = new.pairs(rows, columns, 1).reshape(wanted.shape)
+        np.testing.assert_allclose(found, by_formula(two["A"], rule), atol=1e-12)
+
+
+def test_offsets_of_copies_are_equal_and_others_keep_their_digits():
+    values = np.array([0.3, 0.5, 0.3 + 4e-17 * 3, 0.30000000001, -1.0, 0.3 - 1.1e-16])
+    found = corrected.settled(values)
+    assert found[0] == found[2] == found[5]
+    np.testing.assert_allclose(found, values, atol=1e-12)
+
+
+def test_misses_are_queries_of_value_0(tmp_path: Path):
+    """90 of 100 images are judged, 30 of them have no positive: the mean of the rows is the value."""
+    n, rng = 100, np.random.default_rng(0)
+    ids, captions = [f"q{k}" for k in range(n)], [f"c{k}" for k in range(n)]
+    judged = {f"q{k}": {f"c{k}": 1} if k < 60 else {f"c{(k + 1) % n}": 0} for k in range(90)}
+    reports, wanted = {}, {}
+    for name, signal in (("A", 2.0), ("B", 1.0)):
+        scores = rng.standard_normal((n, n)) + signal * np.eye(n)
+        missed = np.arange(n) < 90
+        wanted[name] = measured(scores, np.diag(np.arange(n) < 60), missed)["R@5"]
+        report = vb.evaluate(
+            scores=scores, image_ids=ids, text_ids=captions, image_id_of_text=ids, judgements={"mine": judged},
+            metrics="mine:R@5", no_positive="miss", trust=True, direction="i2t",
+        )  # fmt: skip
+        found = report["mine:R@5", "i2t"]
+        assert found.value == pytest.approx(wanted[name]) and found.n == 90
+        assert found.per_query is not None and found.queries is not None and found.interval is not None
+        assert len(found.per_query) == 90 and found.per_query.mean() == pytest.approx(found.value)
+        assert sorted(found.queries.tolist()) == sorted(judged)
+        reports[name] = report
+        report.save(tmp_path / f"{name}.json")
+    compared = vb.compare({name: tmp_path / f"{name}.json" for name in reports}).to_frame()
+    assert compared.difference[0] == pytest.approx(wanted["B"] - wanted["A"])
+
+
+def test_a_value_without_an_interval_is_noted():
+    judged = {"q0": ["c0"], "q1": []}
+    report = vb.evaluate(
+        scores=np.eye(12), image_ids=[f"q{k}" for k in range(12)], text_ids=[f"c{k}" for k in range(12)],
+        image_id_of_text=[f"q{k}" for k in range(12)], judgements={"mine": {"i2t": judged}}, metrics="mine:R@1",
+        trust=True, direction="i2t",
+    )  # fmt: skip
+    assert report["mine:R@1", "i2t"].interval is None
+    assert "no interval of mine:R@1 (i2t): the queries are of fewer than two images" in report.notes
+
+
+def tables(rows: list[tuple[str, str, float]]) -> dict[str, str]:
+    """Tables of scores of pairs (image, caption, score) with other names, orders and separators of columns."""
+    return {
+        "comma": "image_id,caption_id,score\n" + "".join(f"{i},{c},{s}\n" for i, c, s in rows),
+        "another order": "score,caption_id,image_id\n" + "".join(f"{s},{c},{i}\n" for i, c, s in rows),
+        "tab": "caption_id\timage_id\tscore\n" + "".join(f"{c}\t{i}\t{s}\n" for i, c, s in rows),
+        "another name": "image,text_id,itm\n" + "".join(f"{i},{c},{s}\n" for i, c, s in rows),
+        "JSON lines": "".join(json.dumps({"image_id": i, "caption_id": c, "score": s}) + "\n" for i, c, s in rows),
+    }
+
+
+@pytest.mark.parametrize("direction", ["i2t", "t2i"])
+def test_tables_of_scores_are_read_in_both_directions(direction: str, two: dict[str, Any], tmp_path: Path):
+    """What the message for other tables proposes is read."""
+    rng, scores = np.random.default_rng(8), two["A"] if direction == "i2t" else two["A"].T
+    second = rng.standard_normal(scores.shape).round(4)
+    top = np.argsort(-scores, axis=1)[:, :6]
+    images, captions = two["ids"]["image_ids"], two["ids"]["text_ids"]
+    pairs = [(q, int(k)) for q, items in enumerate(top) for k in items]
+    rows = [
+        (images[q], captions[k], second[q, k]) if direction == "i2t" else (images[k], captions[q], second[q, k])
+        for q, k in pairs
+    ]
+    own, other = (0, 1) if direction == "i2t" else (1, 0)
+    files = tables(rows)
+    files["queries and items"] = "query_id,item_id,score\n" + "".join(f"{r[own]},{r[other]},{r[2]}\n" for r in rows)
+    given: dict[str, Any] = {"metrics": "R@1,MRR", "ci": 0, "direction": direction}
+    matrix = second if direction == "i2t" else second.T
+    wanted = vb.evaluate(two["folder"] / "A.npz", rerank={direction: matrix}, rerank_depth=6, **given)
+    for name, text in files.items():
+        (tmp_path / "second.csv").write_text(text)
+        found = vb.evaluate(two["folder"] / "A.npz", rerank={direction: tmp_path / "second.csv"}, **given)
+        assert [r.value for r in found.results] == [r.value for r in wanted.results], name
+    assert not any("the column 'score'" in note for note in found.notes)
+
+
+GRADED = ("grade", "rating", "gain", "value", "match", "similarity", "agg_score", "is_relevant", "relevance_score")
+
+
+def judged_by(table: str, folder: Path, **options: Any) -> vb.Report:
+    (folder / "judged.csv").write_text(table)
+    ids, captions = [f"i{k}" for k in range(8)], [f"c{k}" for k in range(8)]
+    return vb.evaluate(
+        scores=np.random.default_rng(2).standard_normal((8, 8)), image_ids=ids, text_ids=captions, image_id_of_text=ids,
+        judgements=f"j={folder / 'judged.csv'}", metrics="j:R@1,j:MRR", ci=0, trust=True, direction="i2t", **options,
+    )  # fmt: skip
+
+
+def rows_of(*values: Any) -> list[tuple[str, ...]]:
+    return [(f"i{k}", f"c{(k + d) % 8}", *map(str, values[(k + d) % len(values)])) for k in range(8) for d in (0, 1)]
+
+
+@pytest.mark.parametrize("name", GRADED)
+def test_one_column_of_numbers_is_the_grade_under_any_name(name: str, tmp_path: Path):
+    body = "".join(",".join(row) + "\n" for row in rows_of((5,), (1,)))
+    wanted = judged_by(f"image_id,caption_id,grade\n{body}", tmp_path, level=4)
+    found = judged_by(f"image_id,caption_id,{name}\n{body}", tmp_path, level=4)
+    assert [r.value for r in found.results] == [r.value for r in wanted.results]
+    note = f"j: judged.csv: the column '{name}' has the grades"
+    assert (note in found.notes) == (name != "grade")
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "message"),
+    [
+        ("first,second", ((5, 1), (1, 2)), "it is not clear what the columns 'first' and 'second' are"),
+        ("fits", (("yes",), ("no",)), "the column 'fits' has values such as 'yes', which are no grades"),
+        ("fits,confidence", (("yes", 0.9), ("no", 0.8)), "it is not clear what the columns 'fits' and 'confidence'"),
+    ],
+)
+def test_other_columns_are_refused_by_name(names: str, values: tuple[Any, ...], message: str, tmp_path: Path):
+    body = "".join(",".join(row) + "\n" for row in rows_of(*values))
+    with pytest.raises(BadInput, match=message):
+        judged_by(f"image_id,caption_id,{names}\n{body}", tmp_path)
+
+
+def test_columns_that_are_known_as_other_things_are_left_alone(tmp_path: Path):
+    body = "".join(",".join(row) + "\n" for row in rows_of(("a dog", "ann")))
+    pairs = "".join(",".join(row[:2]) + "\n" for row in rows_of(()))
+    numbered = "".join(f"{n},{line}\n" for n, line in enumerate(pairs.splitlines()))
+    wanted = judged_by(f"image_id,caption_id\n{pairs}", tmp_path)
+    for text in (f"image_id,caption_id,caption,annotator\n{body}", f",image_id,caption_id\n{numbered}"):
+        assert [r.value for r in judged_by(text, tmp_path).results] == [r.value for r in wanted.results]
