@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import vsebench as vb
 from vsebench.errors import BadInput
 from vsebench.rank import corrected
-from vsebench.rank.scorers import Dot
+from vsebench.rank.scorers import Dot, Matrix
 from vsebench.rank.sums import weighted_sum
 
 Array = npt.NDArray[Any]
@@ -176,6 +176,26 @@ def test_vectors_and_their_float64_matrix_have_the_same_scores(rule: str | None,
         new = corrected.RULES[how.rule].correct(dots[0], "i2t", dots[0], **how.settings)
         found = new.pairs(rows, columns, 1).reshape(wanted.shape)
         np.testing.assert_allclose(found, by_formula(two["A"], rule), atol=1e-12)
+
+
+def test_equal_vectors_have_equal_sums_with_a_matrix(monkeypatch: pytest.MonkeyPatch):
+    """Whatever a product of a BLAS is: here its digits depend on the place in the block."""
+    rng = np.random.default_rng(6)
+    images, texts = (rng.standard_normal((n, 5)).astype(np.float32) for n in (6, 9))
+    images[4], texts[[5, 8]] = images[1], texts[0]
+    exact = Dot.scores_of
+
+    def rough(self: Dot, *given: Any) -> Array:
+        found = exact(self, *given)
+        return np.asarray(found * (1 + 1e-15 * rng.integers(-2, 3, found.shape)))
+
+    monkeypatch.setattr(Dot, "scores_of", rough)
+    monkeypatch.setattr("vsebench.rank.sums.BLOCK", 18)
+    summed = weighted_sum([Dot(images, texts), Matrix(np.ones((6, 9)))], [0.7, 0.3])
+    assert isinstance(summed, Matrix)
+    np.testing.assert_array_equal(summed.scores[4], summed.scores[1])
+    np.testing.assert_array_equal(summed.scores[:, [5, 8]], summed.scores[:, [0, 0]])
+    np.testing.assert_allclose(summed.scores, 0.7 * (images.astype(float) @ texts.T) + 0.3, atol=1e-6)
 
 
 def test_offsets_of_copies_are_equal_and_others_keep_their_digits():

@@ -26,9 +26,9 @@ import numpy.typing as npt
 from ..errors import UsageError, printable
 from ..memory import require
 from ..options import spell
-from ..types import QUERIES_OF, Direction, Float, Int, Observation, TopK
+from ..types import QUERIES_OF, Direction, Float, Observation, TopK
 from .observe import observe
-from .scorers import Dot, Matrix, Scorer
+from .scorers import Matrix, Scorer
 from .sums import blocks, weighted_sum
 
 LEAST = 1e-6  # of settings; one over it is the most
@@ -104,9 +104,7 @@ def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, thre
     """
     require(8 * scorer.shape[0] * scorer.shape[1])
     out, prior = np.empty(scorer.shape), settled(log_sums(bank, direction, beta) / beta) * beta
-    copies, of = _copies(scorer, direction)
     for start, block in blocks(scorer, direction):
-        block[:, copies] = block[:, of]
         with np.errstate(divide="ignore"):
             log = np.round(np.log(np.abs(block)), DIGITS) + (beta * block - prior)
         size = np.where(log < 0, 1 / (1 - np.minimum(log, 0)), 1 + log)
@@ -116,17 +114,6 @@ def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, thre
         else:
             out[:, start : start + len(block)] = rows.T
     return Matrix(out, mapped_logarithms=True)
-
-
-def _copies(scorer: Scorer, direction: Direction) -> tuple[Int, Int]:
-    """Items of a gallery whose vectors equal those of an item before, and this item: a BLAS may score them apart."""
-    if not isinstance(scorer, Dot):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    vectors = np.ascontiguousarray(scorer.captions if direction == "i2t" else scorer.images)
-    rows = vectors.view(np.dtype((np.void, vectors.itemsize * vectors.shape[1]))).ravel()
-    _, first, of = np.unique(rows, return_index=True, return_inverse=True)
-    copies = np.flatnonzero(first[of] != np.arange(len(of)))
-    return copies, first[of][copies]
 
 
 def shown(scorer: Scorer, found: Observation) -> Observation:

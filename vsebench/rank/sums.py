@@ -10,18 +10,18 @@ matrix, the sum is a float64 matrix in memory.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
 from ..memory import require
-from ..types import Direction, Float, Vectors
+from ..types import Direction, Float, Int, Vectors
 from .scorers import Dot, Matrix, Scorer
 
 BLOCK = 1 << 22  # scores in memory at a time, beside the matrix
-Factor = npt.NDArray[Any]  # (item, dim) float32 or float64
+ROWS = 1 << 14  # vectors in float64 at a time
+Factor = tuple[Vectors, Float | None]  # (item, dim) and a factor of every item, None for 1
 Offset = tuple[npt.ArrayLike, npt.ArrayLike]  # (image,) and (caption,) factors of a product
 
 
@@ -44,8 +44,9 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
     added = [tuple(np.asarray(x, np.float64) for x in pair) for pair in offsets]
     dots = [s for s in scorers if isinstance(s, Dot)]
     if len(dots) == len(scorers):
-        sides = [_factors(s, w) for s, w in zip(dots, weights, strict=True)]
-        return Dot(*_joined([*sides, *((a[:, None], b[:, None]) for a, b in added)]))
+        ones = [np.ones((n, 1), np.float32) for n in shape]
+        offset = [((ones[0], a), (ones[1], b)) for a, b in added]
+        return Dot(*_joined([*(_factors(s, w) for s, w in zip(dots, weights, strict=True)), *offset]))
     require(8 * shape[0] * shape[1])
     total = np.zeros(shape)
     for scorer, weight in zip(scorers, weights, strict=True):
@@ -57,17 +58,18 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
 
 
 def _factors(scorer: Dot, weight: float) -> tuple[Factor, Factor]:
-    """(image, dim) and (caption, dim) numbers whose inner products are the scores times a weight."""
-    (images, captions), (rows, columns) = (scorer.images, scorer.captions), scorer.scales
-    left = images if weight == 1 and not scorer.cosine else images * (weight * rows)[:, None]
-    return left, captions * columns[:, None] if scorer.cosine else captions
+    """Image and caption vectors whose inner products are the scores times a weight."""
+    rows, columns = scorer.scales if scorer.cosine else (None, None)
+    if weight != 1:
+        rows = np.full(len(scorer.images), weight) if rows is None else weight * rows
+    return (scorer.images, rows), (scorer.captions, columns)
 
 
 def _joined(products: Sequence[tuple[Factor, Factor]]) -> tuple[Vectors, Vectors]:
     """(image, dim) and (caption, dim) float32 vectors whose inner product is the sum of those of some factors."""
     images, captions = list[Vectors](), list[Vectors]()
     for left, right in products:
-        (a, b), (c, d) = _split(left), _split(right)
+        (a, b), (c, d) = _split(*left), _split(*right)
         for x, y in ((a, c), (b, c), (a, d)):
             if x is not None and y is not None:
                 images.append(x)
@@ -75,17 +77,53 @@ def _joined(products: Sequence[tuple[Factor, Factor]]) -> tuple[Vectors, Vectors
     return np.hstack(images), np.hstack(captions)
 
 
-def _split(x: Factor) -> tuple[Vectors, Vectors | None]:
-    """Numbers in float32, and what is left of them, None where nothing is."""
-    high = x.astype(np.float32)
-    rest = None if x.dtype == np.float32 else (x - high).astype(np.float32)
-    return high, rest if rest is not None and rest.any() else None
+def _split(x: Vectors, scale: Float | None) -> tuple[Vectors, Vectors | None]:
+    """Vectors times their scales, in float32, and what is left of them, None where nothing is."""
+    if scale is None:
+        return x, None
+    high, low = np.empty(x.shape, np.float32), np.empty(x.shape, np.float32)
+    for start in range(0, len(x), ROWS):
+        part = slice(start, start + ROWS)
+        product = x[part] * scale[part, None]
+        high[part] = product
+        low[part] = product - high[part]
+    return high, low if low.any() else None
 
 
 def blocks(scorer: Scorer, direction: Direction) -> Iterator[tuple[int, Float]]:
-    """The scores of all queries in blocks: the index of the first, and (query, gallery) float64 of any BLAS."""
+    """The scores of all queries in blocks: the index of the first, and (query, gallery) float64 of any BLAS.
+
+    Items with equal vectors have equal scores: a BLAS may round their products differently.
+    """
     queries, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
     step = max(1, BLOCK // gallery)
+    sides = [_copies(scorer, side) for side in (0, 1)]
+    (copy, of), (item, equal) = sides if direction == "i2t" else sides[::-1]
+    kept = dict[int, Float]()  # scores of queries that occur again
+    again = set(of.tolist())
     for start in range(0, queries, step):
-        found = scorer.scores_of(direction, np.arange(start, min(start + step, queries)), np.float64)
-        yield start, np.array(found, np.float64)
+        stop = min(start + step, queries)
+        found = np.array(scorer.scores_of(direction, np.arange(start, stop), np.float64), np.float64)
+        found[:, item] = found[:, equal]
+        kept |= {query: found[query - start].copy() for query in again.intersection(range(start, stop))}
+        a, b = np.searchsorted(copy, (start, stop))
+        for query, first in zip(copy[a:b].tolist(), of[a:b].tolist(), strict=True):
+            found[query - start] = kept[first]
+        yield start, found
+
+
+def _copies(scorer: Scorer, side: int) -> tuple[Int, Int]:
+    """(copy,) images or captions whose vectors equal those of an item before, ascending, and the first such item."""
+    if not isinstance(scorer, Dot):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    vectors, lengths = (scorer.images, scorer.captions)[side], scorer.lengths[side]
+    _, of, count = np.unique(lengths, return_inverse=True, return_counts=True)
+    likely = np.flatnonzero(count[of] > 1)  # equal vectors have equal lengths
+    if not len(likely):
+        return likely, likely
+    some = np.ascontiguousarray(vectors[likely])
+    _, first, of = np.unique(
+        some.view(np.dtype((np.void, some.itemsize * some.shape[1]))).ravel(), return_index=True, return_inverse=True
+    )
+    copy = first[of] != np.arange(len(some))
+    return likely[copy], likely[first[of][copy]]
