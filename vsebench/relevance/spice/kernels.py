@@ -266,11 +266,18 @@ def count_pairs(start, stop, left_ptr, left, right_ptr, right, similar_ptr, simi
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _count(q, tuple_ptr, tuples, match_ptr, match, found):
-    """Count, for every gallery item, the tuples of query q that match it; fills ``found`` (gallery,)."""
-    found[:] = 0
+    """Count, for every gallery item, the tuples of query q that match it, in ``found`` (gallery,), zeros before."""
     for x in range(tuple_ptr[q], tuple_ptr[q + 1]):
         for z in range(match_ptr[tuples[x]], match_ptr[tuples[x] + 1]):
             found[match[z]] += 1
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _clear(q, tuple_ptr, tuples, match_ptr, match, found):
+    """Set the counts of query q to zero again; few items of a gallery match it."""
+    for x in range(tuple_ptr[q], tuple_ptr[q + 1]):
+        for z in range(match_ptr[tuples[x]], match_ptr[tuples[x] + 1]):
+            found[match[z]] = 0
 
 
 @nb.njit(nogil=True, cache=True, inline="always", error_model="numpy")
@@ -288,6 +295,7 @@ def f_rows(start, stop, tuple_ptr, tuples, match_ptr, match, size, gallery_size,
     """
     found = np.empty(gallery_size.shape[0], np.int32)
     for q in range(start, stop):
+        found[:] = 0
         _count(q, tuple_ptr, tuples, match_ptr, match, found)
         row, own = out[q - start], size[q]
         for j in range(gallery_size.shape[0]):
@@ -297,11 +305,13 @@ def f_rows(start, stop, tuple_ptr, tuples, match_ptr, match, size, gallery_size,
 @nb.njit(nogil=True, cache=True, error_model="numpy")
 def f_at(queries, order, items, tuple_ptr, tuples, match_ptr, match, size, gallery_size, out):
     """F of ``queries`` (query,) with ``items`` (query, k) into ``out`` (query, k) float32; ``order`` sorts queries."""
-    found = np.empty(gallery_size.shape[0], np.int32)
+    found = np.zeros(gallery_size.shape[0], np.int32)
     last = -1
     for r in order:
         q = queries[r]
         if q != last:
+            if last >= 0:
+                _clear(last, tuple_ptr, tuples, match_ptr, match, found)
             _count(q, tuple_ptr, tuples, match_ptr, match, found)
             last = q
         for k in range(items.shape[1]):
