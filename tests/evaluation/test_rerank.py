@@ -338,3 +338,16 @@ def test_a_table_and_a_run_of_scores(stages: tuple[Array, ...], tmp_path: Path):
     expected = values(vb.evaluate(tmp_path / "A.npz", rerank={"i2t": top}, **options))
     for name in ("run.txt", "table.csv"):
         assert values(vb.evaluate(tmp_path / "A.npz", rerank={"i2t": tmp_path / name}, **options)) == expected
+
+
+def test_a_matrix_of_two_numbers_is_complete() -> None:
+    """As many ones in every row are scores, and so are the zeros; no depth can be told from them."""
+    rng = np.random.default_rng(0)
+    scores, two = rng.random((20, 20)), np.zeros((20, 20))
+    for row in two:
+        row[rng.choice(20, 3, replace=False)] = 1
+    given: dict[str, Any] = {"captions_per_image": 1, "metrics": "R@1", "ci": 0, "trust": True, "direction": "i2t"}
+    with pytest.raises(UsageError, match="every pair has a score"):
+        vb.evaluate(scores=scores, rerank={"i2t": two}, **given)
+    report = vb.evaluate(scores=scores, rerank={"i2t": two}, rerank_depth=5, **given)
+    assert len(report.results) == 1

@@ -107,13 +107,17 @@ def _matrix(value: Any, direction: Direction, split: Split) -> tuple[SecondScore
 
 
 def _constant(scores: Array, direction: Direction) -> float | None:
-    """The finite number that stands for no score: far below the others, or as often in every query; None without."""
+    """The finite number that stands for no score: far below the others, or as often in every query; None without.
+
+    A complete matrix of two numbers, such as 0 and 1, has no such number.
+    """
     finite = np.isfinite(scores)
     if finite.all():
         known = constant(scores)
         if known is None or not (direction in known.scored or (known.lowest and (known.apart or known.value == MARK))):
             return None
-        return known.value
+        others = scores[scores != known.value]
+        return known.value if len(others) and others.min() < others.max() else None
     return MARK if (scores == MARK).any() and scores[finite].min() == MARK else None
 
 
