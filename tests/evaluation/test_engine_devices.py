@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import vsebench as vb
 from tests.evaluation.engines import SETTINGS, N
+from tests.gates import gate
 from tests.reports import same_reports
 from vsebench.cli import app
 from vsebench.errors import MissingPackage, UsageError
@@ -91,7 +92,7 @@ def given(folder: Path, **more: Any) -> dict[str, Any]:
     return {**SETTINGS, "gains": str(folder / "gains.npy"), "images": folder / "e.npz", **more}
 
 
-@pytest.mark.parametrize("backend", ["torch", "torch:cuda", "auto"])
+@pytest.mark.parametrize("backend", gate(["torch", "torch:cuda", "auto"], "auto"))
 def test_workers_take_the_gpus_of_their_machine(backend: str, folder: Path, started: Started, tmp_path: Path) -> None:
     where = started(with_gpus, 2, str(tmp_path / "workers"))
     found = vb.evaluate(**given(folder, engine="dask", scheduler=where, backend=backend))

@@ -370,8 +370,9 @@ def test_kept_judgements_are_those_of_every_evaluation_on_the_split(
     assert gone.exit_code == 2 and "no judgements 'mine' are kept" in gone.stderr
 
 
-def test_processes_of_dask_read_the_same_judgements(files: Path, tmp_path: Path):
+def test_processes_of_dask_read_the_same_judgements(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("distributed", reason="distributed is not installed")
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     path = as_qrels(tmp_path, grades())
     given = f"mine={path}"
     here = vb.evaluate(files / "A.npz", judgements=given, metrics=METRICS, ci=0)

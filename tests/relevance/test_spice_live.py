@@ -106,7 +106,7 @@ def test_twenty_captions_give_the_stored_tuples(stored, synsets):
     check(stored("coco5k")[:10] + stored("f30k")[:10], synsets)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.real_data
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["coco5k", "f30k", "flickr8k"])
@@ -138,7 +138,7 @@ def test_the_worker_ends_with_its_parent():
         worker.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(os.name == "nt", reason="needs a memory limit that Java keeps")
 def test_a_sentence_too_long_for_the_memory_is_isolated():
