@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -78,11 +79,12 @@ class Part:
 class Vectors:
     """One vector an image, (image, width) float32, or the same number for every image, (image, region, width).
 
-    The array may be a memory map; of several vectors an image ``kind`` is ``regions``.
+    The array may be a memory map of the file ``where``; of several vectors an image ``kind`` is ``regions``.
     """
 
     array: npt.NDArray[Any]
     kind: str = "vectors"
+    where: Path | None = None
 
     @property
     def width(self) -> int:
@@ -93,8 +95,16 @@ class Vectors:
         return len(self.array)
 
     def take(self, rows: Int, training: bool = False) -> Batch:
-        """See ``Images.take``."""
-        images = torch.from_numpy(np.asarray(self.array[rows], np.float32))
+        """See ``Images.take``.
+
+        Raises:
+            BadInput: a number of these images is not finite.
+        """
+        taken = np.asarray(self.array[rows], np.float32)
+        if not (finite := np.isfinite(taken).reshape(len(taken), -1).all(axis=1)).all():
+            what = f"image {rows[~finite][0]} has features that are not numbers or are infinite"
+            raise BadInput(what, where=self.where, fix="compute the features of this image again")
+        images = torch.from_numpy(taken)
         return {
             "images": images,
             **({"mask": torch.ones(images.shape[:2], dtype=torch.bool)} if images.ndim == 3 else {}),

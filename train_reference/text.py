@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import torch
 
@@ -38,6 +38,11 @@ class Vocabulary:
 
 def words_of(captions: Sequence[str]) -> list[list[str]]:
     """Lower-case words by the rules of the Penn Treebank, without punctuation, as on the COCO evaluation server."""
+    return _words_of(tuple(captions))
+
+
+@lru_cache(maxsize=1)  # the vocabulary and the first epoch read the same training captions
+def _words_of(captions: tuple[str, ...]) -> list[list[str]]:
     return tokenise(captions).lists()
 
 

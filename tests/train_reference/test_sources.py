@@ -232,7 +232,11 @@ def test_folders_of_features_that_are_wrong(tmp_path):
     array = np.load(folder / "test_ims.npy")
     array[7, 1, 2] = np.nan
     np.save(folder / "test_ims.npy", array)
-    refuses("image 7 has features that are not numbers", folder / "test_ims.npy")
+    images = open_data(of(name=str(folder)))["test"].images
+    assert images.take(np.arange(7))["images"].shape == (7, 3, 8), "a batch without it is read"
+    with pytest.raises(BadInput, match="image 7 has features that are not numbers") as raised:
+        images.take(np.array([3, 7]))
+    assert raised.value.where == str(folder / "test_ims.npy")
 
     folder = precomp(tmp_path / "mixed", repeat=5)
     array = np.load(folder / "train_ims.npy")

@@ -2,7 +2,7 @@
 
 ``train_ims.npy`` and ``train_caps.txt``, and the same for ``dev`` and ``test`` (``testall`` where there is one: it is
 COCO's complete test part). Features are (image, width), or (image, region, width); some folders repeat every image for
-each of its captions. They are memory-mapped: a batch reads its rows from the disk.
+each of its captions. They are memory-mapped: a batch reads its rows from the disk, and nothing reads the others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from ..config import Config
 from ..data import Bar, Part, PartName, Vectors
 
 STEMS: dict[PartName, tuple[str, ...]] = {"train": ("train",), "val": ("dev", "val"), "test": ("testall", "test")}
-BLOCK_BYTES = 2**26  # of features that are checked at a time
 GROUPS = 200  # groups of rows that are compared to see whether images are repeated
 
 
@@ -36,11 +35,11 @@ def open_precomp(config: Config, bar: Bar) -> dict[PartName, Part]:
     """The three parts; ``data.name`` is the folder.
 
     Raises:
-        BadInput: a file is missing or damaged, images and captions differ in number, or a feature is not a number.
+        BadInput: a file is missing or damaged, or images and captions differ in number.
     """
     folder = Path(config.data.name).expanduser()
     files = {part: _files(folder, stems) for part, stems in STEMS.items()}  # all are there before one is read
-    return {part: _part(folder.name, part, *pair, bar) for part, pair in files.items()}
+    return {part: _part(folder.name, part, *pair) for part, pair in files.items()}
 
 
 def _files(folder: Path, stems: tuple[str, ...]) -> tuple[Path, Path]:
@@ -51,14 +50,12 @@ def _files(folder: Path, stems: tuple[str, ...]) -> tuple[Path, Path]:
     return features, captions
 
 
-def _part(name: str, part: PartName, features: Path, file: Path, bar: Bar) -> Part:
+def _part(name: str, part: PartName, features: Path, file: Path) -> Part:
     captions = text_lines(read_text(file))
     array = _mapped(features)
     repeats = _repeats(array, len(captions), features, file)
     array = array[::repeats]
-    with bar(f"checking {features.name}") as update:
-        _check_finite(array, features, update)
-    images = Vectors(array, "regions" if array.ndim == 3 else "vectors")
+    images = Vectors(array, "regions" if array.ndim == 3 else "vectors", features)
     image_of = np.arange(len(captions)) // (len(captions) // len(array))
     ids = np.arange(len(array)), np.arange(len(captions))
     return Part(Split(f"{name}-{part}", *ids, image_of, tuple(captions)), images)
@@ -94,16 +91,3 @@ def _repeats(array: npt.NDArray[Any], captions: int, features: Path, file: Path)
         what = f"rows {odd} to {odd + 4} differ, and rows {starts[equal][0]} to {starts[equal][0] + 4} are one image"
         raise BadInput(what, where=features, fix="repeat every image five times, or none")
     return 5 if equal.all() else 1
-
-
-def _check_finite(array: npt.NDArray[Any], path: Path, update: Any) -> None:
-    """Raise BadInput where a feature is not a number or infinite; the image is named."""
-    step = max(1, BLOCK_BYTES // max(array[0].nbytes, 1))
-    for start in range(0, len(array), step):
-        block = np.asarray(array[start : start + step])
-        if not np.isfinite(block).all():
-            image = start + int(np.flatnonzero(~np.isfinite(block).reshape(len(block), -1).all(axis=1))[0])
-            what = f"image {image} has features that are not numbers or are infinite"
-            raise BadInput(what, where=path, fix="compute the features of this image again")
-        if update is not None:
-            update(min(start + step, len(array)), len(array))
