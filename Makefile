@@ -46,7 +46,7 @@ check-fast: lint type docs-pages messages
 
 # The tests that compare messages with the stored ones.
 messages: $(VENV)/.stamp-test
-	@$(PYTEST) --messages-only -q $(PYTEST_ARGS)
+	@$(PYTEST) --messages-only -m "not slow and not nightly" -q $(PYTEST_ARGS)
 
 lint: $(VENV)/.stamp-dev
 	@$(BIN)/ruff check .

@@ -191,6 +191,7 @@ def test_a_set_that_is_not_built_is_said_where_it_is_used(tmp_path: Path, pinned
 # Real files
 
 
+@pytest.mark.slow
 def test_the_real_files_are_the_declared_sets(real_data: Path) -> None:
     for name, folder in (("f30k-fg", "fine_grained"), ("coco-fg", "fine_grained"), ("xflickrco", "xflickrco")):
         catalogue.build(name, real_data / folder)
@@ -210,6 +211,7 @@ def test_the_real_files_are_the_declared_sets(real_data: Path) -> None:
     assert finer.captions is not None and list(finer.captions[:5]) == raw["1007129816"]
 
 
+@pytest.mark.slow
 def test_the_larger_gallery_of_coco_is_in_the_order_of_the_test_set(real_data: Path, coco: vsebench.Split) -> None:
     catalogue.build("coco-fg", real_data / "fine_grained")
     split = vsebench.load_split("coco-fg")
@@ -302,6 +304,7 @@ def test_empty_captions_are_said_of_any_data_set(tmp_path: Path, pinned: Pinned)
         assert invoke("data", "verify", name).exit_code == 1
 
 
+@pytest.mark.slow
 def test_a_declared_or_published_set_is_taken_before_one_of_ones_own_with_its_ids(
     real_data: Path, tmp_path: Path, pinned: Pinned
 ) -> None:
@@ -325,6 +328,7 @@ def test_a_declared_or_published_set_is_taken_before_one_of_ones_own_with_its_id
         assert "would be evaluated as a-copy:" in invoke("inspect", tmp_path / "e.npz", "--split", "a-copy").stdout
 
 
+@pytest.mark.slow
 def test_texts_of_a_larger_gallery_without_its_other_images_are_warned_of(
     real_data: Path, tmp_path: Path, pinned: Pinned
 ) -> None:

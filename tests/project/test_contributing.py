@@ -34,6 +34,7 @@ def test_recipes_are_found_and_joined():
     assert set(RECIPES) == {"metric", "graded-metric", "gains", "judgements", "loss", "option", "format"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_recipe_runs(name, tmp_path):
     code = RECIPES[name]
