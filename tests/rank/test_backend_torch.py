@@ -25,13 +25,13 @@ from tests.hard_vectors import hard_vectors
 from tests.reports import same_reports
 from vsebench.errors import DeviceFault, DeviceMemory, UsageError
 from vsebench.graded import tasks
-from vsebench.numeric.torch_support import device_faults
 from vsebench.rank import backends, full_order
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.types import DIRECTIONS, Direction, Int, SameFold, Without
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+from vsebench.numeric.torch_support import device_faults  # noqa: E402
 from vsebench.rank.torch_backend import order, scan, settings, vectors  # noqa: E402
 
 

@@ -38,7 +38,7 @@ HALF = 11  # binary digits of a number of half precision
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}  # of random scores of two captions and two images
 
 # What the rows of a file without ids are.
-ORDERS = {"image": "images as its items first name them", "text": "captions item by item"}
+ORDERS = {"image": "images as its items first name them", "caption": "captions item by item"}
 
 PathLike = str | os.PathLike[str]
 Right = tuple[Any, Any]  # Bool: (item,) whether the choice is right, and whether it were if a tie was right

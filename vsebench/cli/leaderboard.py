@@ -202,14 +202,14 @@ def export(
 
     if to is not None:
         check_word("to", to, EXPORTS)
-    formats = output_formats(terminal, to or "csv", output)
+    _, written = output_formats(terminal, to, output)
     board = store.read(folder)
     known = dict.fromkeys(page_of(e.benchmark, v.metric) for e in board.entries for v in e.values)
     if benchmark is not None and benchmark not in known:
         raise unknown("test set", benchmark, known)
     for fault in board.faults:
         terminal.warn(f"{fault.file} is left out: {fault.what}")
-    deliver(terminal, leaderboard(board, benchmark), formats, output)
+    deliver(terminal, leaderboard(board, benchmark), (to or "csv", written), output)
 
 
 @app.command("drift")
