@@ -50,9 +50,9 @@ def test_reduced_data_are_the_first_captions():
     assert part.parts["val"].captions == whole.parts["val"].captions
 
 
-@pytest.mark.parametrize("relevance", ["match", "cider"])
-def test_neighbours_are_other_captions_and_more_relevant_than_random_ones(relevance):
-    loss = {"name": "log_ratio", "relevance": relevance, "neighbours": 8}
+@pytest.mark.parametrize(("name", "relevance"), [("log_ratio", "match"), ("sam", "cider")])
+def test_neighbours_are_other_captions_and_more_relevant_than_random_ones(name, relevance):
+    loss = {"name": name, "relevance": relevance, "neighbours": 8}
     run = train.prepare(small(loss=loss, data={"name": "scenes-100-size16"}), train.no_bar)
     near, far = [], []
     image_of = run.parts["train"].split.image_of
