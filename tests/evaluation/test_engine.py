@@ -34,6 +34,8 @@ from vsebench.evaluation import cuts, dask_engine, dask_work, inputs, shard_file
 from vsebench.evaluation.options import Given, Options
 from vsebench.evaluation.plan import make_plan
 
+pytestmark = pytest.mark.slow  # clusters are started
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -17,6 +17,8 @@ from vsebench.evaluation import cuts, dask_engine, dask_work, inputs, shards
 from vsebench.evaluation.options import Given, Options
 from vsebench.evaluation.plan import make_plan
 
+pytestmark = pytest.mark.slow  # clusters are started
+
 
 def test_own_workers_are_not_ended_for_mapped_files() -> None:
     """The limit of a worker of Dask counts pages of mapped files, which are no memory that is taken."""

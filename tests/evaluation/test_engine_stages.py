@@ -15,6 +15,8 @@ from tests.reports import same_reports
 from vsebench.errors import WorkersLost
 from vsebench.evaluation import cuts, dask_work
 
+pytestmark = pytest.mark.slow  # clusters are started
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from tests.leaderboard_worlds import BOARD
 from vsebench.leaderboard import site
 from vsebench.leaderboard.store import read
 
+pytestmark = pytest.mark.slow  # a browser opens every page
+
 SITE = BOARD / "site"
 
 
