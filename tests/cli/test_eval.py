@@ -103,6 +103,14 @@ def test_values_equal_the_python_interface(coco_file: dict[str, Any], coco: Spli
     assert same.signature == json.loads(coco_file["stdout"])["signature"]
 
 
+@pytest.mark.nightly
+def test_graded_values_of_coco_equal_the_python_interface(coco_file: dict[str, Any], coco: Split) -> None:
+    found = invoke("eval", coco_file["file"], "--metrics", "cs,ncs,ndcg,sr", "--ci", "0", "--json")
+    same = vsebench.evaluate(coco_file["x"], coco_file["y"], split=coco, metrics="cs,ncs,ndcg,sr", ci=0)
+    values = {(r["metric"], r["direction"]): r["value"] for r in json.loads(found.stdout)["results"]}
+    assert len(values) > 20 and values == {(str(r.metric), r.direction): r.value for r in same.results}
+
+
 def test_means_of_per_query_values_are_the_results(coco_file: dict[str, Any]) -> None:
     table = pd.read_parquet(coco_file["folder"] / "q.parquet")
     assert list(table.columns) == ["metric", "direction", "query", "value"]

@@ -186,7 +186,7 @@ def test_output_that_cannot_be_written(folders: tuple[Path, Path]) -> None:
             done = subprocess.run(args, stdout=full, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False)
         assert done.returncode == 6 and done.stderr.startswith(b"error: the system refused: [Errno 28]"), done.stderr
         # What fits into a buffer fails when it is flushed; help and version are printed outside any command.
-        for few in (["metrics", "R@1", "--json"], ["--help"]):
+        for few in (["metrics", "R@1", "--json"], ["metrics", "R@1"], ["doctor", "--json"], ["--version"], ["--help"]):
             short = [sys.executable, "-m", "vsebench", *few]
             with Path("/dev/full").open("wb") as full:
                 done = subprocess.run(

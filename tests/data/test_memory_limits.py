@@ -219,5 +219,11 @@ def test_counting_takes_little_memory_a_caption(monkeypatch: pytest.MonkeyPatch)
     observe(scorer, requests, threads=2, tile_shape=(20, 1000))  # compiled
     used = peak(lambda: observe(scorer, requests, threads=2, tile_shape=(20, 1000)))
     assert used * MIB / n < 300
+    # Many relevant items of a query are ordered, in memory of a fixed size beside that of the pairs.
+    many = [requests[0], Request("x", relevance("i2t", {i: range(i, n, 20) for i in range(20)}))]
+    with monkeypatch.context() as patched:
+        patched.setattr("vsebench.rank.dense.TOGETHER", n)  # the scores of one query in a thread
+        used = peak(lambda: observe(scorer, many, threads=2, tile_shape=(20, 1000)))
+    assert used * MIB / n < 300
     monkeypatch.setattr(memory, "memory_limit", lambda: 50 * MIB)
     refused(lambda: observe(scorer, requests, threads=2), "needs some 76.0 MiB of memory, and 50.0 MiB are free")

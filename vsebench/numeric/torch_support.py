@@ -54,7 +54,7 @@ def device_faults(device: Any) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        plain = is_of_torch(error) or type(error) is RuntimeError  # no RecursionError, no NotImplementedError
+        plain = is_of_torch(error) or type(error) is RuntimeError  # a class below it is an error of Python's own
         if torch.device(device).type != "cuda" or is_want(error) or not plain:
             raise
         what = f"torch failed on the GPU: {first_line(error)}"
