@@ -509,3 +509,17 @@ def test_report_of_coco_5k(real_data: Path, device: Any) -> None:
     want = vb.evaluate(*vector, backend="numpy", **options)
     found = vb.evaluate(*vector, backend=f"torch:{device}", **options)
     same_reports(found, want)
+
+
+@pytest.mark.parametrize("ties", ["index", "mean-rank"])
+def test_queries_with_many_relevant_items_have_the_ranks_of_numpy(ties: str) -> None:
+    rng = np.random.default_rng(6)
+    images, texts = (rng.integers(-2, 3, (n, 6)).astype(np.float32) for n in (40, 300))
+    labels = rng.integers(0, 2, 40), rng.integers(0, 2, 300)  # some 150 relevant texts an image
+    ids = {"image_ids": np.arange(40), "text_ids": np.arange(300), "image_id_of_text": np.arange(300) % 40}
+    given = {**ids, "judgements": {"c": {"labels": labels}}, "ties": ties}
+    found = [
+        vb.evaluate(images, texts, metrics="c:mAP,c:MRR,c:R-P,R@5", ci=0, trust=True, backend=name, **given)
+        for name in ("numpy", "torch:cpu")
+    ]
+    same_reports(*found)
