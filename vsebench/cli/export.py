@@ -21,21 +21,18 @@ def run(
     ],
     to: Annotated[
         str,
-        typer.Option(help="mteb, model-index, eval-results, every-eval-ever, wandb, mlflow or csv.", metavar="WORD"),
+        typer.Option(help="mteb or model-index.", metavar="WORD"),
     ],
     path: Annotated[Path, typer.Option("--path", "-o", help="A folder for the files.")] = Path("export"),
     model: Annotated[
         str | None, typer.Option(help="Name of the model, ORG/NAME on a hub; by default that of the file.")
     ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="The test data on the Hugging Face Hub, ORG/NAME; eval-results needs it.")
-    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="The test data on the Hugging Face Hub, ORG/NAME.")] = None,
     url: Annotated[str | None, typer.Option(help="Link to logs, code or a paper.")] = None,
     evaluator: Annotated[str | None, typer.Option(help="Who evaluated, a person or an organisation.")] = None,
 ) -> None:
     """Write a report in the format of another tool, as files; nothing is sent anywhere."""
-    from ..exchange.export import export
-    from ..exchange.table import FORMATS
+    from ..exchange.export import FORMATS, export
 
     files = export(report, to, path, model=model, dataset=dataset, url=url, evaluator=evaluator)
     for file in files.replaced:

@@ -2,11 +2,9 @@
 
     report ──► export ──► the function of a format in FORMATS ──► {name of a file: bytes} ──► written atomically
 
-- ``export``: the public call, and what a format sees of a report (``Exported``)
-- ``table``: ``FORMATS``, the one table
-- ``hub``: the Hugging Face Hub: ``model-index`` of a model card, and files of ``.eval_results``
-- ``mteb``: task results of MTEB, written and read; ``every_eval_ever``: records of Every Eval Ever
-- ``trackers``: MLflow's file store, an offline run of Weights & Biases, CSV
+- ``export``: the public call and ``FORMATS``; ``exported``: what a format reads of a report
+- ``mteb``: task results of MTEB, written and read
+- ``model_index``: the metadata of a model card of the Hugging Face Hub
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""``export``: the public call."""
+"""``export``, the public call, and ``FORMATS``, the one table."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..analysis.systems import load_all
@@ -13,8 +13,14 @@ from ..data.regular import read_bytes
 from ..errors import UsageError, count_of
 from ..options import check_word, spell
 from ..report.report import Report
+from . import model_index, mteb
 from .exported import Exported
-from .table import FORMATS
+
+# Name -> the files of a report (path below the folder of the export -> content), and what reads them.
+FORMATS: dict[str, tuple[Callable[[Exported], Mapping[str, bytes]], str]] = {
+    "mteb": (mteb.files, "mteb.TaskResult.from_disk(FILE)"),
+    "model-index": (model_index.files, "huggingface_hub.metadata_update(MODEL, yaml.safe_load(TEXT))"),
+}
 
 
 class Written(tuple[Path, ...]):
@@ -43,12 +49,11 @@ def export(
     Args:
         report: a saved report, or one in memory; for ``mteb`` also several of one system, on the languages of one test
             set, as a list or as the saved joint table.
-        to: the format: ``mteb``, ``model-index``, ``eval-results``, ``every-eval-ever``, ``wandb``, ``mlflow`` or
-            ``csv``.
+        to: the format: ``mteb`` or ``model-index``.
         path: a folder for the files, whose names the format prescribes. Files of these names are replaced.
         model: the name of the model, as ``ORG/NAME`` on a hub; by default the name of the file of the report, or of
             the vectors that were evaluated.
-        dataset: the id of the test data on the Hugging Face Hub, as ``ORG/NAME``; ``eval-results`` needs it.
+        dataset: the id of the test data on the Hugging Face Hub, as ``ORG/NAME``.
         url: of logs, code or a paper that show where the numbers come from.
         evaluator: who evaluated, a person or an organisation.
 
@@ -58,7 +63,6 @@ def export(
     Raises:
         UsageError: no such format, or the report lacks what the format needs.
         BadInput: the file is no report.
-        MissingPackage: ``wandb`` needs the package of this name.
         DiskError: a file cannot be written.
 
     Example:
@@ -68,9 +72,9 @@ def export(
         >>> images = np.random.default_rng(0).standard_normal((20, 8))
         >>> report = vb.evaluate(images, images, captions_per_image=1, metrics="R@1,MedR")
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     (file,) = vb.export(report, to="csv", path=folder, model="me/identity")
-        ...     print(file.read_text().splitlines()[1])
-        me/identity,custom,R@1,i2t,1.0,1.0,1.0,20,0,fraction
+        ...     (file,) = vb.export(report, to="model-index", path=folder, model="me/identity")
+        ...     file.name
+        'model-index.yaml'
     """
     check_word("to", to, tuple(FORMATS))
     given = [report] if isinstance(report, (str, os.PathLike, Report)) else list(report)

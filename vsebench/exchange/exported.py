@@ -1,4 +1,4 @@
-"""What the formats see of a report: its results, and what a report does not know of its model and data."""
+"""What the formats read of a report: its results, and what a report does not know of its model and data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import datetime
 import re
 from dataclasses import dataclass
 
-from ..report.model import Result
 from ..report.report import Report
 
 
@@ -41,26 +40,6 @@ class Exported:
         except ValueError:
             return datetime.datetime.fromtimestamp(0, datetime.timezone.utc)
         return found if found.tzinfo else found.replace(tzinfo=datetime.timezone.utc)
-
-    @property
-    def version(self) -> str:
-        """The version of vsebench that evaluated."""
-        return str(self.report.provenance.get("vsebench", "unknown"))
-
-    @property
-    def values(self) -> dict[str, float]:
-        """The values by keys such as ``i2t_R@1``: fractions as fractions."""
-        return {key: float(value) for key, value in self.report.to_dict(prefix="").items()}
-
-
-def key_of(result: Result) -> str:
-    """The key of a result in other formats, as of ``report.to_dict(prefix="")``: ``i2t_R@1``, ``RSum``."""
-    return "_".join(filter(None, (result.direction, str(result.metric))))
-
-
-def name_of(result: Result) -> str:
-    """A result in words: ``R@1 (i2t)``."""
-    return f"{result.metric} ({result.direction})" if result.direction else str(result.metric)
 
 
 def file_name(text: str) -> str:
