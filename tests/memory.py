@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
-from pathlib import Path
 
 
 def peak(call: Callable[[], object]) -> float:
@@ -15,9 +14,3 @@ def peak(call: Callable[[], object]) -> float:
         return tracemalloc.get_traced_memory()[1] / 2**20
     finally:
         tracemalloc.stop()
-
-
-def resident() -> int:
-    """MiB of the pages of files that this process has."""
-    text = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(text.split("RssFile:")[1].split()[0]) >> 10

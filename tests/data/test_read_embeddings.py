@@ -178,7 +178,7 @@ def test_zip_bombs_and_too_large_files(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(guard, "BOMB_BYTES", 2**18)
     refused(path, "'images'", "would expand to 1,048,576 bytes; this looks like a zip bomb")
     monkeypatch.setattr(guard, "BOMB_BYTES", 2**40)
-    monkeypatch.setattr(guard, "memory_limit", lambda: 2**19)
+    monkeypatch.setattr(guard, "free_memory", lambda: 2**19)
     refused(path, "the arrays need 1.0 MiB of memory, and 512.0 KiB are free", "memory-mapped")
 
 

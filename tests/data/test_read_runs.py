@@ -182,7 +182,7 @@ def test_trec_that_is_refused(tmp_path: Path, content: Any, words: tuple[str, ..
 
 
 def test_long_json_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eccv_json, "memory_limit", lambda: 160)
+    monkeypatch.setattr(eccv_json, "free_memory", lambda: 160)
     refused(write(tmp_path / "r", gzip.compress(json.dumps(BOTH).encode())), "is longer than 10 characters")
 
 

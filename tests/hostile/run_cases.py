@@ -110,7 +110,7 @@ CASES = [
         "gzip bomb of JSON",
         lambda f: run(f, gzip.compress(b'{"i2t":' + b" " * 20_000_000, 1)),
         needs=(),
-        patch=("vsebench.data.formats.eccv_json.memory_limit", lambda: 16_000_000),
+        patch=("vsebench.data.formats.eccv_json.free_memory", lambda: 16_000_000),
     ),
     Case("embeddings given as a run", lambda f: run(f, b"\x93NUMPY\x01\x00")),
     Case("run file missing", lambda f: ["eval", "--run", f"i2t={f / 'none.json'}"]),

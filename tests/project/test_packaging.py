@@ -42,7 +42,7 @@ def names(requirements: list[str]) -> set[str]:
 
 
 def test_core_dependencies():
-    core = {"numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "threadpoolctl"}
+    core = {"numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "psutil", "threadpoolctl"}
     assert names(PROJECT["project"]["dependencies"]) == core
 
 

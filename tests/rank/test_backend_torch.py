@@ -145,9 +145,9 @@ def test_hard_vectors(dim: int, device: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_float64_copy_needs_room(monkeypatch: pytest.MonkeyPatch) -> None:
     side = vectors.Side(torch.ones(4, 8), torch.ones(4).double())
-    monkeypatch.setattr(vectors, "memory_limit", lambda: 8 * 8 * 4 * 8 - 1)
+    monkeypatch.setattr(vectors, "KEPT_DOUBLE", 8 * 4 * 8 - 1)
     assert side.float64(torch.tensor([1])).dtype == torch.float64 and side.double is None
-    monkeypatch.setattr(vectors, "memory_limit", lambda: 8 * 8 * 4 * 8)
+    monkeypatch.setattr(vectors, "KEPT_DOUBLE", 8 * 4 * 8)
     assert side.float64(torch.tensor([1])).shape == (1, 8) and side.double is not None
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests import oracle
 from tests.worlds import World, tied_world, worlds
 from vsebench.errors import UsageError
+from vsebench.rank import observe as observing
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.types import DIRECTIONS, Direction, Float, Int, TopK
@@ -123,3 +124,20 @@ def test_a_depth_below_one_is_refused(k: int) -> None:
     world = tied_world(5, 8, 2, 1, seed=3)
     with pytest.raises(UsageError, match=f"list depth {k} is below 1"):
         observe(Dot(world.images, world.captions), [], depth={"i2t": k})
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("kind", ["vectors", "matrix", "reordered matrix"])
+def test_lists_in_parts(direction: Direction, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    images, texts = (rng.integers(-2, 3, (n, 6)).astype(np.float32) for n in (37, 90))
+    scorer: Dot | Matrix = Dot(images, texts)
+    if kind != "vectors":
+        order = (rng.permutation(37), rng.permutation(90)) if kind == "reordered matrix" else (None, None)
+        scorer = Matrix(images @ texts.T, *order)
+    expected = observe(scorer, [], depth={direction: 7})[direction].top
+    monkeypatch.setattr(observing, "LISTS_BYTES", 5 * observing.buffer_bytes(7, 90, 4))
+    assert len(observing._parts(scorer, direction, 7)) > 5
+    found = observe(scorer, [], depth={direction: 7})[direction].top
+    assert expected is not None and found is not None
+    assert (found.items == expected.items).all() and (found.scores == expected.scores).all()

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
-from ..memory import release, releases_pages
 from ..options import spell
 from ..types import SAFE_LENGTH, Ids
 
@@ -132,8 +131,6 @@ def _first_row(array: Array, test: Any) -> tuple[int, int] | None:
         if len(hits):
             first = start + int(hits[0]) if first < 0 else first
             count += len(hits)
-        if releases_pages():
-            release(array)
     return None if first < 0 else (first, count)
 
 

@@ -109,8 +109,7 @@ def _on_worker(job: Job) -> Iterator[str]:
             yield str(worker.name)
         return
     except VsebenchError as error:
-        # A limit that the job states is the same on every worker.
-        if not isinstance(error, DeviceFault) and (not isinstance(error, LowMemory) or job.options.budget):
+        if not isinstance(error, (DeviceFault, LowMemory)):
             raise
         said = error.what
     except Exception as error:  # of the memory, of a device or of a driver: another worker may be well

@@ -8,7 +8,6 @@ from typing import Any
 from ..arguments import check
 from ..data.unchanged import unchanged
 from ..errors import UsageError, count_of
-from ..memory import budget
 from ..numeric.parallel import default_threads
 from ..options import spell
 from ..report.forecast import Forecast, Pass
@@ -58,7 +57,7 @@ def forecast(images: Any = None, texts: Any = None, **options: Any) -> Forecast:
     inputs.check(given, how)
     check_names(how, given.split)
     source = shards.source_of(given, how)
-    with budget(how.budget), unchanged(inputs.paths_of(given, how)):
+    with unchanged(inputs.paths_of(given, how)):
         data, how = system.read(given, how)
         plan, data = corrections.apply(make_plan(data, how), data, how)
         job, every = shards.make_job(source, data, plan, how), cuts.shards_of(plan, data)

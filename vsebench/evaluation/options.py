@@ -159,10 +159,6 @@ class Options(Fields):
         "auto", "What ranks: auto, numpy, torch (torch:cpu, torch:cuda:1) or faiss; never changes a digit.",
         value="NAME",
     )  # fmt: skip
-    memory: str | int | None = option(
-        None, "Memory that the process may take, such as 2G; larger vectors are mapped from their file.", reads=str,
-        value="SIZE",
-    )  # fmt: skip
     engine: str = option(
         "local", "Where it is computed (docs/distributed.md); never changes a digit", value="WORD",
         allowed=("local", "dask"),
@@ -190,7 +186,7 @@ class Options(Fields):
             raise UsageError(what, fix=f"add {spell('save_run', 'FILE')}, or leave it out")
         _ = self.weight, self.correction
         self._check_engine()
-        _ = self.resampling, self.budget, self.part  # what is wrong is refused before anything is read
+        _ = self.resampling, self.part  # what is wrong is refused before anything is read
 
     def _check_engine(self) -> None:
         given = {"scheduler": self.scheduler, "workers": self.workers, "resume": self.resume or None}
@@ -262,13 +258,6 @@ class Options(Fields):
             what = f"{spell('weights')} is '{printable(self.weights[:60])}': one is next to nothing"
             raise UsageError(what, fix="leave that system out")
         return weights
-
-    @property
-    def budget(self) -> int | None:
-        """Bytes of memory that the process may take, None for what is free."""
-        from ..memory import parse_size
-
-        return None if self.memory is None else parse_size(str(self.memory), spell("memory"))
 
     @property
     def part(self) -> tuple[Path | None, str, set[str]]:

@@ -26,7 +26,6 @@ from ..data.captions import Captions
 from ..data.formats import spool
 from ..data.unchanged import unchanged
 from ..errors import DeviceFault, first_line, is_of_torch
-from ..memory import budget
 from ..metrics.suites import Names
 from ..options import settings
 from ..rank import corrected
@@ -103,7 +102,6 @@ def evaluate(
     interval: str = "bca",
     threads: int | None = None,
     backend: str = "auto",
-    memory: str | int | None = None,
     engine: str = "local",
     scheduler: str | None = None,
     workers: int | None = None,
@@ -192,9 +190,6 @@ def evaluate(
         backend: what ranks: ``auto``, ``numpy`` (the reference), ``torch`` (``torch:cpu``, ``torch:cuda:1``), or
             ``faiss`` for metrics of the top of rankings (a note says which metrics read more and are ranked by numpy);
             never changes a result.
-        memory: bytes that the process may take, such as ``2G``, besides the pages of mapped files; by default what is
-            free. Vectors that take more than a quarter of it are mapped from their file, or copied to a temporary one
-            where they are compressed; never changes a result.
         engine: which processes compute: ``local``, this one with threads, or ``dask``, the workers of a Dask cluster,
             which read the input from its files (see ``docs/distributed.md``); never changes a result.
         scheduler: the address of a running Dask scheduler, such as ``tcp://10.0.0.1:8786``; by default one is started
@@ -213,7 +208,7 @@ def evaluate(
     inputs.check(given, options)
     check_names(options, given.split)
     source = shards.source_of(given, options) if options.engine != "local" and run is None else None
-    with budget(options.budget), spool.notes() as said, unchanged(inputs.paths_of(given, options)):
+    with spool.notes() as said, unchanged(inputs.paths_of(given, options)):
         sources = inputs.beside(options)
         data, options = system.read(given, options)
         sources = [*data.sources, *sources]

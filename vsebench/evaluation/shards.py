@@ -31,7 +31,6 @@ from ..graded import part_of_queries as graded_part
 from ..graded.engine import Fill
 from ..graded.rankings import SharedScores
 from ..graded.tasks import Outs, restrict
-from ..memory import budget, release
 from ..numeric.parallel import default_threads
 from ..options import of_command, spell
 from ..rank import backends
@@ -320,12 +319,10 @@ def sampled(job: Job, shard: Shard) -> Sample:
 
 
 def _with_input(job: Job, work: Callable[[Prepared], Arrays]) -> Arrays:
-    with _lock, budget(job.options.budget, releases=True):
+    with _lock:
         prepared = _prepare(job)
         arrays = work(prepared)
         unchanged.refuse_changed(prepared.states)
-        for scorer in prepared.data.scorers.values():
-            release(*scorer.mapped)
         return arrays
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import BadInput, UsageError, count_of
-from ..memory import release, releases_pages
 from ..metrics.declare import Metric
 from ..numeric.parallel import Progress, default_threads, in_turn
 from ..options import spell
@@ -163,20 +162,18 @@ class Work:
 
     def __init__(self, gains: Mapping[str, Gains], out: Outs, threads: int, scorer: Scorer, progress: Progress | None):
         self.gains, self.out, self.threads, self.progress = gains, out, threads, progress
-        self.dtype, self.mapped = np.dtype(scorer.dtype), scorer.mapped
+        self.dtype = np.dtype(scorer.dtype)
         self.done = self.total = 0
 
     def do(self, tasks: Sequence[Task]) -> None:
         """Run tasks, each thread with a buffer for the scores of the largest."""
-        room, limited, before = max((task.scores for task in tasks), default=0), releases_pages(), self.done
+        room, before = max((task.scores for task in tasks), default=0), self.done
 
         def worker(_: int) -> Callable[[Task], None]:
             buffer = np.empty(room, self.dtype)
 
             def work(task: Task) -> None:
                 task.run(self.gains, buffer, self.out)
-                if limited:
-                    release(*self.mapped)
 
             return work
 

@@ -1,6 +1,6 @@
 """Threads: their number, work distributed over them, and a BLAS limited to one thread.
 
-Work in a thread has the context variables of the thread that starts it, such as the budget of memory.
+Work in a thread has the context variables of the thread that starts it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..memory import Pages
 from ..numeric.parallel import Progress, in_turn
 from ..types import Bool, Candidates, Direction, Int, Relevance, SameFold, Without
 from .full_order import Order, OrderOf, order_of
@@ -74,7 +73,6 @@ def count(scorer: Scorer, all_dense: Sequence[Dense], order: OrderOf, threads: i
         for direction in dict.fromkeys(d.relevance.direction for d in all_dense)
         for block in _blocks(scorer, direction, all_dense, order)
     ]
-    pages = Pages(*scorer.mapped)
 
     def worker(_: int) -> Callable[[tuple[Direction, Int, list[Dense]]], None]:
         def work(block: tuple[Direction, Int, list[Dense]]) -> None:
@@ -82,7 +80,6 @@ def count(scorer: Scorer, all_dense: Sequence[Dense], order: OrderOf, threads: i
             found = order.of(scorer, direction, queries, scorer.shape[direction == "i2t"], None)
             for dense in own:
                 _read(dense, queries, found)
-            pages.add(len(queries))
 
         return work
 

@@ -7,33 +7,19 @@ digit, and equal vectors have equal scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ..memory import RELEASED, release, releases_pages
 from ..numeric.parallel import default_threads, spread
 from ..types import Float, Int, Vectors, frozen
 from .kernels import pair_dots
 
 UNIT_ROUNDOFF = 2.0**-24
-PAGES = 1 << 16  # bytes that the system maps around a number
 
 
 def norms(x: Vectors) -> Float:
     """(item,) float64 Euclidean lengths of float32 rows, by the canonical product."""
     every, one = np.arange(len(x)), np.ones(len(x))
     return np.sqrt(exact_pairs(frozen(x), frozen(x), every, every, one, one, default_threads()))
-
-
-def _pieces(n: int, dim: int, *mapped: Vectors) -> Iterator[tuple[int, int]]:
-    """Ranges of ``n`` rows, all at once without a memory budget; the pages of mapped vectors are released between."""
-    # A row that is picked takes more than its bytes: the system maps the pages around it too.
-    step = max(1, RELEASED // max(4 * dim, PAGES)) if releases_pages() else max(n, 1)
-    for first in range(0, n, step):
-        yield first, min(first + step, n)
-        if step < n:
-            release(*mapped)
 
 
 def product_bound(dim: int) -> float:
@@ -60,11 +46,9 @@ def exact_pairs(
 ) -> Float:
     """(pair,) float64 canonical scores of the pairs (rows[p], cols[p])."""
     out = np.empty(len(rows))
-    for first, last in _pieces(len(rows), x.shape[1], x, y):
 
-        def work(start: int, stop: int, _part: int, first: int = first) -> None:
-            some = slice(first + start, first + stop)
-            pair_dots(x, y, rows[some], cols[some], row_scale, col_scale, out[some])
+    def work(start: int, stop: int, _part: int) -> None:
+        pair_dots(x, y, rows[start:stop], cols[start:stop], row_scale, col_scale, out[start:stop])
 
-        spread(work, last - first, threads)
+    spread(work, len(rows), threads)
     return out

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..memory import RELEASED, Pages, mapping, release, releases_pages, require
+from ..memory import require
 from ..numeric.openblas import kernels_of_numpy
 from ..options import spell
 from ..types import Direction, Float, Int, Vectors
@@ -27,7 +27,6 @@ from .scorers import Dot, unit_vectors
 
 MOST_ITEMS = 2048  # of a list; more are not listed by an index on a GPU
 SCALED = 1024  # vectors that are scaled together
-PARTS = 4  # a thread searches one in so many of the bytes after which pages of a mapped file are released
 TEMPORARY = 256 << 20  # bytes of a GPU that FAISS reserves for temporary arrays; by default 0.5 to 1.5 GiB
 # Scores of an index, for factors that need more digits than TF32 has; their sums are known in integers.
 TRIAL = """
@@ -185,7 +184,7 @@ class FlatIndex:
         before = faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(1)
         try:
-            scores, items = _nearest(vectors, self.vectors, k)
+            scores, items = faiss.knn(vectors, self.vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
         finally:
             faiss.omp_set_num_threads(before)
         return scores, items
@@ -207,30 +206,11 @@ class FlatIndex:
 
 
 def _scaled(vectors: Vectors, scale: Float) -> Vectors:
-    out, pages = np.empty(vectors.shape, np.float32), Pages(vectors)
+    out = np.empty(vectors.shape, np.float32)
     for start in range(0, len(vectors), SCALED):
         part = slice(start, start + SCALED)
         out[part] = unit_vectors(vectors[part], scale[part])
-        pages.add(SCALED)
     return out
-
-
-def _nearest(queries: Vectors, vectors: Vectors, k: int) -> tuple[Vectors, Int]:
-    """(query, k) scores and positions as ``search``; of vectors in a mapped file whose pages are released in parts."""
-    knn, metric = package().knn, package().METRIC_INNER_PRODUCT
-    if not releases_pages() or mapping(vectors) is None:
-        scores, items = knn(queries, vectors, k, metric=metric)
-        return scores, items
-    step = max(1, RELEASED // PARTS // (4 * vectors.shape[1]))
-    best, where = np.empty((len(queries), 0), np.float32), np.empty((len(queries), 0), np.int64)
-    for start in range(0, len(vectors), step):
-        part = vectors[start : start + step]
-        scores, items = knn(queries, part, min(k, len(part)), metric=metric)
-        release(part)
-        best, where = np.hstack([best, scores]), np.hstack([where, np.where(items < 0, -1, items + start)])
-        order = np.argsort(-best, axis=1, kind="stable")[:, :k]
-        best, where = np.take_along_axis(best, order, 1), np.take_along_axis(where, order, 1)
-    return best, where
 
 
 def _failing(call: Any, *arguments: Any) -> Any:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import UsageError
-from ..memory import Pages, require
+from ..memory import require
 from ..numeric.parallel import Progress, default_threads, in_turn
 from ..options import spell
 from ..types import DIRECTIONS, UNRANKED, AllItems, Bool, Direction, Int, Observation, Ranks, Relevance, TopK
@@ -209,10 +209,8 @@ class _Work:
 def _do(works: Sequence[_Work], threads: int, progress: Progress | None) -> None:
     """Blocks of queries in threads."""
     blocks = [(w, start, min(start + QUERIES, w.queries)) for w in works for start in range(0, w.queries, QUERIES)]
-    pages = Pages(*(w.index.own for w in works))
 
     def work(block: tuple[_Work, int, int]) -> None:
         block[0].do(*block[1:])
-        pages.add(block[2] - block[1])
 
     in_turn(blocks, lambda _: work, threads, progress)

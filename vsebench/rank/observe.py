@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
-from ..memory import memory_limit, require
+from ..memory import require
 from ..numeric.parallel import Progress, default_threads
 from ..types import (
     DIRECTIONS,
@@ -46,7 +46,7 @@ Array = npt.NDArray[Any]
 PAIR_BYTES = 100  # memory for a relevant pair, without its counts
 ORDERED_BYTES = 48  # the same of a query that is ordered
 ENTRY_BYTES = 16  # of a list: an index and a score
-SHARE = 3  # of the memory: the buffers from which the lists of some queries are made take one in so many
+LISTS_BYTES = 512 << 20  # of the buffers from which the lists of some queries are made together
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ def scan_tiles(
 
 
 def in_memory(scan: Scan) -> Scan:
-    """The same scan, which lists some queries at a time where the buffers of all of them do not fit into memory."""
+    """The same scan, which lists some queries at a time where the buffers of all take more than ``LISTS_BYTES``."""
 
     def in_parts(
         scorer: Scorer,
@@ -240,10 +240,10 @@ def in_memory(scan: Scan) -> Scan:
 
 
 def _parts(scorer: Scorer, direction: Direction, k: int) -> list[tuple[int, int]]:
-    """Ranges of queries whose lists are made together, so that their buffers fit into the memory."""
+    """Ranges of queries whose lists are made together, so that their buffers take at most ``LISTS_BYTES``."""
     queries, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
     each = buffer_bytes(k, gallery, np.dtype(scorer.dtype).itemsize)
-    most = max(1, memory_limit() // SHARE // each)
+    most = max(1, LISTS_BYTES // each)
     n = -(-queries // most)
     return [(queries * i // n, queries * (i + 1) // n) for i in range(n)]
 

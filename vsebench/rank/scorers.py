@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
-from ..memory import release, releases_pages
 from ..options import spell
 from ..types import SAFE_LENGTH, Direction, Embeddings, Float, Int, Vectors, frozen
 from .exact import exact_pairs, norms, product_bound, underflow_bound
@@ -42,10 +41,6 @@ class Scorer(Protocol):
 
     def tile(self, r0: int, r1: int, c0: int, c1: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Scores of images r0:r1 with captions c0:c1, in ``out`` or elsewhere."""
-
-    @property
-    def mapped(self) -> tuple[npt.NDArray[Any], ...]:
-        """The arrays that scores are computed from, which may be mapped from files."""
 
     def prepare(self, height: int) -> None:
         """Called once, before threads request tiles of at most ``height`` images."""
@@ -130,11 +125,6 @@ class Dot:
         rows = self._unit_images if complete else unit_vectors(self.images[r0:r1], self.scales[0][r0:r1])
         return np.matmul(rows, unit_vectors(self.captions[c0:c1], self.scales[1][c0:c1]).T, out=out)
 
-    @property
-    def mapped(self) -> tuple[npt.NDArray[Any], ...]:
-        """Image and caption vectors."""
-        return self.images, self.captions
-
     @cached_property
     def _unit_images(self) -> Vectors:
         # Kept only when a tile has all images: then every tile needs all of them.
@@ -155,8 +145,6 @@ class Dot:
         for start in range(0, len(other), SOME):
             part = slice(start, start + SOME)
             out[:, part] = (picked @ other[part].astype(dtype, copy=False).T) * scales[part].astype(dtype)
-            if releases_pages():
-                release(self.images, self.captions)
         return out
 
     def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
@@ -220,11 +208,6 @@ class Matrix:
         cols = np.arange(c0, c1) if self.caption_order is None else self.caption_order[c0:c1]
         out[...] = self.scores[np.ix_(rows, cols)]
         return out
-
-    @property
-    def mapped(self) -> tuple[npt.NDArray[Any], ...]:
-        """The matrix."""
-        return (self.scores,)
 
     def prepare(self, height: int) -> None:
         """Nothing to prepare."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..memory import Pages
 from ..numeric.parallel import Progress, in_turn
 from .full_order import float64_rows
 from .scorers import Dot, Scorer
@@ -52,7 +51,6 @@ def stream(
     n_image, n_caption = scorer.shape
     height, width = tile_shape or tiles(scorer.shape, np.dtype(scorer.dtype).itemsize, threads)
     corners = [(r, c) for c in range(0, n_caption, width) for r in range(0, n_image, height)]
-    pages = Pages(*scorer.mapped)
 
     def worker(part: int) -> Callable[[tuple[int, int]], None]:
         buffer = np.empty(min(height, n_image) * min(width, n_caption), scorer.dtype)
@@ -67,7 +65,6 @@ def stream(
             else:
                 out = scorer.tile(r0, r1, c0, c1, out)
             process(out, r0, c0, part)
-            pages.add(r1 - r0 + c1 - c0)
 
         return work
 

@@ -80,9 +80,7 @@ def choose_heap(size: str | None = None, threads: int = 2) -> int:
         if given < LEAST_HEAP // 2:
             raise UsageError(f"{spell('java_heap')} is {size}", fix="give at least 512M; 2G is comfortable")
         return given
-    free = free_memory()
-    most = (3 << 30) + (max(threads - 2, 0) << 29)
-    return most if free is None else max(LEAST_HEAP, min(free // 2, most))
+    return max(LEAST_HEAP, min(free_memory() // 2, (3 << 30) + (max(threads - 2, 0) << 29)))
 
 
 def _program(given: Path, name: str) -> Path:

@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from ...errors import BadInput, UsageError
-from ...memory import memory_limit, size
+from ...memory import free_memory, size
 from ...options import spell
 from ...types import DIRECTIONS
 from .guard import reading
@@ -35,7 +35,7 @@ def read_eccv_json(stream: IO[str], where: Path, order: Order = "score") -> File
         UsageError: as ``of_value``.
         BadInput: the text is not JSON, has a key twice, or is too long for the free memory; or as ``of_value``.
     """
-    limit = memory_limit() // _EXPANSION
+    limit = free_memory() // _EXPANSION
     text = stream.read(limit + 1)
     if len(text) > limit:
         what = f"is longer than {limit:,} characters, which need {size(limit * _EXPANSION)} of memory: no more is free"

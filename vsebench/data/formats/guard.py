@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...errors import BadInput, VsebenchError
-from ...memory import RATIO, memory_limit, size
+from ...memory import RATIO, free_memory, size
 from .raw import Member
 
 BOMB_BYTES = 256 * 2**20  # smaller arrays are never taken for a zip bomb
@@ -36,7 +36,7 @@ def check_size(members: Iterable[Member], where: Path, limit: int | None = None)
     """Refuse arrays that do not fit into memory, or that decompress to far more than they take in the file.
 
     Raises:
-        BadInput: together they need more than ``limit`` bytes (default: ``memory_limit()``), or one of more
+        BadInput: together they need more than ``limit`` bytes (default: ``free_memory()``), or one of more
             than 256 MiB takes less than 1/200 of that in the file.
     """
     total = 0
@@ -49,7 +49,7 @@ def check_size(members: Iterable[Member], where: Path, limit: int | None = None)
                 where=where,
                 fix="save the array again from its origin, uncompressed",
             )
-    limit = memory_limit() if limit is None else limit
+    limit = free_memory() if limit is None else limit
     if total > limit:
         what = f"the arrays need {size(total)} of memory, and {size(limit)} are free"
         raise BadInput(what, where=where, fix="save float32 or float16 .npy files, which are memory-mapped")

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadInput
-from ...memory import release
 from . import spool
 from .guard import reading
 from .npy import HEADER_ERRORS, Header, array_at, check_length, read_header
@@ -88,7 +87,6 @@ def _inflate(path: Path, info: zipfile.ZipInfo, header: Header, name: str) -> Ar
                     raise EOFError("it ends before its data does")
                 left[: len(piece)] = piece
                 left = left[len(piece) :]
-                release(array)
             array = array.T if header.fortran else array
         stream.read(1)  # the checksum is compared at the end of the member
         return array

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiskError
-from ...memory import memory_limit, release, size
-from ...options import spell
+from ...memory import free_memory, size
 from .raw import Array
 
 SHARE = 4  # an array that takes more than one in so many of the free bytes is not kept in memory
@@ -31,7 +30,7 @@ _SAID: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("said",
 
 def fits(nbytes: int) -> bool:
     """Whether an array of so many bytes is kept in memory."""
-    return SHARE * nbytes <= memory_limit()
+    return SHARE * nbytes <= free_memory()
 
 
 @contextlib.contextmanager
@@ -68,9 +67,7 @@ def room(shape: tuple[int, ...], dtype: npt.DTypeLike, why: str) -> Array:
             array: Array = np.memmap(file, np.dtype(dtype), mode="r+", shape=shape)
     except OSError as error:
         what = f"a temporary file of {size(nbytes)} cannot be written: {error.strerror}"
-        raise DiskError(
-            what, where=folder, fix=f"set TMPDIR to a folder with more space, or raise {spell('memory')}"
-        ) from None
+        raise DiskError(what, where=folder, fix="set TMPDIR to a folder with more space") from None
     said = _SAID.get()
     if said is not None:
         said.append(f"{why} to a temporary file of {size(nbytes)} in {folder}")
@@ -122,5 +119,4 @@ def converted(array: Array, dtype: npt.DTypeLike, rows: npt.NDArray[np.int64] | 
     for start in range(0, shape[0], step):
         part: Any = slice(start, start + step) if rows is None else rows[start : start + step]
         out[start : start + step] = array[part]
-        release(out, array)
     return out

@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 
 from ...errors import BadInput
-from ...memory import release
 from . import spool
 from .guard import reading
 from .raw import Array
@@ -48,6 +47,5 @@ def stored_array(
             if not read:
                 raise BadInput("ends before its data does", where=path, fix="write or download the file again")
             left = left[read:]
-            release(array)
     array.flags.writeable = False
     return array.reshape(shape, order=order)

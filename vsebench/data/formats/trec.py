@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from ...errors import BadInput, UsageError, count_of
-from ...memory import memory_limit, size
+from ...memory import free_memory, size
 from ...options import spell
 from .raw import FileLists, Order, tied
 
@@ -48,7 +48,7 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
     """
     rows: dict[str, list[_Row]] = {}
     width = 0
-    most = memory_limit() // _ROW_BYTES
+    most = free_memory() // _ROW_BYTES
     for number, line in enumerate(lines, 1):
         if number > most:
             free = size(most * _ROW_BYTES)

@@ -15,18 +15,15 @@ import threading
 import numpy as np
 import torch
 
-from ...memory import memory_limit
-from ...numeric.parallel import default_threads
 from ...numeric.torch_support import device_faults, within_memory
 from ...types import Direction, Int
 from .. import full_order
 from ..full_order import ErrorBound, Order
 from ..scorers import Dot, Scorer
 from .settings import SIZES, exact
-from .vectors import SHARE, Resident, Tensor, canonical, host, resident, tensor
+from .vectors import Resident, Tensor, canonical, host, resident, tensor
 
 SPARE = 64  # candidates beyond k that are listed at first
-ENTRY = 5  # bytes of an item in an order
 MANY = 16  # products are made again in float64 where more than one score in so many is a near-tie
 TOGETHER = 1 << 24  # scores of the queries of a task; more where a gallery is so large that they are few
 FEW = 64  # queries
@@ -60,9 +57,8 @@ def order_of(
 
 
 def together(gallery: int) -> int:
-    """How many queries a task orders together, see ``full_order.OrderOf``; orders of all threads fit the memory."""
-    many = max(TOGETHER // gallery, min(FEW, SIZES["cuda"].block // gallery))
-    return max(1, min(many, memory_limit() // SHARE // default_threads() // (ENTRY * gallery)))
+    """How many queries a task orders together, see ``full_order.OrderOf``."""
+    return max(1, TOGETHER // gallery, min(FEW, SIZES["cuda"].block // gallery))
 
 
 def _of_block(

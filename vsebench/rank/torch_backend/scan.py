@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from ...memory import Pages
 from ...numeric.parallel import Progress, in_turn
 from ...numeric.torch_support import device_faults, within_memory
 from ...types import Direction, TopK
@@ -76,7 +75,6 @@ class _Scan:
         """Compute every tile once, and give the lists."""
         n_image, n_caption = self.scorer.shape
         corners = [(r, c) for c in range(0, n_caption, self.width) for r in range(0, n_image, self.height)]
-        pages = Pages(*(() if self.device.type == "cuda" else self.scorer.mapped))
 
         def worker(part: int) -> Callable[[tuple[int, int]], None]:
             size = _padded(self.height) * _padded(self.width)
@@ -90,7 +88,6 @@ class _Scan:
                         counter.count(tile, part)
                     for top in self.lists.values():
                         top.add(tile)
-                pages.add(self.height + self.width)
 
             return work
 

@@ -12,14 +12,13 @@ import numpy as np
 import torch
 
 from ...errors import DeviceFault
-from ...memory import memory_limit
 from ...options import spell
 from ...types import Direction
 from ..kernels import LANES
 from ..scorers import Dot, Scorer
 from .settings import SIZES
 
-SHARE = 8  # of the memory: what a float64 copy takes is at most one in so many
+SHARE = 8  # of the free memory of a GPU: what a float64 copy takes is at most one in so many
 KEPT_DOUBLE = 1 << 28  # bytes of the vectors of one side up to which their float64 copy is kept on the processor
 Tensor = Any  # torch counts as untyped
 
@@ -49,10 +48,10 @@ class Side:
 
 
 def _room(device: torch.device) -> int:
-    """Bytes that the float64 copy of one side may take; a GPU's memory is not that of the budget."""
+    """Bytes that the float64 copy of one side may take."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0]) // SHARE
-    return min(KEPT_DOUBLE, memory_limit() // SHARE)
+    return KEPT_DOUBLE
 
 
 @dataclass(frozen=True, eq=False)
