@@ -88,7 +88,7 @@ study: $(VENV)/.stamp-test
 smoke: $(VENV)/.stamp-train
 	@rm -rf build/suite-smoke
 	@$(BIN)/vsebench train-reference --suite smoke --jobs 2 --out build/suite-smoke --no-progress
-	@$(BIN)/vsebench leaderboard drift build/suite-smoke
+	@$(BIN)/python -m tools.drift build/suite-smoke
 
 # All entries of the leaderboards computed again, and the site compared with theirs.
 site: $(VENV)/.stamp-test

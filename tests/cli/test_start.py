@@ -17,6 +17,8 @@ from vsebench.cli import app, command
 from vsebench.environment import THREADS
 from vsebench.errors import csv_cell, printable
 from vsebench.leaderboard import submit
+from vsebench.leaderboard.columns import csv_text
+from vsebench.leaderboard.store import read
 
 
 @pytest.mark.parametrize("value", ["0", "many", "-1", "1.5", "", "9999999"])
@@ -111,8 +113,8 @@ def test_formulas_in_tables_are_text(tmp_path):
     folder = worlds.folder(tmp_path / "board")
     worlds.report().save(tmp_path / "A.json")
     submit.add(tmp_path / "A.json", '=HYPERLINK("http://x","y")', setting="@a", id="formula", folder=folder)
-    done = CliRunner().invoke(app, ["leaderboard", "export", "--to", "csv", "--folder", str(folder)])
-    rows = [row for row in csv.DictReader(io.StringIO(done.stdout)) if row["id"] == "formula"]
+    table = csv.DictReader(io.StringIO(csv_text(read(folder).entries)))
+    rows = [row for row in table if row["id"] == "formula"]
     assert rows and {(r["model"], r["setting"]) for r in rows} == {('\'=HYPERLINK("http://x","y")', "'@a")}
     compared = CliRunner().invoke(app, ["compare", f"=cmd={tmp_path / 'A.json'}", f"B={tmp_path / 'A.json'}",
                                         "--format", "csv"])  # fmt: skip

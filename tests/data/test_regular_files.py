@@ -47,7 +47,7 @@ READ = {
     "choice s.csv --set o.json --baseline FILE": ".csv",
     "report FILE -o page.html": ".json",
     "report A.json -o page.html --captions FILE": ".txt",
-    "export FILE --to csv": ".json",
+    "export FILE --to mteb": ".json",
     "inspect FILE": ".npz",
     "inspect i.npy --texts FILE": ".npy",
     "correlate cxc --tasks sits --human-data human --embeddings FILE": ".npz",
@@ -61,17 +61,15 @@ READ = {
     "relevance build spice --captions FILE": ".txt",
     "relevance export spice out.json --captions FILE": ".txt",
     "leaderboard add FILE --name x": ".json",
-    "leaderboard drift suite --baseline FILE": ".json",
 }
 # Files of folders that are named, by their place there.
 IN_FOLDERS = {
     "leaderboard validate": ("papers.json", "claims.json", "published/x.json", "entries/x.json", "suites/x.json"),
     "leaderboard build": ("papers.json", "entries/x.json"),
-    "leaderboard drift leaderboards": ("suite.json",),
     "eval leaderboards": ("img_emb/img_emb_0.npy",),
 }
 # Parameters that name a folder, or what is written.
-FOLDERS = {"folder", "path", "images", "out", "human_data", "figures", "suite"}
+FOLDERS = {"folder", "path", "images", "out", "human_data", "figures"}
 WRITTEN = {"output", "per_query", "save_run", "figure"}
 
 
@@ -92,7 +90,6 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "photos").mkdir()
     vsebench.evaluate(images, texts, captions_per_image=1, metrics="R@1").save(tmp_path / "A.json")
     worlds.folder(tmp_path / "leaderboards")
-    worlds.write(tmp_path / "suite" / "suite.json", worlds.suite() | {"runs": {}})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
 

@@ -256,23 +256,6 @@ def leaderboard(data: bytes, folder: Path) -> None:
             raise Broken(f"a fault names no file, or not what to do: {fault}")
 
 
-def mteb_result(data: bytes, folder: Path) -> None:
-    """A result of a task of MTEB; what is read becomes a published table that is read back."""
-    from vsebench.exchange import mteb
-    from vsebench.leaderboard import mteb as board
-    from vsebench.leaderboard.published import PrintedTable
-    from vsebench.leaderboard.schema import Model
-
-    path = _file(data, folder, "Task.json")
-    found = reads(mteb.read, path)
-    if found:
-        entry = reads(lambda p: board.add(found, p, Model(name="M"), folder / "published", True), path)
-        for table in (folder / "published").glob("*.json"):
-            rows = PrintedTable.model_validate_json(table.read_bytes()).rows
-            if entry is None or {row.benchmark for row in rows} != {one.split for one in found}:
-                raise Broken(f"the published table has other rows: {table.read_text()}")
-
-
 def run_folder(data: bytes, folder: Path) -> None:
     """The folder of a training run."""
     from vsebench.data.run_folder import find

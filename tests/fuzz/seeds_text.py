@@ -168,23 +168,6 @@ def saved_reports() -> list[bytes]:
     return [document.encode() for document in (done.to_json(), done.to_json(False), joint.to_json())]
 
 
-def mteb_results() -> list[bytes]:
-    """Results of a task with one subset, and of one with languages."""
-    part = {
-        "hit_rate_at_1": 0.5,
-        "recall_at_1": 5e-05,
-        "ndcg_at_10": 1,
-        "nauc_map_at_5_max": None,
-        "hf_subset": "default",
-    }
-    head = {"dataset_revision": "a", "mteb_version": "2.1.0", "evaluation_time": 1.5}
-    parts = {
-        "Flickr30kI2TRetrieval": [part],
-        "XFlickr30kCoT2IRetrieval": [{**part, "recall_at_1": 0.5, "hf_subset": x} for x in ("de", "ja")],
-    }
-    return [as_json({**head, "task_name": task, "scores": {"test": test}}) for task, test in parts.items()]
-
-
 @functools.cache
 def leaderboards() -> list[bytes]:
     """A folder with citations, a printed table, claims, a suite and an entry with its per-query values."""

@@ -89,7 +89,6 @@ TARGETS: dict[str, Target] = {
         Target("spice", loaders.spice, seeds_text.spice_tuples, "json"),
         Target("report", loaders.saved_report, seeds_text.saved_reports, "json"),
         Target("leaderboard", loaders.leaderboard, seeds_text.leaderboards, "bundle"),
-        Target("mteb", loaders.mteb_result, seeds_text.mteb_results, "json"),
         Target("run-folder", loaders.run_folder, seeds_text.run_folders, "bundle"),
         Target("flickr8k", loaders.flickr8k, seeds_text.flickr8k, "bundle"),
         Target("cxc", loaders.cxc, seeds_text.cxc, "bundle"),

@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tools import drift
 from vsebench.errors import UsageError
-from vsebench.leaderboard import drift
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
@@ -161,9 +162,9 @@ def tiny_suite() -> Suite:
     return Suite("tiny", "one run", lambda objects, losses: ([Planned(DATA, "sh", found)], []))
 
 
-def moved(folder: Path, stored: drift.Baseline) -> list[drift.Moved]:
+def moved(folder: Path, stored: dict[str, Any]) -> list[str]:
     run_suite.run_suite(tiny_suite(), folder, say=lambda text: None)
-    return drift.compare(stored, drift.measured(folder))
+    return drift.moved(stored, drift.measured(folder))
 
 
 @pytest.mark.parametrize("fault", ["margin", "sign", "direction"])

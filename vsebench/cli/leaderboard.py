@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import GATE_NOT_MET, count_of
-from ..options import check_word
-from .blocks import Result, options_of
 from .command import command
-from .results import deliver, output_formats, result_options
 from .terminal import Terminal
 
 if TYPE_CHECKING:
@@ -20,22 +17,19 @@ if TYPE_CHECKING:
     from ..leaderboard.store import Board
 
 app = typer.Typer(
-    help="Leaderboards: add an entry, validate all of them, build the site, show changes and drift, export.",
+    help="Leaderboards: add an entry, validate all of them, build the site.",
     no_args_is_help=True,
 )
 
 Folder = Annotated[Path, typer.Option(help="The folder of the leaderboards.")]
 HERE = Path("leaderboards")
-EXPORTS = ("csv", "json", "latex", "html", "markdown")
 
 
 @app.command("add")
 @command
 def add(
     terminal: Terminal,
-    result: Annotated[
-        Path, typer.Argument(help="A report of vsebench eval FILE -o RESULT.json, or of a task of MTEB.")
-    ],
+    result: Annotated[Path, typer.Argument(help="A report of vsebench eval FILE -o RESULT.json.")],
     name: Annotated[str, typer.Option(help="Name of the model.")],
     setting: Annotated[str, typer.Option(help="What distinguishes it from others of this name.")] = "",
     image_input: Annotated[
@@ -57,21 +51,16 @@ def add(
     replace: Annotated[bool, typer.Option("--replace", help="Replace an entry of this id.")] = False,
     folder: Folder = HERE,
 ) -> None:
-    """Write the entry of a saved report with its per-query values, from which `validate` computes every number.
-
-    The result of a task of MTEB becomes a published entry: its numbers as the file prints them.
-    """
-    from ..leaderboard import mteb, submit
-    from ..leaderboard.store import ENTRIES, PUBLISHED
+    """Write the entry of a saved report with its per-query values, from which `validate` computes every number."""
+    from ..leaderboard import submit
+    from ..leaderboard.store import ENTRIES
+    from ..leaderboard.submitted import PER_QUERY
 
     entry = submit.add(
         result, name, setting=setting, image_input=image_input, url=url, description=description, notes=note or (),
         reproduce=reproduce or (), metrics=metrics, id=entry_id, folder=folder, replace_old=replace,
     )  # fmt: skip
-    if entry.per_query is None:
-        files = [str(folder / PUBLISHED / mteb.file_of(entry.id))]
-    else:
-        files = [str(folder / ENTRIES / name) for name in (f"{entry.id}.json", entry.per_query.name)]
+    files = [str(folder / ENTRIES / f"{entry.id}{ending}") for ending in (".json", PER_QUERY)]
     for told in entry.notes[len(note or ()) :]:
         terminal.note(f"· {told}")
     if terminal.json:
@@ -166,90 +155,3 @@ def _check_changed(board: Board, changes: Mapping[Path, bytes | None]) -> None:
     names = {path.stem for path in changes if path.parent.name == "entries"}
     faults = [fault for entry in board.entries if entry.id in names for fault in of_entry(board, entry)]
     refuse(faults, board.folder, "; all faults: vsebench leaderboard validate")
-
-
-@app.command("diff")
-@command
-@result_options
-def diff(
-    terminal: Terminal,
-    against: Annotated[str, typer.Option(help="A folder of leaderboards, or a commit, branch or tag.")] = "HEAD",
-    folder: Folder = HERE,
-) -> Any:
-    """Show what changed: entries, numbers with old, new and delta, how they are measured, and verdicts on claims."""
-    from ..leaderboard import diff as differences
-
-    return differences.against(folder, against)
-
-
-@app.command("export")
-@command
-@options_of(Result, ["output"])
-def export(
-    terminal: Terminal,
-    to: Annotated[
-        str | None, typer.Option(help="What is printed: csv (the default), json, latex, html or markdown.")
-    ] = None,
-    benchmark: Annotated[str | None, typer.Option(help="One test set, such as coco-5k; by default all.")] = None,
-    folder: Folder = HERE,
-    output: Path | None = None,
-) -> None:
-    """Write the numbers of all entries, or the tables of a test set."""
-    from ..leaderboard import store
-    from ..leaderboard.benchmarks import page_of
-    from ..leaderboard.export import leaderboard
-    from ..registry import unknown
-
-    if to is not None:
-        check_word("to", to, EXPORTS)
-    _, written = output_formats(terminal, to, output)
-    board = store.read(folder)
-    known = dict.fromkeys(page_of(e.benchmark, v.metric) for e in board.entries for v in e.values)
-    if benchmark is not None and benchmark not in known:
-        raise unknown("test set", benchmark, known)
-    for fault in board.faults:
-        terminal.warn(f"{fault.file} is left out: {fault.what}")
-    deliver(terminal, leaderboard(board, benchmark), (to or "csv", written), output)
-
-
-@app.command("drift")
-@command
-def drift(
-    terminal: Terminal,
-    suite: Annotated[Path, typer.Argument(help="The folder of a suite of vsebench train-reference.")],
-    baseline: Annotated[
-        Path | None, typer.Option(help="The stored numbers; by default baselines/SUITE.json of the leaderboards.")
-    ] = None,
-    update: Annotated[bool, typer.Option("--update", help="Store the numbers of this run.")] = False,
-    folder: Folder = HERE,
-) -> None:
-    """Compare a suite that was run again with its stored numbers; exit code 1 where one moved or is missing.
-
-    The runs of suite smoke compute in float64: x86 code for SSE4, AVX2 and AVX-512 was compared, and gives the same
-    numbers.
-    """
-    from ..leaderboard import drift as stored
-
-    now = stored.measured(suite)
-    path = baseline or folder / "baselines" / f"{now.suite}.json"
-    if update:
-        stored.write(now, path)
-    before = stored.read(path)
-    found = stored.compare(before, now)
-    runs = list(dict.fromkeys(one.id for one in found))
-    conditions = stored.conditions(before, now)
-    numbers = sum(map(len, now.runs.values()))
-    if terminal.json:
-        facts = {"baseline": str(path), "numbers": numbers, "drifted": runs, "conditions": conditions}
-        moved = [{"run": one.id, "name": one.name, "stored": one.old, "found": one.new} for one in found]
-        terminal.emit({**facts, "moved": moved})
-    else:
-        for one in found:
-            terminal.say(stored.words(one))
-        measured = f"{count_of(numbers, 'number')} of {count_of(len(now.runs), 'run')}"
-        terminal.say(f"{measured}: {len(found)} moved; {count_of(len(runs), 'run')} drifted")
-    if runs:
-        for words in conditions:
-            terminal.note(f"· {words}")
-        terminal.warn(f"drift of {', '.join(runs)}: see why, or store the new numbers with --update")
-        raise typer.Exit(GATE_NOT_MET)

@@ -8,15 +8,14 @@ A folder (``leaderboards/`` in the repository) is the only source; everything el
     papers.json         citations
           │ store.read ──► entries, checked one by one (schema) and as a whole (check)
           ▼
-    groups: what may stand in one table ──► tables: rows, ranks, best and second ──► views, templates: site · export
+    groups: what may stand in one table ──► tables: rows, ranks, best and second ──► views, templates: site
 
 - ``schema``: what an entry may hold; ``facts``: unit, range and heading of every metric; ``benchmarks``: the test sets;
-  ``columns``: what is listed of an entry, on pages, in CSV and in JSON
+  ``columns``: what is listed of an entry, on pages, in ``leaderboard.csv`` and in ``leaderboard.json``
 - ``published``, ``suites``, ``submitted``: the three kinds of files as entries
 - ``store``: the folder, and whether per-query files reproduce the numbers
-- ``submit``: a new entry; ``drift``: a suite run again
+- ``submit``: a new entry
 - ``groups``, ``ranks``, ``tables``: layout; ``views``: the data of the pages in ``templates/``; ``site``: the files
-- ``diff``, ``export``
 """
 
 from __future__ import annotations

@@ -14,9 +14,13 @@ from pathlib import Path, PurePosixPath
 
 from ..data.atomic import is_temporary_of, remove_if_left_over, write_atomically
 from ..errors import BadInput, DiskError, UsageError
-from .export import leaderboard, overview
+from ..report.grid import Grid, cells
+from ..report.markdown import markdown
+from .benchmarks import described, file_of
+from .columns import csv_text, json_text
+from .schema import LEVELS
 from .store import Board
-from .tables import tables_of
+from .tables import Table, counted, tables_of
 from .views import pages
 
 SITE = "site"
@@ -28,9 +32,8 @@ END = "<!-- end of leaderboards -->"
 
 def build(board: Board) -> dict[str, bytes]:
     """Every file of the site: path below it -> content; raises as ``views.pages``."""
-    every = leaderboard(board)
-    texts = pages(board, every.tables)
-    texts |= {"leaderboard.csv": every.to_csv(), "leaderboard.json": every.json_lines()}
+    texts = pages(board, tables_of(board))
+    texts |= {"leaderboard.csv": csv_text(board.entries), "leaderboard.json": json_text(board.entries)}
     found = {name: text.encode("utf-8", "backslashreplace") for name, text in texts.items()}
     static = resources("vsebench.leaderboard") / "static"
     return found | {f"static/{name}": (static / name).read_bytes() for name in STATIC}
@@ -55,6 +58,20 @@ def readmes(board: Board, folder: Path) -> dict[Path, bytes]:
         inside = overview(tables_of(board), f"{here.name}/" if path.parent != folder else "")
         found[path] = f"{before}{BEGIN}\n\n{inside}\n{END}{after}".encode()
     return found
+
+
+def overview(tables: tuple[Table, ...], root: str) -> str:
+    """The test sets with the number of entries of every level, as Markdown; links begin with ``root``."""
+    rows, links = [], {}
+    for name in dict.fromkeys(t.group.benchmark for t in tables):
+        title = described(name).title
+        counts = counted([t for t in tables if t.group.benchmark == name])
+        rows.append(cells(title, *(str(n or "-") for n in counts)))
+        links[f"| {title} |"] = f"| [{title}]({root}site/{file_of(name)}) |"
+    text = markdown([Grid("", ("test set", *LEVELS), 1, tuple(rows))])
+    for plain, linked in links.items():
+        text = text.replace(plain, linked, 1)
+    return text
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ..metrics import parse
 from ..options import spell
 from ..report import document
 from ..report.schema import faults_of
-from . import mteb, published, submitted, suites
+from . import published, submitted, suites
 from .benchmarks import page_of
 from .facts import facts
 from .schema import Entry, Paper, Papers, StatedClaim, StatedClaims
@@ -87,7 +87,6 @@ def read(folder: Path) -> Board:
     if (folder / PAPERS).exists():
         found = _load(folder, PAPERS, Papers, faults)
         papers = {} if found is None else found.papers
-    cited = dict(papers)
     pairs: list[tuple[str, Entry]] = []
     known: dict[str, suites.Suite] = {}
     for part, (model, entries_of) in KINDS.items():
@@ -101,8 +100,6 @@ def read(folder: Path) -> Board:
                     pairs += [(name, entry) for entry in entries_of(document, path)]
     kept: dict[str, tuple[str, Entry]] = {}
     for name, entry in pairs:
-        if entry.paper == mteb.KEY:
-            papers.setdefault(mteb.KEY, mteb.SOURCE)
         if entry.id in kept:
             what = f"id: '{entry.id}' is also in {kept[entry.id][0]}"
             faults.append(Fault(name, what, "give every entry a name of its own"))
@@ -110,7 +107,7 @@ def read(folder: Path) -> Board:
             faults.append(Fault(name, f"paper: '{entry.paper}' is not in {PAPERS}", f"add it to {PAPERS}"))
         else:
             kept[entry.id] = name, entry
-    faults += _idle_notes(cited, [entry for _, entry in kept.values()])
+    faults += _idle_notes(papers, [entry for _, entry in kept.values()])
     claims = _claims(folder, papers, kept, faults)
     files = {id: name for id, (name, _) in kept.items()}
     return Board(folder, tuple(entry for _, entry in kept.values()), papers, known, claims, files, tuple(faults))

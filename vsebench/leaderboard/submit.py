@@ -16,16 +16,15 @@ from ..data.atomic import write_atomically
 from ..errors import BadInput, UsageError
 from ..evaluation.intervals import key_of, reads_gains, some_names
 from ..evaluation.options import Options
-from ..exchange import mteb as exchanged
 from ..metrics import Metric
 from ..metrics.suites import SUITES, Names
 from ..options import spell
 from ..report.report import Report
 from ..report.schema import faults_of
-from . import mteb, submitted
+from . import submitted
 from .benchmarks import slug
 from .schema import ID, LONGEST_ID, PER_QUERY_ENDING, Entry, File, Model
-from .store import ENTRIES, PUBLISHED, read
+from .store import ENTRIES, read
 
 
 def add(
@@ -43,11 +42,10 @@ def add(
     folder: str | os.PathLike[str] = "leaderboards",
     replace_old: bool = False,
 ) -> Entry:
-    """Write the entry of a saved report and its per-query file; of a result of MTEB the published entry.
+    """Write the entry of a saved report and its per-query file.
 
     Args:
-        result: a report with per-query values, as ``vsebench eval FILE -o RESULT.json`` writes; or the file of a task
-            of MTEB, whose numbers become published ones (``name``, ``setting`` and ``image_input`` belong to these).
+        result: a report with per-query values, as ``vsebench eval FILE -o RESULT.json`` writes.
         name: of the model.
         setting: what distinguishes it from others of this name.
         image_input: what it reads of an image, such as pixels, region features or object annotations.
@@ -63,7 +61,7 @@ def add(
 
     Returns:
         The entry, whose notes say what was left out or computed; it is in ``entries/ID.json``, its per-query values in
-        ``entries/ID.per-query.json``; that of MTEB in ``published``.
+        ``entries/ID.per-query.json``.
 
     Raises:
         BadInput: no report, damaged, its values contradict each other, it has no per-query values, or graded metrics
@@ -76,11 +74,6 @@ def add(
     model = _model(name=name, setting=setting, image_input=image_input, url=url, description=description)
     _check_id(id)
     read(folder)
-    if printed := exchanged.read(path):
-        if any((url, description, notes, reproduce, metrics, id)):
-            what = "is a result of MTEB, whose entry has a name, a setting and an image input alone"
-            raise UsageError(what, where=path, fix="leave the other options out")
-        return mteb.add(printed, path, model, folder / PUBLISHED, replace_old)
     report = _chosen(load(path), metrics, path)
     if report.items is None or all(r.per_query is None for r in (*report.results, *report.parts)):
         fix = f"make it again: vsebench eval FILE -o {path.name} (without --no-per-query)"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from ..errors import VsebenchError
 from ..relevance.kinds import GAINS
 from ..report.format import ARROWS, UNDEFINED, fixed
-from ..report.grid import Cell, Grid
+from ..report.grid import Cell
 from ..types import Float
-from .benchmarks import PAGE_OF_VIEW, described
+from .benchmarks import PAGE_OF_VIEW
 from .columns import Column, headed
 from .facts import FAMILIES, facts
 from .groups import SIDES, Group, Key, groups, version
@@ -130,20 +130,6 @@ class Table:
     def headings(self) -> tuple[str, ...]:
         """Of the columns of words."""
         return (("Rank",) if self.ranked else ()) + ("Model", "Source", *(c.heading.capitalize() for c in self.columns))
-
-    def grid(self) -> Grid:
-        """The table for the renderers of reports: Markdown, LaTeX, HTML, terminal."""
-        words = tuple(heading.lower() for heading in self.headings)
-        lines = []
-        for row in self.rows:
-            name = f"{row.name} ({row.setting})" if row.setting else row.name
-            source = f"submitted, {row.source}" if row.submitted else row.source
-            texts = ((row.rank,) if self.ranked else ()) + (name, source, *row.facts)
-            lines.append((*map(Cell, texts), *row.numbers))
-        title = f"{described(self.group.benchmark).title} · {self.heading} · {self.group.level}"
-        headings = (*words, *(heading(key, self.group) for key in self.group.columns))
-        above = [side for side, n in spans(self.group) for _ in range(n)]
-        return Grid(title, headings, len(words), tuple(lines), self.notes, groups=("",) * len(words) + tuple(above))
 
 
 def tables_of(board: Board) -> tuple[Table, ...]:
