@@ -29,7 +29,7 @@ an image.
 
 """
 TASKS: Mapping[str, tuple[str, ...]] = {
-    "Evaluation": ("evaluate", "evaluate_unimodal", "choice", "Accumulator", "forecast"),
+    "Evaluation": ("evaluate", "evaluate_unimodal", "choice", "Accumulator"),
     "Results, saved reports, errors": ("Report", "load", "export", "VsebenchError", "VsebenchWarning"),
     "Comparison and display": ("compare", "joint", "agree", "slice", "report_page"),
     "Sets, splits and vectors": ("load_split", "describe", "Split", "Embeddings"),

@@ -2,7 +2,6 @@
 
 - ``evaluate`` ranks and measures vectors, score matrices and retrieved lists; ``evaluate_unimodal`` measures retrieval
   inside one modality, judged by continuous labels
-- ``forecast`` says what an evaluation by the workers of a cluster will take
 - ``Accumulator`` collects the vectors of a validation loop and evaluates them
 - ``encode`` encodes images and their captions with a pretrained model, ``encode_all`` several sets with several
 - ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports, ``report_page`` shows them on a
@@ -35,7 +34,6 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "evaluate": "vsebench.evaluation.run",
     "evaluate_unimodal": "vsebench.unimodal.evaluate",
-    "forecast": "vsebench.evaluation.forecast",
     "Accumulator": "vsebench.evaluation.accumulate",
     "encode": "vsebench.pretrained.encode",
     "encode_all": "vsebench.pretrained.several",
@@ -85,7 +83,6 @@ if TYPE_CHECKING:
     from .errors import VsebenchError as VsebenchError
     from .errors import VsebenchWarning as VsebenchWarning
     from .evaluation.accumulate import Accumulator as Accumulator
-    from .evaluation.forecast import forecast as forecast
     from .evaluation.run import evaluate as evaluate
     from .exchange.export import export as export
     from .human.study import correlate as correlate

@@ -42,7 +42,6 @@ OF_THE_RESULT = {
     "figures": "what is returned writes them: .figures(FOLDER)",
     "figure_format": "what is returned writes them: .figures(FOLDER, KIND)",
     "figure": "call vsebench.report.figure.write(RESULT, FILE)",
-    "dry_run": "call vsebench.forecast, which has the same arguments",
     "quiet": "leave it out: functions print nothing; notes and warnings are in the result",
     "no_progress": "leave it out: there is no progress bar; progress= takes a function",
 }

@@ -5,6 +5,7 @@ They are read where they are used. None of them changes a digit of a result.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 
@@ -80,8 +81,7 @@ OF_OTHERS = (
     Variable("JAVA_HOME", "a Java, see `VSEBENCH_JAVA`", "/usr/lib/jvm/java-17"),
     Variable(
         "LOCAL_RANK",
-        "which GPU a process takes, set by torchrun; by default the current device of torch, and of a worker of "
-        "`--engine dask` the one of its place among those of its machine",
+        "which GPU a process takes, set by torchrun; by default the current device of torch",
         "1",
     ),
     Variable("CUDA_VISIBLE_DEVICES", "the GPUs that a process finds; by default all", "0,1"),
@@ -89,3 +89,9 @@ OF_OTHERS = (
     Variable("NO_COLOR", "any value: no colours on the terminal", "1"),
     Variable("COLUMNS", "width of tables and of the help; by default that of the terminal, 120 in a pipe", "100"),
 )  # fmt: skip
+
+
+def local_rank() -> int | None:
+    """The place of this process among those of its machine, where they were started one a GPU (torchrun), or None."""
+    given = os.environ.get("LOCAL_RANK", "")
+    return int(given) if given.isdecimal() and len(given) < 5 else None

@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
     """A scheduler and two workers, which start again when they are killed."""
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")

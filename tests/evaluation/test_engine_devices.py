@@ -31,8 +31,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(backends.BACKENDS, name, replace(backends.BACKENDS[name], module="not_installed_here"))
 
 
-def with_gpus(count: int, cache: str) -> None:
-    """Let a worker find so many GPUs, on which numpy ranks."""
+def with_gpus(count: int, dask_worker: Any) -> None:
+    """Let a worker find so many GPUs, on which numpy ranks; it is started as for the one of its number."""
     import os
     from dataclasses import replace
 
@@ -41,7 +41,7 @@ def with_gpus(count: int, cache: str) -> None:
     from vsebench.rank import backends
     from vsebench.rank.torch_backend import settings
 
-    os.environ["VSEBENCH_CACHE"] = cache
+    os.environ["LOCAL_RANK"] = str(dask_worker.name)
     torch.cuda.is_available = lambda: count > 0
     torch.cuda.device_count = lambda: count
     settings.described = lambda name: f"GPU of {name}"
@@ -93,8 +93,8 @@ def given(folder: Path, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("backend", gate(["torch", "torch:cuda", "auto"], "auto"))
-def test_workers_take_the_gpus_of_their_machine(backend: str, folder: Path, started: Started, tmp_path: Path) -> None:
-    where = started(with_gpus, 2, str(tmp_path / "workers"))
+def test_workers_take_the_gpus_of_their_rank(backend: str, folder: Path, started: Started, tmp_path: Path) -> None:
+    where = started(with_gpus, 2)
     found = vb.evaluate(**given(folder, engine="dask", scheduler=where, backend=backend))
     same_reports(found, vb.evaluate(**given(folder)))
     assert found.provenance["backend"] == "torch:cuda:0, torch:cuda:1"
@@ -113,8 +113,8 @@ def saved(report: Any, folder: Path) -> Path:
     return folder / "report.json"
 
 
-def test_a_number_is_that_of_every_worker(folder: Path, started: Started, tmp_path: Path) -> None:
-    where = started(with_gpus, 2, str(tmp_path / "workers"))
+def test_a_number_is_that_of_every_worker(folder: Path, started: Started) -> None:
+    where = started(with_gpus, 2)
     found = vb.evaluate(**given(folder, engine="dask", scheduler=where, backend="torch:cuda:1"))
     device = "GPU of cuda:1, driver 1.2"
     assert found.provenance["workers"] == [{"workers": 2, "backend": "torch:cuda:1", "device": device}]

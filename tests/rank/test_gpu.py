@@ -22,7 +22,8 @@ import vsebench as vb
 from tests import worlds
 from tests.devices import DEVICES, GRADED, NO_GPU, needs_gpu, same_observations
 from tests.graded_worlds import same_values, vector_world
-from vsebench.rank import backends, full_order, own_device
+from vsebench.environment import local_rank
+from vsebench.rank import backends, full_order
 from vsebench.rank.observe import Request
 from vsebench.rank.scorers import Dot
 
@@ -97,7 +98,7 @@ def test_the_device_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     for rank, own in (("3", 3), ("5", 1), ("", 2), ("x", 2), ("-1", 2)):
         monkeypatch.setenv("LOCAL_RANK", rank)
         assert settings.device_of("cuda").index == own, rank
-    assert own_device.local_rank() is None
+    assert local_rank() is None
 
 
 def test_the_provenance_names_the_gpu_and_its_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

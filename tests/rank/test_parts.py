@@ -54,16 +54,8 @@ def in_parts(
         counters = make_counters(scorer, requests, threads)
         return part.count(by, scorer, counters, depth, threads, block)
 
-    def strip(range_: tuple[int, int]) -> tuple[part.Block, part.Arrays]:
-        """All blocks of some images, combined first, as a worker does."""
-        block = part.Block(range_, (0, scorer.shape[1]))
-        parts = [(x, count(x)) for x in blocks([range_], captions)]
-        return block, part.combined(parts, make_counters(scorer, requests, threads), depth, block)
-
-    ways = [((block, count(block)) for block in blocks(images, captions)), map(strip, images)]
-    one, other = (observe(scorer, requests, ties=ties, depth=depth, threads=1, scan=part.joined(way)) for way in ways)
-    same(one, other)
-    return one
+    parts = ((block, count(block)) for block in blocks(images, captions))
+    return observe(scorer, requests, ties=ties, depth=depth, threads=1, scan=part.joined(parts))
 
 
 def same(one: dict[Direction, Observation], other: dict[Direction, Observation]) -> None:

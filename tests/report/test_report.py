@@ -136,7 +136,7 @@ def test_documents_of_other_commands_are_named(tmp_path: Path, pinned: Any) -> N
         for file in Path(vsebench.__file__).parent.rglob("*.py")
         for word in re.findall(r'"vsebench/([\w-]+)/1"', file.read_text(encoding="utf-8"))
     }
-    assert set(OTHERS) < kinds and {"comparison", "agreement", "slices", "forecast"} < set(OTHERS)
+    assert set(OTHERS) < kinds and {"comparison", "agreement", "slices"} < set(OTHERS)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

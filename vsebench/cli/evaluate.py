@@ -43,10 +43,6 @@ def run(
             help="LaTeX of several systems: also a table for each set of judgements or gains, not only one.",
         ),
     ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Of --engine dask: print the plan of the work (shards, bytes, hours), and end."),
-    ] = False,
     **given: Any,
 ) -> Any:
     """Rank, measure and report: one system, or several in a joint table.
@@ -65,8 +61,6 @@ def run(
     systems = systems_of(files or [], given.pop("texts"), bool(given["scores"] or given["run"]), save_run)
     split = given["split"]
     runs = {} if save_run is None else saved_run.files(save_run)
-    if dry_run:
-        return _plan(terminal, systems, given)
     reports: dict[str, Report] = {}
     for name, images, texts in systems:
         with terminal.progress("ranking" if len(systems) == 1 else f"ranking {name}") as progress:
@@ -78,18 +72,6 @@ def run(
     if written:
         terminal.note(f"· the rankings are TREC runs, to be read back with {' '.join(written)}")
     return result
-
-
-def _plan(terminal: Terminal, systems: Sequence[System], given: dict[str, Any]) -> Any:
-    import vsebench
-
-    from ..errors import UsageError
-
-    if len(systems) > 1:
-        raise UsageError(f"--dry-run plans the work of one system, and {len(systems)} are given", fix="name one file")
-    (name, images, texts) = systems[0]
-    with terminal.progress("measuring"):
-        return vsebench.forecast(images, texts, **given | {"split": split_for(given["split"], name)})
 
 
 def split_for(split: str | None, name: str) -> str | None:

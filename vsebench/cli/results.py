@@ -132,15 +132,12 @@ def report_options(function: Function) -> Function:
         no_per_query: bool,
         **kwargs: Any,
     ) -> None:
-        from ..errors import UsageError
         from ..report.per_query import check_path
 
         formats = output_formats(terminal, style, output)
         if per_query is not None:
             check_path(per_query)
         result = function(terminal, **kwargs)
-        if per_query is not None and not hasattr(result, "per_query"):
-            raise UsageError("--per-query: a plan has no values of queries", fix="leave it out, or --dry-run")
         deliver(terminal, result, formats, output, per_query=per_query, full=not no_per_query)
 
     return extended(run, function, parameters(ReportResult))

@@ -1,10 +1,8 @@
-"""The work in shards, and shards in pieces.
+"""The work in shards.
 
 A shard of the scan is a block of images and captions (``rank.part_of_scan``); a shard of graded metrics is a range of
 queries of rankings that share their scores (``graded.part_of_queries``). Shards depend on the sizes of the input alone,
-so that a run can be continued on other machines. Where a block is much work, it is cut into pieces for the workers that
-there are, and these are combined by a worker: what the process that started the evaluation gets, and writes to a file,
-are the counts and lists of shards.
+so that a run can be continued on other machines.
 """
 
 from __future__ import annotations
@@ -22,8 +20,8 @@ from ..types import Direction
 from .inputs import Input
 from .plan import Plan
 
-SCORES = 1 << 24  # scores of a shard; COCO 5K has 8 a pass
-MOST = {"scan": 64, "graded": 4096}  # shards of a pass; what a scan returns grows with their square root
+SCORES = 1 << 24  # scores of a shard at least; COCO 5K has 8 a pass
+MOST = {"scan": 256, "graded": 4096}  # shards of a pass; what a scan returns grows with their square root
 
 
 class Shard(NamedTuple):
@@ -65,11 +63,11 @@ def shards_of(plan: Plan, data: Input) -> list[Shard]:
     if plan.requests or plan.depth:
         images, captions = (0, len(plan.split.image_ids)), (0, len(plan.split.caption_ids))
         for _, (direction, *_) in data.passes(plan.directions):
-            found += pieces(Shard("scan", direction, 0, images, captions))
+            found += _shards(Shard("scan", direction, 0, images, captions))
     for direction, rankings in rankings_of(plan).items():
         for number, shared in enumerate(rankings):
             queries, gallery = (0, len(shared.first.queries)), (0, len(shared.first.gallery))
-            found += pieces(Shard("graded", direction, number, queries, gallery))
+            found += _shards(Shard("graded", direction, number, queries, gallery))
     return found
 
 
@@ -81,19 +79,15 @@ def rankings_of(plan: Plan) -> dict[Direction, list[SharedScores]]:
     return {d: shared_rankings(plan.split, plan.graded, plan.gains, [d], expected, influence) for d in plan.directions}
 
 
-def pieces(shard: Shard, scores: int | None = None) -> list[Shard]:
-    """A shard in pieces of about ``scores`` scores; without these all of a pass in its shards.
-
-    Blocks of a scan are cut into near-squares, where fewest counts and lists are repeated.
-    """
-    most = MOST[shard.kind] if scores is None else shard.scores
-    parts = max(1, min(most, -(-shard.scores // (scores or SCORES))))
-    if shard.kind == "graded":
-        return [shard._replace(rows=rows) for rows in _cut(shard.rows, parts)]
-    n = shard.rows[1] - shard.rows[0]
-    height = min(n, parts, max(1, round(n / math.sqrt(max(1, shard.scores) / parts))))
-    sides = _cut(shard.rows, height), _cut(shard.columns, -(-parts // height))
-    return [shard._replace(rows=rows, columns=columns) for rows, columns in itertools.product(*sides)]
+def _shards(whole: Shard) -> list[Shard]:
+    """All of a pass in shards; blocks of a scan are near-squares, where fewest counts and lists are repeated."""
+    parts = max(1, min(MOST[whole.kind], -(-whole.scores // SCORES)))
+    if whole.kind == "graded":
+        return [whole._replace(rows=rows) for rows in _cut(whole.rows, parts)]
+    n = whole.rows[1] - whole.rows[0]
+    height = min(n, parts, max(1, round(n / math.sqrt(max(1, whole.scores) / parts))))
+    sides = _cut(whole.rows, height), _cut(whole.columns, -(-parts // height))
+    return [whole._replace(rows=rows, columns=columns) for rows, columns in itertools.product(*sides)]
 
 
 def _cut(whole: Range, parts: int) -> list[Range]:

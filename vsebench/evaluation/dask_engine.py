@@ -49,7 +49,7 @@ def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -
 
     Args:
         job: the evaluation.
-        shards: its pieces.
+        shards: all of its work.
         folder: of the files, with those that are finished.
         options: the scheduler or the number of workers; ``progress`` is called with (shards done, shards in all).
 
@@ -74,16 +74,17 @@ def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -
 
     if waiting:
         try:
-            with connected(options) as client:
-                for shard, found in dask_work.results(client, shared(job, options), waiting):
+            with _client(options) as client:
+                _check_workers(client)
+                for shard, found in dask_work.results(client, _shared(job, options), waiting):
                     finished(shard, found.arrays)
-                    used |= found.used
+                    used[found.worker] = found.used
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"interrupted; {dask_work.continued()}") from None
     return kept, list(used.values())
 
 
-def shared(job: Job, options: Options) -> Job:
+def _shared(job: Job, options: Options) -> Job:
     """The job of workers that share the cores of this machine."""
     if options.scheduler is not None or options.threads is not None:
         return job
@@ -93,14 +94,6 @@ def shared(job: Job, options: Options) -> Job:
 
 def _path(folder: Path, shard: Shard) -> Path:
     return folder / f"{shard.name}.npz"
-
-
-@contextmanager
-def connected(options: Options) -> Iterator[Any]:
-    """A client of a scheduler with workers that can compute; raises as ``compute``."""
-    with _client(options) as client:
-        _check_workers(client)
-        yield client
 
 
 @contextmanager

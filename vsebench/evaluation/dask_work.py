@@ -1,18 +1,15 @@
-"""Shards as tasks of a Dask scheduler: attempts, failures, and pieces that a worker combines.
+"""Shards as tasks of a Dask scheduler: attempts and failures.
 
 A task that a worker does not finish is computed by another one. A worker on which a task fails, for want of memory or
 by its GPU, is started again, and ended after ``FAILURES`` of them; errors about the input, and about what is
-not installed on a worker, end the work. Workers of one machine take its devices in turn (``rank.own_device``).
-
-The arrays of pieces stay on the workers until a worker has combined those of a shard; they are computed again when a
-worker is lost that has some.
+not installed on a worker, end the work.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -20,10 +17,9 @@ from typing import Any, NamedTuple
 
 from ..errors import DeviceFault, LowMemory, MissingPackage, VsebenchError, WorkersLost, count_of, first_line
 from ..options import command_line, spell
-from ..rank.own_device import begin_worker
-from . import cuts, shards
+from . import shards
 from .cuts import Shard
-from .shards import Arrays, Job, Sample, Used
+from .shards import Arrays, Job, Used
 
 PATIENCE = 60.0  # seconds without any worker
 POLL = 2.0  # seconds after which it is checked that there are workers
@@ -32,10 +28,6 @@ ATTEMPTS = 4  # of a shard
 RESTART = 30.0  # seconds for a worker to start again
 PAUSE = 3.0  # seconds that it begins nothing after a failure, in which it is started again or ended
 WAITING = 256  # tasks that the scheduler has at least, and two a worker
-SECONDS = 60.0  # that a piece takes
-PIECES = 4  # at least, a worker
-SMALL = 1 << 28  # scores of shards that are never cut into pieces
-UNKNOWN = 1 << 30  # scores of a piece where the speed of a worker is not known
 INSTALL = "pip install 'vsebench[dask]'"
 
 
@@ -62,37 +54,29 @@ class Failed(Exception):
 
 
 class Done(NamedTuple):
-    """What workers have computed.
+    """What a worker has computed.
 
     Attributes:
-        used: what they ranked with, by their names.
-        arrays: of a shard or a piece.
+        worker: its name.
+        used: what it ranked with.
+        arrays: of the shard.
     """
 
-    used: dict[str, Used]
+    worker: str
+    used: Used
     arrays: Arrays
 
 
-def attempt(job: Job, shard: Shard, parts: Sequence[tuple[Shard, Done]] | None = None) -> Done:
-    """A shard or a piece, computed on a worker; with ``parts``, combined from those of its pieces.
+def attempt(job: Job, shard: Shard) -> Done:
+    """A shard, computed on a worker.
 
     Raises:
         Failed: the worker cannot, and another one may.
         VsebenchError: no worker can, as for errors of the input.
     """
     with _on_worker(job) as name:
-        if parts is None:
-            arrays, used = shards.compute(job, shard), {name: shards.used_for(job)}
-        else:
-            arrays = shards.combine(job, shard, [(piece, done.arrays) for piece, done in parts])
-            used = {name: one for _, done in parts for name, one in done.used.items()}
-        return Done(used, arrays)
-
-
-def sample(job: Job, shard: Shard) -> Sample:
-    """What pieces of a shard take on a worker; raises as ``attempt``."""
-    with _on_worker(job):
-        return shards.sampled(job, shard)
+        arrays = shards.compute(job, shard)
+        return Done(name, shards.used_for(job), arrays)
 
 
 @contextmanager
@@ -102,7 +86,6 @@ def _on_worker(job: Job) -> Iterator[str]:
 
     global _failed
     worker = get_worker()
-    begin_worker()
     time.sleep(max(0.0, _failed + PAUSE - time.monotonic()))
     try:
         with command_line() if job.command else nullcontext():
@@ -129,93 +112,32 @@ def workers_of(client: Any) -> dict[str, str]:
 
 @dataclass
 class _Failures:
-    """How often workers, by name, and tasks have failed."""
+    """How often workers, by name, and shards have failed."""
 
     of_worker: Counter[str] = field(default_factory=Counter)
-    of_task: Counter[Any] = field(default_factory=Counter)
+    of_shard: Counter[Shard] = field(default_factory=Counter)
 
-    def add(self, client: Any, task: Task, failed: Failed) -> None:
-        """A worker on which a task has failed is started again, and ended after ``FAILURES``.
+    def add(self, client: Any, shard: Shard, failed: Failed) -> None:
+        """A worker on which a shard has failed is started again, and ended after ``FAILURES``.
 
-        A task may be done by every worker: where it is restricted to some, it waits for ever for one that has another
-        address since.
+        A shard may be computed by every worker: where it is restricted to some, it waits for ever for one that has
+        another address since.
 
         Raises:
-            WorkersLost: every worker has failed ``FAILURES`` times, or the task ``ATTEMPTS`` times.
+            WorkersLost: every worker has failed ``FAILURES`` times, or the shard ``ATTEMPTS`` times.
         """
         self.of_worker[failed.worker] += 1
-        self.of_task[task.key] += 1
+        self.of_shard[shard] += 1
         well = [name for name in workers_of(client).values() if self.of_worker[name] < FAILURES]
         with suppress(Exception):  # without a nanny, or ended since: its next failure ends it
             if self.of_worker[failed.worker] < FAILURES:
                 client.restart_workers([failed.address], timeout=RESTART, raise_for_error=False)
             else:
                 client.retire_workers([failed.address], close_workers=True)
-        if not well or self.of_task[task.key] >= ATTEMPTS:
-            tried = f"shard {task.shard.name} failed {count_of(self.of_task[task.key], 'time')}"
+        if not well or self.of_shard[shard] >= ATTEMPTS:
+            tried = f"shard {shard.name} failed {count_of(self.of_shard[shard], 'time')}"
             what = tried if well else f"every worker failed {FAILURES} times"
             raise lost(f"{what}, at last on worker {failed.worker}: {failed.error}", continued())
-
-
-@dataclass(eq=False)
-class _Begun:
-    """A shard in work.
-
-    Attributes:
-        shard: what is to be returned.
-        pieces: what it consists of; itself alone, or blocks of a scan.
-        finished: the futures of pieces, whose arrays are on workers.
-    """
-
-    shard: Shard
-    pieces: list[Shard]
-    finished: dict[Shard, Any] = field(default_factory=dict)
-
-    def tasks(self) -> list[Task]:
-        """Of all pieces."""
-        return [Task(self, piece) for piece in self.pieces]
-
-    def next(self) -> list[Task]:
-        """What is to be done when a piece has been finished: that all are combined, or nothing yet."""
-        return [Task(self, None)] if len(self.finished) == len(self.pieces) else []
-
-    def lost(self) -> list[Task]:
-        """The pieces that could not be computed again when the worker was lost that had them."""
-        again = [piece for piece, future in self.finished.items() if future.status == "error"]
-        for piece in again:
-            del self.finished[piece]
-        return [Task(self, piece) for piece in again]
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """A piece of a shard that is to be computed; without a piece those of the shard are combined."""
-
-    begun: _Begun
-    piece: Shard | None
-
-    @property
-    def shard(self) -> Shard:
-        """What it is a part of."""
-        return self.begun.shard
-
-    @property
-    def key(self) -> tuple[Shard, Shard | None]:
-        """Equal for attempts of one task."""
-        return self.shard, self.piece
-
-    @property
-    def last(self) -> bool:
-        """Whether its arrays are those of the shard."""
-        return self.piece is None or len(self.begun.pieces) == 1
-
-    def submit(self, client: Any, job: Job) -> Any:
-        """Its future."""
-        begun = self.begun
-        parts = None if self.piece else [(piece, begun.finished[piece]) for piece in begun.pieces]
-        # Before further pieces, so that the workers do not keep the arrays of many shards.
-        first = {} if self.piece else {"priority": 1}
-        return client.submit(attempt, job, self.piece or begun.shard, parts, pure=False, **first)
 
 
 def results(client: Any, job: Job, waiting: Sequence[Shard]) -> Iterator[tuple[Shard, Done]]:
@@ -224,73 +146,26 @@ def results(client: Any, job: Job, waiting: Sequence[Shard]) -> Iterator[tuple[S
     Raises:
         WorkersLost, MissingPackage, BadInput, UsageError: as ``dask_engine.compute``.
     """
-    scores = piece_scores(waiting, len(workers_of(client)), lambda shard: _speed(client, job, shard))
     left, failures = list(reversed(waiting)), _Failures()
-    pending: dict[Any, Task] = {}
+    pending: dict[Any, Shard] = {}
     last = time.monotonic()
+
+    def submit(shard: Shard) -> None:
+        pending[client.submit(attempt, job, shard, pure=False)] = shard
+
     while left or pending:
         most = max(WAITING, 2 * len(workers_of(client))) if left else 0
         while left and len(pending) < most:
-            shard = left.pop()
-            begun = _Begun(shard, cuts.pieces(shard, scores) if shard.kind == "scan" and scores else [shard])
-            pending |= {task.submit(client, job): task for task in begun.tasks()}
+            submit(left.pop())
         done, last = _finished(client, list(pending), last)
         for future in done:
-            task = pending.pop(future)
-            found = _outcome(future, task.shard, fetched=task.last)
+            shard = pending.pop(future)
+            found = _outcome(future, shard)
             if isinstance(found, Failed):
-                failures.add(client, task, found)
-                again = (task.begun.lost() if task.piece is None else []) or [task]
-                pending |= {each.submit(client, job): each for each in again}
-            elif task.last:
-                yield task.shard, found
+                failures.add(client, shard, found)
+                submit(shard)
             else:
-                assert task.piece is not None
-                task.begun.finished[task.piece] = future
-                pending |= {each.submit(client, job): each for each in task.begun.next()}
-
-
-def piece_scores(waiting: Sequence[Shard], workers: int, speed: Callable[[Shard], float | None]) -> int | None:
-    """How many scores of a scan a worker computes in ``SECONDS``, or fewer where there are many workers.
-
-    Args:
-        waiting: the shards.
-        workers: how many there are.
-        speed: scores a second of a shard, None where it is not known; not called for small shards.
-
-    Returns:
-        None where the shards are so small that they are not cut.
-    """
-    scans = [shard for shard in waiting if shard.kind == "scan"]
-    if max((shard.scores for shard in scans), default=0) <= SMALL:
-        return None
-    found = speed(scans[0])
-    each = sum(shard.scores for shard in scans) // (PIECES * max(1, workers))
-    return max(cuts.SCORES, min(UNKNOWN if found is None else int(SECONDS * found), each))
-
-
-def _speed(client: Any, job: Job, shard: Shard) -> float | None:
-    """Scores a second of a worker, or None."""
-    with suppress(VsebenchError):  # of this worker, or of the input: the shards will say it
-        return sampled(client, job, shard).speed
-    return None
-
-
-def sampled(client: Any, job: Job, shard: Shard) -> Sample:
-    """``shards.sampled`` on a worker.
-
-    Raises:
-        WorkersLost: the worker fails.
-        VsebenchError: as ``shards.sampled``.
-    """
-    future, last = client.submit(sample, job, shard, pure=False), time.monotonic()
-    done: list[Any] = []
-    while not done:
-        done, last = _finished(client, [future], last)
-    found: Sample | Failed = _outcome(future, shard)
-    if isinstance(found, Failed):
-        raise lost(f"worker {found.worker} could not compute a piece: {found.error}", "see its log")
-    return found
+                yield shard, found
 
 
 def _finished(client: Any, futures: list[Any], last: float) -> tuple[list[Any], float]:
@@ -314,15 +189,14 @@ def _finished(client: Any, futures: list[Any], last: float) -> tuple[list[Any], 
         raise _ended(error) from error
 
 
-def _outcome(future: Any, shard: Shard, fetched: bool = True) -> Any:
-    """The result of a task (None unless ``fetched``), or what failed on a worker; raises what ends the work."""
+def _outcome(future: Any, shard: Shard) -> Done | Failed:
+    """The result of a task, or what failed on a worker; raises what ends the work."""
     from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 
     try:
-        if not fetched and future.status == "finished":
-            return None
-        return future.result()
+        found: Done = future.result()
+        return found
     except Failed as failed:
         return failed
     except VsebenchError:

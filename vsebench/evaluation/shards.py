@@ -5,7 +5,7 @@
     here:       plan -> Job, shards                        arrays of all shards -> scan, fill -> the values
     elsewhere:         Job -> prepare -> compute(shard) -> arrays
 
-``cuts`` says what the pieces are; their results join with the same bits in any order. A ``Job`` names files, never
+``cuts`` says what the shards are; their results join with the same bits in any order. A ``Job`` names files, never
 arrays: every process reads them and makes the plan again, and refuses to compute when a file or the plan is not the
 same as here. It keeps what it has read, with the lengths of the vectors, for the next shards.
 """
@@ -13,7 +13,6 @@ same as here. It keeps what it has read, with the lengths of the vectors, for th
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -47,8 +46,6 @@ from .options import Given, Options
 from .plan import Plan, make_plan
 
 LAYOUT = 3  # of the arrays of a shard
-SAMPLE = 1 << 22  # scores of the first piece of a sample
-LONG, GROWS = 0.5, 8  # seconds of the last one, and by what pieces grow
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -269,59 +266,14 @@ _kept: list[Prepared] = []  # of this process: the last job
 
 
 def compute(job: Job, shard: Shard) -> Arrays:
-    """The arrays of a shard or a piece, in a process that has nothing but the job; one at a time.
+    """The arrays of a shard, in a process that has nothing but the job; one at a time.
 
     Raises:
         VsebenchError: what is wrong with the input or the installation; the same at a second attempt.
     """
-    return _with_input(job, lambda prepared: compute_prepared(prepared, shard))
-
-
-def combine(job: Job, shard: Shard, parts: Sequence[tuple[Shard, Arrays]]) -> Arrays:
-    """The arrays of a shard of the scan from those of its pieces, as ``compute``."""
-
-    def work(prepared: Prepared) -> Arrays:
-        blocks = ((piece.block, arrays) for piece, arrays in parts)
-        return scan_part.combined(blocks, *prepared.scan(shard.direction), shard.block)
-
-    return _with_input(job, work)
-
-
-class Sample(NamedTuple):
-    """What pieces of a shard take on this machine.
-
-    Attributes:
-        speed: scores a second.
-        row: bytes of the arrays a row.
-    """
-
-    speed: float
-    row: float
-
-
-def sampled(job: Job, shard: Shard) -> Sample:
-    """Compute pieces of a shard, larger and larger ones until one takes ``LONG`` seconds.
-
-    Raises:
-        VsebenchError: as ``compute``.
-    """
-    scores = SAMPLE
-    compute(job, cuts.pieces(shard, scores)[0])  # reads the input, and compiles
-    while True:
-        piece = cuts.pieces(shard, scores)[0]
-        started = time.perf_counter()
-        found = compute(job, piece)
-        seconds = time.perf_counter() - started
-        if seconds > LONG or piece.scores * GROWS > shard.scores:
-            row = sum(array.nbytes for array in found.values()) / (piece.rows[1] - piece.rows[0])
-            return Sample(piece.scores / max(seconds, 1e-9), row)
-        scores *= GROWS
-
-
-def _with_input(job: Job, work: Callable[[Prepared], Arrays]) -> Arrays:
     with _lock:
         prepared = _prepare(job)
-        arrays = work(prepared)
+        arrays = compute_prepared(prepared, shard)
         unchanged.refuse_changed(prepared.states)
         return arrays
 

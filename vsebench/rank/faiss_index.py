@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from ..environment import local_rank
 from ..errors import BadInput
 from ..memory import require
 from ..numeric.openblas import kernels_of_numpy
 from ..options import spell
 from ..types import Direction, Float, Int, Vectors
-from .own_device import own_device
 from .scorers import Dot, unit_vectors
 
 MOST_ITEMS = 2048  # of a list; more are not listed by an index on a GPU
@@ -67,8 +67,8 @@ def gpus(driver: bool) -> int:
 
 
 def own_gpu(number: int) -> int:
-    """The GPU of this process among so many (``own_device``), or the first."""
-    return own_device(number) or 0
+    """The GPU of ``LOCAL_RANK`` among so many, or the first."""
+    return (local_rank() or 0) % number
 
 
 @functools.cache

@@ -4,9 +4,9 @@
 
                 captions
               ┌─────┬─────┬─────┐
-      images  │     │     │     │   count   -> the arrays of a block
-              ├─────┼─────┼─────┤   combined -> those of a larger block, from the blocks that it consists of
-              │     │     │     │   joined  -> a ``Scan`` (see ``observe``) of all blocks
+      images  │     │     │     │   count  -> the arrays of a block
+              ├─────┼─────┼─────┤   joined -> a ``Scan`` (see ``observe``) of all blocks
+              │     │     │     │
               └─────┴─────┴─────┘
 
 Counts of the pairs of a query are added over the blocks that have candidates of it. Its lists are merged by canonical
@@ -68,34 +68,6 @@ def count(scan: Scan, scorer: Scorer, counters: Sequence[Counter], depth: Depths
     return found
 
 
-def combined(parts: Iterable[tuple[Block, Arrays]], counters: Sequence[Counter], depth: Depths, block: Block) -> Arrays:
-    """The arrays of a block, as of ``count``, from those of blocks that together are this one, in any order."""
-    found: Arrays = {}
-    for i, counter in enumerate(counters):
-        found[f"counts{i}"] = np.zeros((3, len(range(*_pairs(counter, block, block)))), np.int32)
-    for direction, k in depth.items():
-        (q0, q1), (g0, g1) = block.sides(direction)
-        shape = q1 - q0, min(k, g1 - g0)
-        found[f"{direction}_items"] = np.full(shape, NO_ITEM)
-        found[f"{direction}_scores"] = np.full(shape, -np.inf)
-    for part, arrays in parts:
-        for i, counter in enumerate(counters):
-            found[f"counts{i}"][:, slice(*_pairs(counter, part, block))] += arrays[f"counts{i}"]
-        for direction in depth:
-            (a, b), (first, _) = part.sides(direction)[0], block.sides(direction)[0]
-            items, scores = (found[f"{direction}_{x}"][a - first : b - first] for x in ("items", "scores"))
-            new = TopK(arrays[f"{direction}_items"], arrays[f"{direction}_scores"])
-            top = merged(TopK(items, scores), new, items.shape[1])
-            items[:], scores[:] = top.items, top.scores
-    return found
-
-
-def _pairs(counter: Counter, part: Block, block: Block) -> Range:
-    """Where the pairs of the queries of a part stand among those of a block."""
-    indptr, ((a, b), (first, _)) = counter.pairs.indptr, (x.sides(counter.direction)[0] for x in (part, block))
-    return int(indptr[a] - indptr[first]), int(indptr[b] - indptr[first])
-
-
 def joined(parts: Iterable[tuple[Block, Arrays]]) -> Scan:
     """A scan that takes the counts and lists of all blocks, in any order, instead of computing scores."""
 
@@ -108,10 +80,21 @@ def joined(parts: Iterable[tuple[Block, Arrays]]) -> Scan:
         progress: Progress | None,
     ) -> dict[Direction, TopK]:
         n_image, n_caption = scorer.shape
-        found = combined(parts, counters, depth, Block((0, n_image), (0, n_caption)))
-        for i, counter in enumerate(counters):
-            counter.counts[:, 0] += found[f"counts{i}"]
-        return {d: TopK(found[f"{d}_items"], found[f"{d}_scores"]) for d in depth}
+        size = {"i2t": (n_image, n_caption), "t2i": (n_caption, n_image)}
+        tops: dict[Direction, TopK] = {}
+        for direction, k in depth.items():
+            shape = size[direction][0], min(k, size[direction][1])
+            tops[direction] = TopK(np.full(shape, NO_ITEM), np.full(shape, -np.inf))
+        for block, arrays in parts:
+            for i, counter in enumerate(counters):
+                first, end = counter.pairs.indptr[list(block.sides(counter.direction)[0])]
+                counter.counts[:, 0, first:end] += arrays[f"counts{i}"]
+            for direction, top in tops.items():
+                rows = slice(*block.sides(direction)[0])
+                new = TopK(arrays[f"{direction}_items"], arrays[f"{direction}_scores"])
+                best = merged(TopK(top.items[rows], top.scores[rows]), new, top.items.shape[1])
+                top.items[rows], top.scores[rows] = best.items, best.scores
+        return tops
 
     return scan
 

@@ -29,7 +29,6 @@ OTHERS = {
     "description": ("the description of a split", "vsebench data describe"),
     "doctor": ("findings about this machine", "vsebench doctor"),
     "entry": ("an entry of a leaderboard", "vsebench leaderboard add"),
-    "forecast": ("a plan", "vsebench eval --dry-run"),
     "inspect": ("what a file holds", "vsebench inspect"),
     "slices": ("slices", "vsebench slice"),
 }

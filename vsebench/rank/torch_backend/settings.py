@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 import torch
 
-from ...environment import LOWERED
+from ...environment import LOWERED, local_rank
 from ...errors import UsageError, first_line
 from ...numeric.torch_support import full_precision
 from ...options import spell
 from ..exact import product_bound
-from ..own_device import own_device
 
 PROBED = (128, 64, 192)  # rows, terms and columns of the products that are tried
 
@@ -30,7 +29,7 @@ _restore: Callable[[], None]
 def device_of(name: str | None) -> torch.device:
     """The device of ``cpu``, ``cuda`` or ``cuda:1``; for None a CUDA device, or the processor without one.
 
-    A CUDA device without a number is the one of the process (``own_device``), else the current device of torch.
+    A CUDA device without a number is that of ``LOCAL_RANK``, else the current device of torch.
 
     Raises:
         UsageError: a device that this machine does not have.
@@ -56,8 +55,8 @@ def described(name: str | None) -> str:
 
 
 def _own(available: int) -> int:
-    if (number := own_device(available)) is not None:
-        return number
+    if available and (number := local_rank()) is not None:
+        return number % available
     return torch.cuda.current_device() if torch.cuda.is_initialized() else 0
 
 
