@@ -18,7 +18,6 @@ from tests.worlds import relevance
 from vsebench.rank import full_order
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot
-from vsebench.rank.shortlist import Shortlist
 from vsebench.types import DIRECTIONS, Direction
 
 Vectors = npt.NDArray[Any]
@@ -94,19 +93,6 @@ def order(scorer: Dot, direction: Direction, k: int, edges: Iterable[int]) -> Ve
     return np.concatenate(found)
 
 
-def from_shortlist(scorer: Dot, k: int, width: int) -> Vectors:
-    """(image, k) the k best captions of every image, from scores kept from tiles ``width`` wide."""
-    n, captions = scorer.shape
-    kept = Shortlist(scorer, k, np.arange(captions), -(-captions // width))
-    for a in range(0, captions, width):
-        some = np.arange(a, min(a + width, captions))
-        tile = full_order.columns_of(scorer, a, a + len(some), np.empty((n, len(some)), np.float32))
-        if k > full_order.SHALLOW:
-            full_order.refine(scorer, "t2i", tile.T, a, some, full_order.float32_bound(scorer, "t2i", some))
-        kept.add(tile, a)
-    return kept.order(0, n).items if kept.finish() else order(scorer, "i2t", k, (0, n))
-
-
 def wrong(images: Vectors, captions: Vectors, exact: Vectors, cosine: bool = False) -> bool:
     """Whether an order, a list or a rank is not that of the exact scores."""
     scorer = Dot(images, captions, cosine)
@@ -114,7 +100,6 @@ def wrong(images: Vectors, captions: Vectors, exact: Vectors, cosine: bool = Fal
     best = {d: np.argsort(-s, axis=1, kind="stable") for d, s in zip(DIRECTIONS, (exact, exact.T), strict=True)}
     for k in (1, 10, min(n, m, 71)):  # on both sides of SHALLOW
         orders = [(d, order(scorer, d, k, e)) for d in DIRECTIONS for e in ((0, len(best[d])), range(4))]
-        orders += [("i2t", from_shortlist(scorer, k, 29))]
         if any(not np.array_equal(found, best[d][: len(found), :k]) for d, found in orders):
             return True
     judged = [relevance("i2t", {i: [7 * i % m, 0] for i in range(n)}), relevance("t2i", {c: [c % n] for c in range(m)})]

@@ -39,5 +39,5 @@ def test_report_names_the_back_end() -> None:
     assert report.provenance is not None and report.provenance["backend"] == "numpy"
 
 
-def test_orders_block_by_block_give_the_values_of_shared_products() -> None:
+def test_orders_of_another_back_end_give_the_same_values() -> None:
     same_values(*vector_world(), NAMES, block=16, order_of=full_order.OrderOf(full_order.order_of))

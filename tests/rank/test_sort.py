@@ -108,16 +108,9 @@ def test_deep_orders_are_not_made_from_float32_products(direction: Direction, rn
     noise = rng.standard_normal(scores.shape).astype(np.float32)
     bound = full_order.float32_bound(scorer, direction, queries)
     deep = full_order.SHALLOW + 1
-    some = rng.permutation(len(queries))[:7]
-    some.sort()
     if scores.shape[1] >= deep:
         found = full_order.order_rows(scorer, direction, noise, queries, deep, bound)
         assert found.items.tolist() == want[:, :deep].tolist()
-    refined = full_order.refine(scorer, direction, noise, 0, some, bound)
-    assert refined.precision.tolist() == [int(q in some) for q in queries]
-    assert refined.take(some).least == full_order.FLOAT64 and refined.least == full_order.FLOAT32
-    found = full_order.order_rows(scorer, direction, noise[some], some, scores.shape[1], refined.take(some))
-    assert found.items.tolist() == want[some].tolist()
 
 
 def test_scores_that_are_nearly_equal_are_computed_again(rng: np.random.Generator) -> None:

@@ -6,20 +6,18 @@ values of every metric and direction::
     engine.run(scorer, split, metrics, gains)
       rankings.plan -> Ranking              queries, gallery and metrics: all or first captions, complete split or folds
       rankings.share_scores -> SharedScores rankings that are subsets of one, which are scored once
-      shared_product.shared_products        pairs of directions that share one matrix product
-      tasks: CaptionsTask, ShortlistTask    captions as queries, keeping scores for the images; then the images
-             RowsTask                       queries with their complete gallery, where no product is shared
+      tasks.row_tasks -> RowsTask           blocks of queries with their complete gallery
         rank.full_order.order_rows          canonical order of a block of queries
         measure.measure                     gains in this order, ideal gains, pseudo-positives -> metrics.values
           removal.measure                   the same without one image, for intervals -> Influence
     engine.from_lists(lists, ...)           the same from the order of retrieved lists
 
 What is exact: the order is that of the canonical float64 scores, ties to the lower index (see ``rank``). A block takes
-its gains, order and values from its own queries only, so block size, threads and shared products do not change a value.
+its gains, order and values from its own queries only, so block size and threads do not change a value.
 Gains are computed once a block and view: complete rows, or single pairs where few candidates are read.
 
 - ``rankings``: which rankings the metrics need
-- ``tasks``, ``shared_product``: the work in blocks of queries
+- ``tasks``: the work in blocks of queries
 - ``block``: the retrieved items, gains and ideal gains of a block; ``measure``: from these to values
 - ``expected``: values as means over the orders of tied items
 - ``influence``, ``removal``: what every image adds, as a candidate, to the values of other queries

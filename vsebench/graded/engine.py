@@ -1,8 +1,7 @@
 """Measuring graded metrics: scores, their exact order, the gains in that order, values.
 
 Every thread takes blocks of queries, scores them with a single-threaded BLAS and measures them at once. Nothing is
-kept but one value a query and metric and, where one product serves both directions, the scores that can be among the
-best of every image (``shared_product``).
+kept but one value a query and metric.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from ..relevance.gains import Gains
 from ..types import DIRECTIONS, Direction, Float, Int, Split
 from .measure import Out, make_room, measure
 from .rankings import Ranking, SharedScores, deepest_rank, plan, share_scores
-from .shared_product import shared_products
-from .tasks import CaptionsTask, Outs, Task, restrict, row_tasks, shortlist_tasks, tile_scores
+from .tasks import Outs, Task, restrict, row_tasks, tile_scores
 
 Found = dict[tuple[Metric, Direction], "GradedValues"]
 Fill = Callable[[Sequence[SharedScores], Outs], None]
@@ -102,9 +100,9 @@ def run(
         expected: values are means over all orders of the items with equal scores, from complete rankings.
         threads: how many; never changes a result.
         progress: called with (blocks done, blocks in all).
-        block: queries of a block (captions, where one product serves both directions); never changes a result.
+        block: queries of a block; never changes a result.
         influence: also compute the influence of the images as candidates, which intervals need.
-        order_of: of another back-end, see ``rank.backends``; each direction is then ranked by itself.
+        order_of: of another back-end, see ``rank.backends``.
         fill: writes the values, which other processes have measured (``part``), instead of measuring here.
         new: by direction, the order of the first items of every query after re-ranking.
 
@@ -122,26 +120,13 @@ def run(
         return _collect(rankings, out)
     threads = threads or default_threads()
     scorers = {shared: restrict(scorer, shared.first) for shared in share_scores(rankings)}
-    products = [] if order_of or new else shared_products(scorers, threads, tile_scores(threads), block)
-    paired = {side for p in products for side in (p.captions, p.images)}
-    work = Work(gains, out, threads, scorer, progress)
-    apart = (shared for shared in scorers if shared not in paired)
     after = new or {}
-    rows = [
+    tasks = [
         task
-        for shared in apart
-        for task in row_tasks(shared, scorers[shared], threads, block, order_of, new=after.get(shared.first.direction))
+        for shared, own in scorers.items()
+        for task in row_tasks(shared, own, threads, block, order_of, new=after.get(shared.first.direction))
     ]
-    lists = [shortlist_tasks(p, threads, block) for p in products]
-    work.total = sum(len(p.edges) for p in products) + sum(map(len, lists)) + len(rows)
-    work.do([CaptionsTask(p, *edge) for p in products for edge in p.edges])
-    for product, tasks in zip(products, lists, strict=True):
-        if product.finish():
-            work.do(tasks)
-        else:
-            rows += row_tasks(product.images, product.scorer, threads, block)
-        product.clear()
-    work.do(rows)
+    do(tasks, gains, out, threads, scorer, progress)
     return _collect(rankings, out)
 
 
@@ -157,32 +142,22 @@ def shared_rankings(
     return share_scores(_rankings(split, metrics, gains, directions, expected, influence))
 
 
-class Work:
-    """Tasks in threads, with progress over all of them."""
+def do(
+    tasks: Sequence[Task],
+    gains: Mapping[str, Gains],
+    out: Outs,
+    threads: int,
+    scorer: Scorer,
+    progress: Progress | None = None,
+) -> None:
+    """Run tasks in threads, each thread with a buffer for the scores of the largest."""
+    most = max((task.scores for task in tasks), default=0)
 
-    def __init__(self, gains: Mapping[str, Gains], out: Outs, threads: int, scorer: Scorer, progress: Progress | None):
-        self.gains, self.out, self.threads, self.progress = gains, out, threads, progress
-        self.dtype = np.dtype(scorer.dtype)
-        self.done = self.total = 0
+    def worker(_: int) -> Callable[[Task], None]:
+        buffer = np.empty(most, scorer.dtype)
+        return lambda task: task.run(gains, buffer, out)
 
-    def do(self, tasks: Sequence[Task]) -> None:
-        """Run tasks, each thread with a buffer for the scores of the largest."""
-        room, before = max((task.scores for task in tasks), default=0), self.done
-
-        def worker(_: int) -> Callable[[Task], None]:
-            buffer = np.empty(room, self.dtype)
-
-            def work(task: Task) -> None:
-                task.run(self.gains, buffer, self.out)
-
-            return work
-
-        def progress(done: int, _: int) -> None:
-            self.done = before + done
-            if self.progress:
-                self.progress(self.done, max(self.total, self.done))
-
-        in_turn(tasks, worker, self.threads, progress)
+    in_turn(tasks, worker, threads, progress)
 
 
 def from_lists(

@@ -17,7 +17,7 @@ from ..rank.full_order import OrderOf
 from ..rank.rerank import Reranking
 from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
-from .engine import Work
+from .engine import do
 from .measure import make_room
 from .rankings import Ranking, SharedScores
 from .tasks import Outs, row_tasks
@@ -51,8 +51,7 @@ def measure(
         ``sums0``: (entry,) int64, ``too_large0``: (metric,) bool (``Influence.nonzero``); likewise for the others.
     """
     out = {ranking: make_room(ranking) for ranking in shared.rankings}
-    work = Work(gains, out, threads, scorer, None)
-    work.do(row_tasks(shared, scorer, threads, None, order_of, queries, new))
+    do(row_tasks(shared, scorer, threads, None, order_of, queries, new), gains, out, threads, scorer)
     found: Arrays = {}
     for i, ranking in enumerate(shared.rankings):
         own = _own(shared, ranking, queries)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,14 +11,13 @@ import numpy as np
 
 from ..errors import UsageError
 from ..rank import full_order, rerank
-from ..rank.full_order import ErrorBound, Order, OrderOf
+from ..rank.full_order import Order, OrderOf
 from ..rank.rerank import Reranking
 from ..rank.scorers import Dot, Matrix, Scorer
 from ..relevance.gains import Gains
 from ..types import Int
 from .measure import Out, measure
 from .rankings import Ranking, SharedScores, Subset
-from .shared_product import SharedProduct, ranges
 
 MOST_SCORES, LEAST_SCORES = 1 << 20, 1 << 19  # of a tile
 ALL_TILES = 4 << 20  # scores of the tiles of all threads together
@@ -57,7 +57,14 @@ class RowsTask:
         """Score, rank and measure."""
         first = self.shared.first
         rows, bound = full_order.rows_of(self.scorer, first.direction, self.start, self.stop, first.depth, buffer)
-        _measure_rows(self.shared, self.scorer, rows, self.start, bound, gains, out, self.new)
+
+        def order(within: Subset, depth: int) -> Order:
+            return full_order.order_rows(
+                self.scorer, first.direction, within.take(rows), self.start + within.rows, depth,
+                bound.take(within.rows), within.columns,
+            )  # fmt: skip
+
+        _measure(self.shared, self.start, self.stop, order, gains, out, self.new)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,74 +91,6 @@ class OrderTask:
             return self.order_of.of(self.scorer, direction, self.start + within.rows, depth, within.columns)
 
         _measure(self.shared, self.start, self.stop, order, gains, out, self.new, self.piece)
-
-
-@dataclass(frozen=True, eq=False)
-class CaptionsTask:
-    """Captions ``start:stop`` as queries, from scores that are also kept for the images."""
-
-    product: SharedProduct
-    start: int
-    stop: int
-
-    @property
-    def scores(self) -> int:
-        """How many scores the task computes."""
-        return (self.stop - self.start) * len(self.product.images.first.images)
-
-    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
-        """Score, keep what can be among the best of the images, rank and measure the captions."""
-        scorer, start = self.product.scorer, self.start
-        tile = buffer[: self.scores].reshape(-1, self.stop - start)
-        a, b = np.searchsorted(self.product.deep, (start, self.stop))
-        deep = self.product.deep[a:b]
-        if len(deep) < self.stop - start:
-            full_order.columns_of(scorer, start, self.stop, tile)
-        bound = full_order.float32_bound(scorer, "t2i", np.arange(start, self.stop))
-        bound = full_order.refine(scorer, "t2i", tile.T, start, deep, bound)
-        for kept in self.product.lists:
-            kept.add(tile, start)
-        _measure_rows(self.product.captions, scorer, np.ascontiguousarray(tile.T), start, bound, gains, out)
-
-
-@dataclass(frozen=True, eq=False)
-class ShortlistTask:
-    """Images ``start:stop`` as queries, from the scores that were kept."""
-
-    product: SharedProduct
-    start: int
-    stop: int
-    scores: int = 0
-
-    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
-        """Rank the kept scores and measure."""
-        images = self.product.images
-        orders = [kept.order(self.start, self.stop) for kept in self.product.lists]
-        blocks = measure(images.first, gains, orders[0], self.start, out[images.first])
-        for ranking, order in zip(images.rankings[1:], orders[1:], strict=True):
-            subset = images.subset(ranking, self.start, self.stop)
-            measure(ranking, gains, order, self.start, out[ranking], (blocks, subset))
-
-
-def _measure_rows(
-    shared: SharedScores,
-    scorer: Scorer,
-    rows: Any,
-    start: int,
-    bound: ErrorBound,
-    gains: Mapping[str, Gains],
-    out: Outs,
-    new: Reranking | None = None,
-) -> None:
-    """Rank and measure the queries from ``start`` on, of which ``rows`` (query, gallery) are the scores."""
-
-    def order(within: Subset, depth: int) -> Order:
-        return full_order.order_rows(
-            scorer, shared.first.direction, within.take(rows), start + within.rows, depth, bound.take(within.rows),
-            within.columns,
-        )  # fmt: skip
-
-    _measure(shared, start, start + len(rows), order, gains, out, new)
 
 
 def _measure(
@@ -220,6 +159,13 @@ def _pick(vectors: Any, rows: Int) -> Any:
     return vectors[first:last] if last - first == len(rows) else vectors[rows]
 
 
+def ranges(n: int, most: int, multiple: int = 1) -> Sequence[tuple[int, int]]:
+    """Consecutive ranges of ``n`` items, at most ``most`` long, about equal; their number a multiple if possible."""
+    parts = -(-n // most)
+    parts = min(n, -(-parts // multiple) * multiple)
+    return list(itertools.pairwise(n * i // parts for i in range(parts + 1))) if n else []
+
+
 def tile_scores(threads: int) -> int:
     """How many scores a tile has, so that the tiles of all threads stay within a fixed memory."""
     return min(max(ALL_TILES // threads, LEAST_SCORES), MOST_SCORES)
@@ -253,10 +199,3 @@ def row_tasks(
     if order_of is not None:
         return [OrderTask(shared, scorer, start, stop, order_of, most, new) for start, stop in edges]
     return [RowsTask(shared, scorer, start, stop, new) for start, stop in edges]
-
-
-def shortlist_tasks(product: SharedProduct, threads: int, block: int | None) -> list[Task]:
-    """Tasks for the images of a shared product."""
-    ranking = product.images.first
-    most = block or max(1, tile_scores(threads) // len(ranking.gallery))
-    return [ShortlistTask(product, start, stop) for start, stop in ranges(len(ranking.queries), most)]

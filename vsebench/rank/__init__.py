@@ -20,7 +20,6 @@ every query (``types.Observation``), or the canonical order of complete gallerie
       numeric.sort.order                              order by float32 score
       sort_kernels.find_runs                          runs of near-ties
       full_order.canonical_order                      runs sorted by canonical score
-    shortlist.Shortlist                               the same for images, from scores kept while captions are queries
 
 What is exact: the canonical score of a pair is a float64 inner product summed in one fixed order (``exact``), and
 equal scores are in the order of the gallery index. Tiles are float32 products of any BLAS, or float64 ones rounded to
@@ -31,5 +30,5 @@ given score matrix are canonical themselves.
 - scores: ``scorers`` (``Dot``, ``Matrix``), ``exact``, ``stream``
 - ranks and top lists: ``observe``, ``thresholds``, ``dense``, ``select``, ``order``, ``kernels``; of lists: ``lists``
 - ``rerank``: the top of every ranking in the order of a second stage
-- complete orders: ``full_order``, ``sort_kernels``; ``shortlist``, ``shortlist_kernels``
+- complete orders: ``full_order``, ``sort_kernels``
 """

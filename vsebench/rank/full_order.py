@@ -80,21 +80,16 @@ class ErrorBound:
     Attributes:
         rate: relative part.
         base: (query,) float64 absolute part.
-        precision: (query,) int8, what the scores of a query are: ``FLOAT32``, ``FLOAT64`` or ``BEST``.
+        precision: what the scores are: ``FLOAT32``, ``FLOAT64`` or ``BEST``.
     """
 
     rate: float
     base: Float
-    precision: npt.NDArray[np.int8]
+    precision: int
 
     def take(self, queries: Int) -> ErrorBound:
         """The bound of some of the queries."""
-        return ErrorBound(self.rate, self.base[queries], self.precision[queries])
-
-    @property
-    def least(self) -> int:
-        """The lowest precision."""
-        return int(self.precision.min(initial=BEST))
+        return ErrorBound(self.rate, self.base[queries], self.precision)
 
 
 def rows_of(
@@ -127,13 +122,13 @@ def rows_of(
         scores = scorer.tile(0, n_image, start, stop, tile.T).T
     if scores is not tile and scores.base is not tile:
         tile[...] = scores
-    return tile, ErrorBound(0.0, np.zeros(stop - start), _all(BEST, stop - start))
+    return tile, ErrorBound(0.0, np.zeros(stop - start), BEST)
 
 
 def float32_bound(scorer: Dot, direction: Direction, queries: Int) -> ErrorBound:
     """The bound of float32 products of some queries with any items, by any BLAS."""
     base = SURE * scorer.error()[0 if direction == "i2t" else 1][queries]
-    return ErrorBound(0.0, base, _all(FLOAT32, len(base)))
+    return ErrorBound(0.0, base, FLOAT32)
 
 
 def float64_bound(scorer: Dot, direction: Direction, queries: Int, precision: int = FLOAT64) -> ErrorBound:
@@ -143,7 +138,7 @@ def float64_bound(scorer: Dot, direction: Direction, queries: Int, precision: in
     product of the lengths, as in ``exact.product_bound``; rounding adds 2^-24 of the number that is rounded.
     """
     error = 2 * (scorer.images.shape[1] + 8) * 2.0**-53 * largest_score(scorer, direction, queries) + TINY
-    return ErrorBound(SURE * UNIT_ROUNDOFF, SURE * error, _all(precision, len(error)))
+    return ErrorBound(SURE * UNIT_ROUNDOFF, SURE * error, precision)
 
 
 def float64_rows(
@@ -188,28 +183,6 @@ def float64_rows(
     return values, float64_bound(scorer, direction, queries, BEST if centred else FLOAT64)
 
 
-def refine(scorer: Dot, direction: Direction, tile: Vectors, start: int, queries: Int, bound: ErrorBound) -> ErrorBound:
-    """Replace the scores of some queries by those of a float64 product.
-
-    Args:
-        scorer: the vectors.
-        direction: side of the queries.
-        tile: (query, gallery) scores of queries from ``start`` on; changed.
-        queries: (some,) int64 indices of the queries.
-        bound: of the scores before.
-
-    Returns:
-        The bound of the scores now.
-    """
-    if not len(queries):
-        return bound
-    rows = queries - start
-    tile[rows], better = float64_rows(scorer, direction, queries, None, centred=False)
-    base, precision = bound.base.copy(), bound.precision.copy()
-    base[rows], precision[rows] = better.base, better.precision
-    return ErrorBound(better.rate, base, precision)
-
-
 def scaled(scorer: Dot, tile: Vectors, images: Int | slice, captions: Int | slice) -> Vectors:
     """Scale ``tile``, (image, caption) inner products of some vectors, to scores in place, and return it."""
     if scorer.cosine:
@@ -245,7 +218,7 @@ def order_rows(
         gallery: (gallery,) int64 indices of the candidates, ascending; the complete gallery if None. The order is in
             positions among these.
     """
-    if isinstance(scorer, Dot) and k > SHALLOW and bound.least == FLOAT32:
+    if isinstance(scorer, Dot) and k > SHALLOW and bound.precision == FLOAT32:
         return float64_order(scorer, direction, queries, k, gallery)
     with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties, ordered by the given scores
         values = tile.astype(np.float32, copy=False)
@@ -305,7 +278,7 @@ def canonical_order(
     places, ordered, count = found
     room = np.empty((len(places) * (places.shape[1] // 2), 3), np.int32)  # pages that are not written take no memory
     n, members = sort_kernels.find_runs(ordered, count, k, *_in_float32(bound), room)
-    if bound.least < BEST and MANY * members > len(places) * _width(scorer, direction, gallery):
+    if bound.precision < BEST and MANY * members > len(places) * _width(scorer, direction, gallery):
         assert isinstance(scorer, Dot)
         return float64_order(scorer, direction, queries, k, gallery)
     runs = room[:n]
@@ -340,7 +313,7 @@ def largest(rows: npt.NDArray[Any], k: int) -> Items:
         out = np.empty((len(rows), k), np.int32)
         sort_kernels.largest(rows, k, out)
         return out
-    items, _, _ = best_of(rows, k, ErrorBound(0.0, np.zeros(len(rows)), _all(BEST, len(rows))))
+    items, _, _ = best_of(rows, k, ErrorBound(0.0, np.zeros(len(rows)), BEST))
     return np.ascontiguousarray(items[:, :k])
 
 
@@ -407,10 +380,6 @@ def parts_of(queries: Int, width: int) -> list[Int]:
     """The queries in parts whose rows of scores, ``width`` long, are computed together."""
     step = max(1, PART // max(width, 1))
     return [queries[a : a + step] for a in range(0, len(queries), step)]
-
-
-def _all(precision: int, n: int) -> npt.NDArray[np.int8]:
-    return np.full(n, precision, np.int8)
 
 
 def _width(scorer: Scorer, direction: Direction, gallery: Int | None) -> int:

@@ -137,7 +137,7 @@ def _bound(scorer: Scorer, direction: Direction, n: int, rounded: bool) -> tuple
     """The bound on the errors of the tiles, and (query,) the largest score possible."""
     queries = np.arange(n)
     if not isinstance(scorer, Dot):
-        return ErrorBound(0.0, np.zeros(n), np.full(n, full_order.BEST, np.int8)), np.zeros(n)
+        return ErrorBound(0.0, np.zeros(n), full_order.BEST), np.zeros(n)
     bound_of = full_order.float64_bound if rounded else full_order.float32_bound
     return bound_of(scorer, direction, queries), full_order.largest_score(scorer, direction, queries)
 

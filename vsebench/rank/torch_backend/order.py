@@ -147,7 +147,7 @@ def _of_products(
     member = after | before
     member[:, 0] = True  # the best of every query too: its canonical score checks the product
     query, at = member.nonzero(as_tuple=True)
-    if bound.least < full_order.BEST and MANY * (len(query) - len(rows)) > rows.numel():
+    if bound.precision < full_order.BEST and MANY * (len(query) - len(rows)) > rows.numel():
         return None
     tied = torch.zeros(value.shape, dtype=torch.bool, device=of.device)
     if len(query):
