@@ -19,8 +19,8 @@ from ..types import Int
 from .measure import Out, measure
 from .rankings import Ranking, SharedScores, Subset
 
-MOST_SCORES, LEAST_SCORES = 1 << 20, 1 << 19  # of a tile
-ALL_TILES = 4 << 20  # scores of the tiles of all threads together
+MOST_SCORES, LEAST_SCORES = 1 << 21, 1 << 19  # of a tile
+ALL_TILES = 8 << 20  # scores of the tiles of all threads together
 MOST_QUERIES = 2048
 
 Outs = Mapping[Ranking, Out]
