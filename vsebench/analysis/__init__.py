@@ -18,6 +18,5 @@ The values of the queries are in the reports; nothing is ranked again::
 - ``attributes``, ``bins``: what queries can be sliced by, and into which bins
 - ``page``, with ``page_queries`` (lists of queries) and ``thumbnails``: the page of reports
 - ``choice``: from embeddings or scores, how often the right caption is chosen, by category of the items
-- ``describe``: what a data set consists of; ``true_pairs``: which captions of scenes are true of which images;
-  ``examples``: images with their captions, for its page
+- ``describe``: what a data set consists of; ``true_pairs``: which captions of scenes are true of which images
 """

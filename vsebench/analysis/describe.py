@@ -9,13 +9,11 @@ import numpy as np
 
 from ..arguments import public
 from ..data.splits.catalogue import load_split
-from ..report.description import Description
-from ..report.description_parts import Example, Part, SceneFacts, bars, spread
+from ..report.description import Description, Part, SceneFacts, spread
 from ..scenes import settings
 from ..text.tokenise import tokenise
 from ..types import Split
-from .examples import plain_examples, scene_examples
-from .true_pairs import count_true, known_scenes, scene_bars, scene_facts
+from .true_pairs import count_true, known_scenes, scene_facts
 
 Progress = Callable[[int, int], None]
 FREQUENT = 100  # words
@@ -23,7 +21,7 @@ FREQUENT = 100  # words
 
 @public
 def describe(name: str, *, progress: Progress | None = None) -> Description:
-    """What a data set consists of, as a table, and as a page with examples.
+    """What a data set consists of, as a table.
 
     Args:
         name: a split, such as ``coco-5k`` or ``scenes-10k-test``, or a data set of scenes: then all of its parts.
@@ -43,12 +41,10 @@ def describe(name: str, *, progress: Progress | None = None) -> Description:
         name = settings.parse(name).name
         splits = {part: settings.split_name(name, part) for part in settings.PARTS}
     parts: list[Part] = []
-    examples: tuple[Example, ...] = ()
     for n, (part, split) in enumerate(splits.items()):
         done = None if progress is None else _of_all(progress, n, len(splits))
-        found, examples = _part(part, load_split(split, captions=True), done)
-        parts.append(found)
-    return Description(name, tuple(parts), examples)
+        parts.append(_part(part, load_split(split, captions=True), done))
+    return Description(name, tuple(parts))
 
 
 def _of_all(progress: Progress, before: int, parts: int) -> Progress:
@@ -56,26 +52,20 @@ def _of_all(progress: Progress, before: int, parts: int) -> Progress:
     return lambda done, of: progress(before * of + done, parts * of)
 
 
-def _part(label: str, split: Split, progress: Progress | None) -> tuple[Part, tuple[Example, ...]]:
-    """What a split consists of, and examples."""
+def _part(label: str, split: Split, progress: Progress | None) -> Part:
+    """What a split consists of."""
     captions = split.captions or ()
     tokens = tokenise(captions)
     count = np.bincount(tokens.word, minlength=len(tokens.words)).tolist()
     frequent = sorted(zip(tokens.words, count, strict=True), key=lambda pair: (-pair[1], pair[0]))
     scenes: SceneFacts | None = None
-    histograms = [bars("words a caption", tokens.length)]
-    if settings.of_split(split.name) is None:
-        examples = plain_examples(split)
-    else:
+    if settings.of_split(split.name) is not None:
         known = known_scenes(split)
-        pairs = count_true(known, split.image_of, progress)
-        scenes, examples = scene_facts(known, pairs), scene_examples(known, split)
-        histograms += scene_bars(known, pairs)
+        scenes = scene_facts(known, count_true(known, split.image_of, progress))
     same_words = [n for n in Counter(map(tuple, tokens.lists())).values() if n > 1]
     per_image = np.bincount(split.image_of, minlength=len(split.image_ids))
-    part = Part(
+    return Part(
         label, len(split.image_ids), len(captions), (int(per_image.min()), int(per_image.max())),
         spread(tokens.length), sum(n > 0 for n in count), sum(same_words) / len(tokens),
-        tuple(pair for pair in frequent[:FREQUENT] if pair[1]), scenes, tuple(histograms),
+        tuple(pair for pair in frequent[:FREQUENT] if pair[1]), scenes,
     )  # fmt: skip
-    return part, examples

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +13,13 @@ from ..data.scenes.folder import check_content
 from ..data.scenes.store import open_scenes
 from ..numeric.parallel import each
 from ..relevance.scenes.truth import Truth
-from ..report.description_parts import Histogram, SceneFacts, bars, spread
-from ..scenes.alike import near_duplicates
+from ..report.description import SceneFacts, spread
 from ..scenes.content import KINDS
 from ..scenes.encode import FACTS_COUNT, FACTS_KIND, Codes
 from ..types import Bool, Int, Split
 
 MOST_PAIRS = 1 << 30  # that are compared, 15 s on 2 cores; of larger parts, every second, third, ... caption is
 _BLOCK = 1 << 22  # pairs at once: 4 MB
-_EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +29,10 @@ class Known:
     Attributes:
         scenes: (image, SCENE_WIDTH) int8.
         facts: (caption, FACTS_WIDTH) int8.
-        images: (image, size, size, 3) uint8, RGB; a memory map.
     """
 
     scenes: Codes
     facts: Codes
-    images: npt.NDArray[np.uint8]
-
-    @cached_property
-    def truth(self) -> Truth:
-        """Which facts hold where."""
-        return Truth(self.scenes, self.facts)
 
     @property
     def stated(self) -> npt.NDArray[np.int8]:
@@ -75,10 +65,7 @@ def known_scenes(split: Split) -> Known:
     stored = open_scenes(split.name)
     check_content(stored.name, "scenes.npy", "facts.npy")  # the kernels take codes as they are
     rows = stored.image_rows(split.image_ids)
-    start, stop = int(rows[0]), int(rows[-1]) + 1  # a part is a run of images
-    images = stored.images[start:stop] if len(rows) == stop - start else stored.images[rows]
-    facts = np.asarray(stored.facts[stored.caption_rows(split.caption_ids)])
-    return Known(np.asarray(stored.scenes[rows]), facts, images)
+    return Known(np.asarray(stored.scenes[rows]), np.asarray(stored.facts[stored.caption_rows(split.caption_ids)]))
 
 
 def count_true(known: Known, image_of: Int, progress: Callable[[int, int], None] | None) -> TruePairs:
@@ -98,7 +85,7 @@ def count_true(known: Known, image_of: Int, progress: Callable[[int, int], None]
     def compare(start: int) -> None:
         nonlocal done
         stop = min(start + size, len(facts))
-        holds = _all_hold(truth.matched_rows("t2i", start, stop), stated[start:stop, None])
+        holds = (truth.matched_rows("t2i", start, stop) == stated[start:stop, None]) & (stated[start:stop, None] > 0)
         images[start:stop] = holds.sum(axis=1)
         own[start:stop] = holds[np.arange(stop - start), owner[start:stop]]
         done += stop - start
@@ -109,17 +96,6 @@ def count_true(known: Known, image_of: Int, progress: Callable[[int, int], None]
     return TruePairs(images, own, step)
 
 
-def true_of(known: Known, image: int) -> Bool:
-    """(caption,) bool: which captions are true of an image."""
-    return _all_hold(known.truth.matched_rows("i2t", image, image + 1)[0], known.stated)
-
-
-def _all_hold(matched: Codes, stated: Codes) -> Bool:
-    """Whether all facts hold, at least one."""
-    found: Bool = (matched == stated) & (stated > 0)
-    return found
-
-
 def scene_facts(known: Known, pairs: TruePairs) -> SceneFacts:
     """The numbers for the table."""
     every, own = int(pairs.images.sum()), int(pairs.own.sum())
@@ -128,22 +104,9 @@ def scene_facts(known: Known, pairs: TruePairs) -> SceneFacts:
     return SceneFacts(
         facts=spread(known.stated[known.stated > 0]),
         kinds=dict(zip(KINDS, share.tolist(), strict=True)),
-        near_duplicates=float(near_duplicates(known.scenes).mean()),
         false_negatives=1 - own / every if every else 0.0,
         ambiguous=float((of_own > 1).mean()) if own else 0.0,
         images_a_caption=spread(of_own),
         captions_an_image=pairs.step * (every - own) / len(known.scenes),
         step=pairs.step,
     )
-
-
-def scene_bars(known: Known, pairs: TruePairs) -> list[Histogram]:
-    """Histograms for the page."""
-    of_own = pairs.images[pairs.own]
-    edges = [edge for edge in _EDGES if edge <= max(1, of_own.max(initial=1))]
-    stops = [*edges[1:], math.inf]
-    labels = [f"{a:,}" if b == a + 1 else f"{a:,}–{b - 1:,}" for a, b in zip(edges, stops, strict=True) if b < math.inf]
-    counts = [int(((of_own >= a) & (of_own < b)).sum()) for a, b in zip(edges, stops, strict=True)]
-    last = f"{edges[-1]:,}+" if of_own.max(initial=1) > edges[-1] else f"{edges[-1]:,}"
-    facts = bars("facts a caption", known.stated[known.stated > 0])
-    return [facts, Histogram("images that a caption is true of", (*labels, last), tuple(counts))]

@@ -264,10 +264,7 @@ def describe(
     name: Annotated[str, typer.Argument(help="The split, or scenes such as scenes-tiny: then all of their parts.")],
     output: Path | None = None,
 ) -> Any:
-    """Describe images, captions and words; of scenes also which captions are true of which images.
-
-    With -o page.html, a page with histograms and example images.
-    """
+    """Describe images, captions and words; of scenes also which captions are true of which images."""
     from ..analysis.describe import describe
 
     if output is not None:  # what is described is given by name, and not as a file

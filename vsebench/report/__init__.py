@@ -11,7 +11,7 @@ document, and gets all formats from these::
 - ``model``: one result of an evaluation, what it needs of its metric, and how intervals are made
 - ``report``, ``joint``, ``comparison``, ``agreement``, ``slices``, ``choices``, ``correlation``: the results, with the
   layout of their tables (that of a report is in ``table``); ``figure`` draws correlations
-- ``description``, ``description_parts``, ``description_page``: what a data set consists of, and its page
+- ``description``: what a data set consists of
 - ``page`` with ``page.css`` and ``page.js``: the page of reports; ``charts``: charts; ``explorer``: the data of
   its queries
 - ``grid``, ``format``: tables of text, and numbers as text

@@ -3,17 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from . import description_page
-from .description_parts import Example, Part, SceneFacts, Spread
+import numpy as np
+import numpy.typing as npt
+
 from .format import fixed
 from .grid import Cell, Grid
 from .render import Rendered
 
 SCHEMA = "vsebench/description/1"
 SHOWN = 20  # words of the list of the most frequent ones
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Numbers of items: their mean, and the values that 5 %, half and 95 % of the items do not exceed."""
+
+    mean: float
+    p5: float
+    median: float
+    p95: float
+
+
+def spread(values: npt.NDArray[Any]) -> Spread:
+    """The spread of (item,) integers; zeros without items."""
+    if not len(values):
+        return Spread(0.0, 0.0, 0.0, 0.0)
+    low, median, high = np.percentile(values, (5, 50, 95), method="inverted_cdf").tolist()
+    return Spread(float(values.mean()), low, median, high)
+
+
+@dataclass(frozen=True)
+class SceneFacts:
+    """What is known of a part of scenes.
+
+    A pair of an image and a caption is true when all facts of the caption, at least one, hold in the image.
+
+    Attributes:
+        facts: facts of a caption, generic ones left out.
+        kinds: share of captions by kind: true, wrong, generic.
+        false_negatives: of all true pairs, the share whose caption was written for another image.
+        ambiguous: of the captions that are true of their image, the share that is true of another one, too.
+        images_a_caption: images that a caption is true of, for the captions that are true of their own.
+        captions_an_image: mean number of captions that are true of an image and were written for another one.
+        step: pairs were counted for every ``step``-th caption.
+    """
+
+    facts: Spread
+    kinds: dict[str, float]
+    false_negatives: float
+    ambiguous: float
+    images_a_caption: Spread
+    captions_an_image: float
+    step: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one split consists of.
+
+    Attributes:
+        name: ``train``, ``val`` or ``test``, or the name of the split.
+        images, captions: how many.
+        captions_per_image: the least and the most.
+        words: of a caption.
+        vocabulary: different words.
+        repeated: share of captions that have the same words as another one of the split.
+        frequent: the most frequent words, with their number.
+        scenes: what is known of scenes; None for other data.
+    """
+
+    name: str
+    images: int
+    captions: int
+    captions_per_image: tuple[int, int]
+    words: Spread
+    vocabulary: int
+    repeated: float
+    frequent: tuple[tuple[str, int], ...]
+    scenes: SceneFacts | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        found = {"part": self.name, **asdict(self), "frequent": dict(self.frequent)}
+        found["captions_per_image"] = list(self.captions_per_image)
+        left_out = ("name", *(["scenes"] if self.scenes is None else []))
+        return {key: value for key, value in found.items() if key not in left_out}
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,13 +100,11 @@ class Description(Rendered):
     Attributes:
         name: of the data set or split.
         parts: train, val and test of scenes; otherwise one.
-        examples: some images of the last part with their captions, for the page.
     """
 
     heading: ClassVar = "{name}"
     name: str
     parts: tuple[Part, ...]
-    examples: tuple[Example, ...] = ()
 
     def grids(self) -> list[Grid]:
         """A table with one column a part."""
@@ -51,14 +126,8 @@ class Description(Rendered):
         return [_flat(part) for part in self.parts]
 
     def to_dict(self) -> dict[str, Any]:
-        """The document of schema ``vsebench/description/1``, without the examples."""
+        """The document of schema ``vsebench/description/1``."""
         return {"schema": SCHEMA, "name": self.name, "parts": [part.to_dict() for part in self.parts]}
-
-    def to_html(self) -> str:
-        """A complete page that needs no other file, with histograms and example images."""
-        first, *others = self._complete()
-        untitled = replace(first, headings=("", *first.headings[1:]))  # the page has the name as its title
-        return description_page.page(self.title, [untitled, *others], self.parts, self.examples)
 
 
 def _flat(part: Part) -> dict[str, Any]:
@@ -102,7 +171,6 @@ _SCENE_ROWS: list[tuple[str, Callable[[SceneFacts], Cell]]] = [
     ("true captions", lambda s: _share(s.kinds["true"])),
     ("wrong captions", lambda s: _share(s.kinds["wrong"])),
     ("generic captions", lambda s: _share(s.kinds["generic"])),
-    ("near-duplicate images", lambda s: _share(s.near_duplicates)),
     ("false negatives", lambda s: _share(s.false_negatives)),
     ("captions true of several images", lambda s: _share(s.ambiguous)),
     ("images a caption is true of, mean [5 %, 95 %]", lambda s: _spread(s.images_a_caption)),
@@ -115,6 +183,5 @@ _NOTES = (
 )
 _SCENE_NOTES = (
     "A caption is true of an image when all its facts hold there. False negatives: of all true pairs of an image and a "
-    "caption, those whose caption was written for another image. A near-duplicate differs from another image of its "
-    "part in at most one attribute, number or background.",
+    "caption, those whose caption was written for another image.",
 )

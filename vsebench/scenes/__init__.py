@@ -12,7 +12,7 @@ A scene is drawn at random, then rendered, described by five captions, and turne
 - ``draws``: random integers, the same on every machine; ``sample``: scenes drawn at random
 - ``content``, ``wording``: what captions state, and in which words
 - ``render``: images, from the stamps of ``shapes``; ``regions``: features of objects
-- ``encode``: scenes and facts as rows of integers; ``alike``: scenes that are nearly equal
+- ``encode``: scenes and facts as rows of integers
 
 Nothing here reads or writes files: ``vsebench.data.scenes`` does. Which facts hold, for all pairs of a split, is in
 ``vsebench.relevance.scenes``.

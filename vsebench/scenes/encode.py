@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .content import KINDS, Kind
-from .facts import MAX_MENTIONS, MAX_STATED_RELATIONS, UNSAID, Facts, Mention
+from .facts import MAX_MENTIONS, MAX_STATED_RELATIONS, UNSAID, Facts
 from .world import MAX_GROUPS, RELATIONS, Scene
 
 Codes = npt.NDArray[np.int8]
@@ -63,15 +63,3 @@ def encode_facts(facts: Facts, kind: Kind) -> Codes:
     row[FACTS_COUNT] = facts.count
     row[FACTS_KIND] = KINDS.index(kind)
     return row
-
-
-def decode_facts(row: Codes) -> Facts:
-    """The facts of a row of ``encode_facts``."""
-    codes = row.tolist()
-    mentions = (codes[FACTS_FIRST + n * MENTION :][:MENTION] for n in range(codes[FACTS_MENTIONS]))
-    relations = (codes[FACTS_RELATIONS + 3 * n :][:3] for n in range(codes[FACTS_RELATED]))
-    return Facts(
-        tuple(Mention(*mention) for mention in mentions),
-        tuple((r, a, b) for r, a, b in relations),
-        codes[FACTS_BACKGROUND],
-    )
