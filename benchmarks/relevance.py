@@ -118,7 +118,7 @@ def peer_seconds(split: Split) -> tuple[float, float]:
 
 
 def checks(images: int = QUICK_IMAGES) -> list[Comparison]:
-    """Compare with the peer, the Java tokeniser, the other direction and a full sort."""
+    """Compare with the peer, the other direction and a full sort."""
     split, _ = captions.load(images)
     gains = load_gains("cider", split)
     t2i, i2t = gains.rows("t2i", 0, gains.shape[1]), gains.rows("i2t", 0, gains.shape[0])
@@ -126,7 +126,7 @@ def checks(images: int = QUICK_IMAGES) -> list[Comparison]:
     for direction, values in (("t2i", t2i), ("i2t", i2t)):
         order = np.argsort(-values.astype(np.float64), axis=1, kind="stable")[:, :DEPTH]
         found.append(_compared(f"ideal lists {direction} against a full sort", largest(values, DEPTH), order, 0.0))
-    return [*found, _against_java(split)]
+    return found
 
 
 def _against_peer(split: Split) -> Comparison:
@@ -137,18 +137,6 @@ def _against_peer(split: Split) -> Comparison:
         return Comparison(name, 0, skipped=error.what)
     wrong = () if worst < 1e-6 else (f"largest difference {worst:.2e}",)
     return Comparison(name, len(split.image_ids), wrong)
-
-
-def _against_java(split: Split) -> Comparison:
-    name = "ptb tokens against the Java tokeniser"
-    texts = split.captions or ()
-    try:
-        theirs = tokens.tokenise(texts, "ptb-java").lists()
-    except VsebenchError as error:
-        return Comparison(name, 0, skipped=error.what)
-    ours = tokens.tokenise(texts, "ptb").lists()
-    wrong = tuple(f"{t!r}: {a}, peer {b}" for t, a, b in zip(texts, ours, theirs, strict=True) if a != b)
-    return Comparison(name, len(texts), wrong)
 
 
 def _compared(name: str, ours: Array, theirs: Array, tolerance: float) -> Comparison:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.gates import gate
-from vsebench.errors import MissingPackage, UsageError, VsebenchError
+from tests.java_tokens import java_tokens
+from vsebench.errors import UsageError
 from vsebench.text import java as spice_java
 from vsebench.text import ptb
-from vsebench.text import tokenise as tokenisers
 from vsebench.text.tokenise import TOKENISERS, tokenise
-from vsebench.text.tokens import Tokens, from_lists
+from vsebench.text.tokens import from_lists
 
 
 def test_tokens_are_flat_numbers() -> None:
@@ -31,7 +30,7 @@ def test_tokens_are_flat_numbers() -> None:
     assert not found.word.flags.writeable and found.notes == ()
 
 
-@pytest.mark.parametrize("how", [name for name in TOKENISERS if name != "ptb-java"])
+@pytest.mark.parametrize("how", list(TOKENISERS))
 def test_captions_without_tokens(how: str) -> None:
     for captions in ([], [""], ["", " \t ", ""]):
         found = tokenise(captions, how)
@@ -118,7 +117,7 @@ def test_uncertain_characters_are_noted() -> None:
     assert tokenise(["café “x” – ½ £5"]).notes == ()
     assert tokenise(["eine Straße", "日本 x", "x 😀"]).notes == (
         "2 captions hold characters for which the tokens may differ from those of the Java tokeniser "
-        "(U+65E5, U+672C, U+1F600); tokens=ptb-java runs that one",
+        "(U+65E5, U+672C, U+1F600)",
     )
 
 
@@ -131,25 +130,7 @@ def test_time_is_bounded_for_hostile_captions(part: str) -> None:
         assert sum(map(len, tokenise([text, "x"]).lists()[0])) <= 2 * len(text)
 
 
-def test_the_java_tokeniser_names_its_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenisers, "package_file", lambda package, relative: None)
-    with pytest.raises(MissingPackage, match="package 'pycocoevalcap' is not installed") as caught:
-        tokenise(["a"], "ptb-java")
-    assert "pip install 'vsebench[text]'" in str(caught.value)
-
-
 # Against the original.
-
-
-def java_tokens(captions: list[str]) -> Tokens:
-    """By the Java tokeniser; skips without it."""
-    if find_spec("pycocoevalcap") is None:
-        pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
-    try:
-        spice_java.find_java()
-    except VsebenchError as error:
-        pytest.skip(error.what)
-    return tokenise(captions, "ptb-java")
 
 
 def captions_of(folder: Path, name: str) -> list[str]:

@@ -176,5 +176,5 @@ def _notes(captions: Sequence[str]) -> tuple[str, ...]:
     shown = ", ".join(f"U+{ord(c):04X}" for c in characters[:3]) + (" ..." if len(characters) > 3 else "")
     return (
         f"{count_of(len(uncertain), 'caption holds', 'captions hold')} characters for which the tokens may differ from "
-        f"those of the Java tokeniser ({shown}); tokens=ptb-java runs that one",
+        f"those of the Java tokeniser ({shown})",
     )

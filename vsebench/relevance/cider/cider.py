@@ -28,7 +28,7 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
     paper's eq. 3-4 weigh the n-gram lengths equally.
 
     Args, see ``kinds.declare.Loader``:
-        settings: ``tokens`` (ptb, whitespace, ptb-java); ``variant``: ``d`` (CIDEr-D) or ``plain``; ``df``: ``split``
+        settings: ``tokens`` (ptb, whitespace); ``variant``: ``d`` (CIDEr-D) or ``plain``; ``df``: ``split``
             or a file of captions or of document frequencies (see ``frequencies``); ``own``: ``in``, or ``out`` to
             compare a caption with the other captions of its own image.
 

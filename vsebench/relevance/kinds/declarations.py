@@ -23,7 +23,7 @@ CIDER = GainsKind(
     low=0.0,
     high=10.0,
     settings={
-        "tokens": ("ptb", "whitespace", "ptb-java"),
+        "tokens": ("ptb", "whitespace"),
         "variant": ("d", "plain"),
         "df": ("split",),
         "own": OWN,

@@ -61,7 +61,6 @@ SETTINGS: dict[str, Setting] = {
         {
             "ptb": "lower case, Penn Treebank rules, without punctuation: the words of the COCO evaluation server",
             "whitespace": "lower case, split at spaces; punctuation stays with its word (`dog.` is not `dog`)",
-            "ptb-java": "like `ptb`, by the Java program of the COCO evaluation server itself",
         },
     ),
     "text": Setting(
