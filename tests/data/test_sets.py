@@ -345,7 +345,7 @@ def test_texts_of_a_larger_gallery_without_its_other_images_are_warned_of(
 
 def test_what_is_said_of_a_set_in_several_languages(tmp_path: Path, pinned: Pinned) -> None:
     """Not built: what to do, of the language that is meant; built in part: which, and how files name them."""
-    for arguments in (("remove", "xtd10"), ("verify", "xtd10"), ("describe", "xflickrco:en"), ("judgements", "xtd10")):
+    for arguments in (("remove", "xtd10"), ("verify", "xtd10"), ("describe", "xflickrco:en")):
         done = invoke("data", *arguments)
         assert done.exit_code == 4
         pinned(done.stderr)

@@ -333,41 +333,11 @@ def test_intervals_compare_slices_and_the_page(files: Path, tmp_path: Path):
     assert [str(r.metric) for r in again.results if r.direction is None] == ["mine:RSum"]
     compared = vb.compare([vb.load(p) for p in paths])
     assert "mine:R-P" in compared.to_json()
+    with pytest.raises(UsageError, match="given with judgements are known to that evaluation only"):
+        vb.slice(again, by="positives", metrics="mine:R-P")
     other = evaluate(files, grades(2), "mine:R-P")
     with pytest.raises(VsebenchError, match="mine"):
         vb.compare([vb.load(paths[0]), other], metrics="mine:R-P")
-
-
-def test_kept_judgements_are_those_of_every_evaluation_on_the_split(
-    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    table = tmp_path / "captions.csv"
-    table.write_text("\n".join(["image,caption", *(f"im{n // 2:02},caption {n}" for n in range(40))]))
-    assert invoke("data", "build", "toy", "--from", str(table)).exit_code == 0
-    qrels = as_qrels(tmp_path, grades())
-    kept = invoke("data", "judgements", "toy", "mine", "--from", str(qrels), "--json")
-    assert kept.exit_code == 0, kept.stderr
-    assert json.loads(kept.stdout)["judgements"][0]["i2t"].startswith("15 queries, ")
-    report = vb.evaluate(files / "A.npz", split="toy", metrics="mine", ci=0)
-    assert values(report) == values(evaluate(files, grades(), "mine", split="custom"))
-    report.save(tmp_path / "A.json")
-    sliced = invoke("slice", str(tmp_path / "A.json"), "--by", "positives", "--metrics", "mine:R-P", "--bins", "2")
-    assert sliced.exit_code == 0 and "positives (mine)" in sliced.stdout, sliced.stderr
-    twice = invoke("data", "judgements", "toy", "mine", "--from", str(qrels))
-    assert twice.exit_code == 2 and "are kept already" in twice.stderr and "--force" in twice.stderr
-    both = invoke("eval", str(files / "A.npz"), "--split", "toy", "--judgements", f"mine={qrels}")
-    assert both.exit_code == 2 and "judgements 'mine' are kept for split 'toy'" in both.stderr
-    (tmp_path / "cache" / "judgements" / "toy" / "mine.npz").write_bytes(b"PK")
-    assert invoke("eval", str(files / "A.npz"), "--split", "toy", "--metrics", "R@1", "--ci", "0").exit_code == 0
-    damaged = invoke("eval", str(files / "A.npz"), "--split", "toy", "--metrics", "mine:R@1")
-    assert damaged.exit_code == 3 and "the kept judgements are damaged" in damaged.stderr
-    listed = invoke("data", "judgements", "toy", "--json")
-    assert listed.exit_code == 0 and "the kept judgements are damaged" in listed.stdout
-    assert invoke("data", "judgements", "toy", "mine", "--remove").exit_code == 0
-    assert invoke("eval", str(files / "A.npz"), "--split", "toy", "--metrics", "R@1", "--ci", "0").exit_code == 0
-    gone = invoke("data", "judgements", "toy", "mine", "--remove")
-    assert gone.exit_code == 2 and "no judgements 'mine' are kept" in gone.stderr
 
 
 def test_processes_of_dask_read_the_same_judgements(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

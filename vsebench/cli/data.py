@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from ..errors import GATE_NOT_MET, BadInput, MissingPackage, UsageError, count_of
-from ..registry import unknown
+from ..errors import GATE_NOT_MET, UsageError, count_of
 from ..scenes.settings import is_name
 from .command import command
 from .results import result_options
 from .terminal import Terminal
-
-if TYPE_CHECKING:
-    from ..relevance.judgements.declare import Judgements
-    from ..types import Split
 
 app = typer.Typer(
     help="Published test sets, generated scenes, and your own: list, build, describe, verify, export, remove.",
@@ -153,20 +148,17 @@ def remove(
     terminal: Terminal,
     name: Annotated[str, typer.Argument(help="The split, or a data set of scenes.")],
 ) -> None:
-    """Remove the file of a split, or scenes, from the cache, with judgements that are kept with a split.
+    """Remove the file of a split, or scenes, from the cache.
 
     A data set of your own is then no longer known.
     """
     from ..data.splits import catalogue as splits
-    from ..relevance.judgements.kept import forget, kept_names
 
     removed = [name] if is_name(name) or name in splits.names() else splits.splits_of(name)
     path = splits.remove(name)
-    judged = [forget(kept, split) for split in removed for kept in kept_names(split)]  # which are of these items
     of_set = {"splits": removed} if removed[1:] else {}
-    lines = [f"removed {x}" for x in (f"{', '.join(removed)} from {path}" if of_set else path, *judged)]
-    document = {"split": name, "removed": str(path), **of_set, "judgements": list(map(str, judged))}
-    terminal.answer(document, *lines)
+    what = f"{', '.join(removed)} from {path}" if of_set else str(path)
+    terminal.answer({"split": name, "removed": str(path), **of_set}, f"removed {what}")
 
 
 @app.command("verify")
@@ -187,73 +179,6 @@ def verify(
             terminal.say(f"{'ok  ' if c.ok else 'FAIL'}  {c.name}: {c.detail}", style=None if c.ok else "red")
     if not all(c.ok for c in checks):
         raise typer.Exit(GATE_NOT_MET)
-
-
-@app.command("judgements")
-@command
-def judgements(
-    terminal: Terminal,
-    split: Annotated[str, typer.Argument(help="A declared split, or a data set of your own that was built.")],
-    name: Annotated[str | None, typer.Argument(help="As in metric names: mine for mine:R@1.")] = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Qrels, JSON, a table or a matrix; i2t:FILE and t2i:FILE for one direction each, labels:FILE for "
-            "classes. Repeatable.",
-        ),
-    ] = None,
-    level: Annotated[float, typer.Option(help="The smallest grade of a positive.")] = 1.0,
-    force: Annotated[bool, typer.Option("--force", help="Replace judgements that are kept under this name.")] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the judgements from the cache.")] = False,
-) -> None:
-    """Keep judgements of your own with a split, so that every evaluation on it knows them; without --from list them."""
-    from ..data.splits.catalogue import load_split
-    from ..evaluation.chosen_judgements import keep
-    from ..relevance.judgements.kept import forget
-    from ..relevance.judgements.table import sets_of
-
-    if (source or remove) and name is None:
-        raise UsageError("no name is given", fix=f"vsebench data judgements {split} NAME --from FILE")
-    if source and remove:
-        raise UsageError("--from and --remove contradict each other", fix="give one of them")
-    if name is not None and remove:
-        path = forget(name, split)
-        terminal.answer({"split": split, "judgements": name, "removed": str(path)}, f"removed {path}")
-        return
-    if name is not None and source:
-        keep(split, name, source, level=level, force=force)
-    items = load_split(split)
-    found = sets_of(items)
-    if name is not None and name not in found:
-        raise unknown("judgements", name, found)
-    rows = [_about(judged, items) for judged in (found.values() if name is None else [found[name]])]
-    if terminal.json:
-        terminal.emit({"split": split, "judgements": rows})
-        return
-    columns = ("name", "i2t", "t2i", "judged by", "positive", "source")
-    terminal.table([tuple(row[c] for c in columns) for row in rows], columns)
-    for note in found[name].notes if name is not None else ():
-        terminal.note(f"· {note}")
-    if name is not None and source:
-        terminal.say(f"next: vsebench eval FILE --split {split} --metrics {name}")
-
-
-def _about(judged: Judgements, split: Split) -> dict[str, str]:
-    """What ``vsebench data judgements`` prints of a set."""
-    from ..types import DIRECTIONS
-
-    counts: dict[str, str] = {}
-    for direction in DIRECTIONS:
-        try:
-            found = judged.load(split, direction)
-        except (MissingPackage, BadInput) as error:
-            counts[direction] = f"{error.what} ({error.fix})"
-        else:
-            counts[direction] = f"{len(found.queries):,} queries, {int(found.size.sum()):,} positives"
-    source = judged.identity(split) or ""
-    return {"name": judged.name, **counts, "judged by": judged.judged_by, "positive": judged.rule, "source": source}
 
 
 @app.command("describe")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,10 @@ from ..arguments import numbers, shown
 from ..data.columns import missing, text_of
 from ..data.formats.sniff import sniff
 from ..data.pair_files import Labels, of_value, read_labels, read_pairs
-from ..data.splits.catalogue import load_split
 from ..errors import UsageError
 from ..metrics.suites import ALL, SUITES
 from ..options import spell
-from ..relevance.judgements import kept, own
+from ..relevance.judgements import own
 from ..relevance.judgements.declare import Judgements
 from ..relevance.judgements.own import Own
 from ..relevance.judgements.table import JUDGEMENTS
@@ -32,6 +32,7 @@ GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
 FORMS = "give a path, a mapping of queries to items, pairs of ids, a matrix, or {'labels': (..., ...)}"
 # The keys of a signature are no names of judgements.
 SIGNED = ("vsebench", "split", "score", *STAGES, "order", "ties", "empty", "short", "gains", "captions", "paper")
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 TAKEN = (*JUDGEMENTS, *GAINS, LABELS, *SUITES, *ALL, *SIGNED)
 
 
@@ -65,7 +66,7 @@ def choose(given: Any) -> dict[str, list[Source]]:
         for name, value in given.items():
             if not isinstance(name, str):
                 raise UsageError(f"{spell('judgements')} has the name {shown(name)}", fix="give names that are words")
-            kept.check_name(name, TAKEN)
+            _check_name(name)
             found[name] = _sources(value)
         return found
     if given is not None and not isinstance(given, (str, list, tuple)):
@@ -74,13 +75,21 @@ def choose(given: Any) -> dict[str, list[Source]]:
         name, equals, file = text.partition("=") if isinstance(text, str) else ("", "", "")
         if not equals or not name.strip() or not file.strip():
             raise UsageError(f"{spell('judgements')} is {shown(text)}", fix=GRAMMAR)
-        kept.check_name(name.strip(), TAKEN)
+        _check_name(name.strip())
         found.setdefault(name.strip(), []).extend(_sources(file.strip()))
     for name, sources in found.items():
         if len(sources) > 1 and sorted(str(s.holds) for s in sources) != sorted(DIRECTIONS):
             what = f"{spell('judgements')} gives '{name}' {len(sources)} times"
             raise UsageError(what, fix=f"give one file, or {name}=i2t:FILE and {name}=t2i:FILE")
     return found
+
+
+def _check_name(name: str) -> None:
+    """Refuse a name that a metric cannot have in front, or that stands for something else; raises UsageError."""
+    if not NAME.fullmatch(name):
+        raise UsageError(f"'{name[:60]}' cannot name judgements", fix="use lower-case letters, digits, - and _")
+    if name in TAKEN:
+        raise UsageError(f"'{name}' names something else already", fix="give the judgements another name")
 
 
 def _sources(value: Any) -> list[Source]:
@@ -127,35 +136,8 @@ def load(given: Any, level: float, split: Split, complete: Split | None = None) 
         read = read_sources(sources, f"judgements '{name}'", complete or split)
         own.check_level(name, read, level, where)
         read = read if complete is None else own.within(read, complete, split)
-        found[name] = own.judgements(name, read, level, where)
+        found[name] = own.judgements(name, read, level)
     return found
-
-
-def keep(split: str, name: str, given: Any, *, level: float = 1.0, force: bool = False) -> Path:
-    """Keep judgements of a declared split in the cache: every evaluation on it then knows them by their name.
-
-    Args:
-        split: a declared split, or a data set of one's own that was built.
-        name: as in metric names.
-        given: as a value of the mapping of ``choose``, or a list of ``FILE``, ``i2t:FILE``, ``t2i:FILE`` and
-            ``labels:FILE``.
-        level: the smallest grade of a positive.
-        force: replace judgements that are kept under this name.
-
-    Returns:
-        The file in the cache.
-
-    Raises:
-        UsageError: an unknown split, a name that cannot be one, or is taken.
-        BadInput, MissingPackage: the judgements cannot be read, or are not of this split.
-        DiskError: the cache cannot be written.
-    """
-    several = isinstance(given, (list, tuple)) and given and all(map(is_path, given))
-    sources = choose([f"{name}={text}" for text in given] if several else {name: given})[name]
-    items = load_split(split)
-    refuse_folds(items)
-    read = read_sources(sources, f"judgements '{name}'", items)
-    return kept.keep(name, read, level, items, _where(sources), force=force)
 
 
 def refuse_folds(split: Split) -> None:

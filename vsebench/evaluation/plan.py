@@ -22,7 +22,6 @@ from ..rank.observe import Request
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains, Spec
 from ..relevance.judgements.declare import Judgements
-from ..relevance.judgements.kept import every_kept_name
 from ..relevance.judgements.table import JUDGEMENTS, in_folds, sets_of
 from ..relevance.kinds import GAINS, is_gains
 from ..report.model import Resampling
@@ -128,7 +127,7 @@ def make_plan(data: Input, options: Options) -> Plan:
     intra, names = _intra(options, data)
     chosen = gains_of.choose(options.gains)
     given = chosen_judgements.load(options.judgements, options.level, data.split, data.complete)
-    judgements = judgements_of(data.split, given)
+    judgements = {**sets_of(data.split), **given}
     if data.second or options.normalise:  # both are of complete galleries
         judgements = {view: judged for view, judged in judgements.items() if not judged.folds}
     choose = functools.partial(
@@ -188,7 +187,7 @@ def check_names(options: Options, split: Split | str | None) -> None:
                 f"'{word}' is a kind of gains, not a metric", fix=f"name a metric of them, such as {word}:ncs"
             )
     if rest or (rest is not None and not words(options.metrics)):
-        own = [*chosen_judgements.choose(options.judgements), *every_kept_name()]
+        own = list(chosen_judgements.choose(options.judgements))
         known = [*JUDGEMENTS, *own, *GAINS, HUBNESS]
         for metric in expand(rest, ["gt", *own], tuple(chosen)):
             if metric.view not in known:
@@ -199,19 +198,6 @@ def check_names(options: Options, split: Split | str | None) -> None:
     if isinstance(split, str) and split != "custom":
         # Of a set in several languages the ids of the file say which.
         catalogue.declared(catalogue.splits_of(split)[0] if split in SETS else split)
-
-
-def judgements_of(split: Split, given: Mapping[str, Judgements]) -> dict[str, Judgements]:
-    """The sets of binary judgements that a split has, headline first, and those that are given, by view.
-
-    Raises:
-        UsageError: judgements are given under the name of others of the split.
-    """
-    found = sets_of(split)
-    if twice := [name for name in given if name in found]:
-        what = f"judgements '{twice[0]}' are kept for split '{split.name}'"
-        raise UsageError(what, fix=f"leave out {spell('judgements')}, or give them another name")
-    return {**found, **given}
 
 
 def _absent(judgements: Mapping[str, Judgements], split: Split) -> list[str]:

@@ -5,7 +5,7 @@ one row a query). Modules:
 
 - ``declare``: ``Judgements``, what a set declares about itself; a ``Relevance`` from pairs of indices
 - ``table``: ``JUDGEMENTS``, the one table of the sets, loading by name, and checks of the published numbers
-- ``own``: judgements of the user, placed among the items of a split; ``kept``: those that are kept with a split
+- ``own``: judgements of the user, placed among the items of a split
 - ``as_gains``: judgements as gains, for metrics normalised by the ideal gains
 - ``ground_truth`` (``gt``, ``1k``), ``coco_files`` (``eccv``, ``cxc``), ``scenes`` (``entails``, ``judged``)
 

@@ -167,14 +167,13 @@ def check_level(name: str, own: Own, level: float, where: str) -> None:
         raise BadInput(what, where=where, fix=f"give another {spell('level')}, or leave out what was not judged")
 
 
-def judgements(name: str, own: Own, level: float, where: str) -> Judgements:
+def judgements(name: str, own: Own, level: float) -> Judgements:
     """A set of judgements: candidates with a grade of at least ``level`` are positives.
 
     Args:
         name: as in metric names.
         own: of both directions, placed among the items of a split.
         level: the smallest grade of a positive.
-        where: what they were read from, for ``vsebench data judgements``.
     """
     found: dict[Direction, Relevance] = {}
     without: dict[Direction, tuple[int, int]] = {}
@@ -195,7 +194,7 @@ def judgements(name: str, own: Own, level: float, where: str) -> Judgements:
         heading=name,
         meaning=f"judgements of one's own, of grade {level:g} or more; the complete gallery is ranked",
         rule=f"a grade of at least {level:g}",
-        judged_by=f"given in {where}",
+        judged_by="the user",
         cite="",
         reference="",
         load=lambda split, direction: found[direction],

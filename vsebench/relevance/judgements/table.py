@@ -5,12 +5,12 @@ from __future__ import annotations
 from ...data.splits.catalogue import Check, declared, load_split
 from ...data.splits.packages import has_ids
 from ...errors import UsageError, VsebenchError
+from ...options import spell
 from ...registry import unknown
 from ...types import DIRECTIONS, Direction, Relevance, Split
 from .coco_files import CXC, ECCV
 from .declare import Counts, Judgements
 from .ground_truth import COCO_1K, GROUND_TRUTH
-from .kept import kept, kept_names, readable
 from .scenes import ENTAILS, JUDGED
 
 JUDGEMENTS: dict[str, Judgements] = {
@@ -22,14 +22,13 @@ COUNTS: dict[tuple[str, Direction], Counts] = {
 
 
 def sets_of(split: Split) -> dict[str, Judgements]:
-    """The sets that apply to a split, ``gt`` first: declared ones, installed or not, and those that are kept."""
+    """The sets that apply to a split, installed or not, ``gt`` first."""
     has_folds = split.fold is not None and not split.in_folds
-    declared_ones = {
+    return {
         name: judged
         for name, judged in JUDGEMENTS.items()
         if judged.covers(split.name) and (has_folds or not judged.folds)
     }
-    return declared_ones | {name: readable(name, split) for name in kept_names(split.name)}
 
 
 def in_folds(view: str) -> bool:
@@ -41,7 +40,7 @@ def load(name: str, split: Split, direction: Direction) -> Relevance:
     """One set of judgements over the items of a split.
 
     Args:
-        name: a key of ``JUDGEMENTS``, or a set that is kept for the split.
+        name: a key of ``JUDGEMENTS``.
         split: the items.
         direction: ``i2t`` or ``t2i``.
 
@@ -52,12 +51,11 @@ def load(name: str, split: Split, direction: Direction) -> Relevance:
     """
     if direction not in DIRECTIONS:
         raise UsageError(f"unknown direction '{direction}'", fix="give i2t or t2i")
-    own = kept_names(split.name)
-    if name not in JUDGEMENTS and name not in own:
-        error = unknown("judgements", name, [*JUDGEMENTS, *own])
-        keep = f"keep your own with the split: vsebench data judgements {split.name} {name} --from FILE"
-        raise UsageError(error.what, fix=f"{error.fix}; {keep}")
-    return (JUDGEMENTS[name] if name in JUDGEMENTS else kept(name, split)).load(split, direction)
+    if name not in JUDGEMENTS:
+        error = unknown("judgements", name, JUDGEMENTS)
+        only = f"those that are given with {spell('judgements')} are known to that evaluation only"
+        raise UsageError(error.what, fix=f"{error.fix}; {only}")
+    return JUDGEMENTS[name].load(split, direction)
 
 
 def verify_judgements(name: str) -> list[Check]:
