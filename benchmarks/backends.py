@@ -1,7 +1,4 @@
-"""``python -m benchmarks.backends``: the same report by every installed back-end, compared with numpy.
-
-With ``--count``, what the report asks of a GPU instead, counted on the processor (``launches``).
-"""
+"""``python -m benchmarks.backends``: the same report by every installed back-end, compared with numpy."""
 
 from __future__ import annotations
 
@@ -97,33 +94,13 @@ def measured(bench: Bench, name: str, which: str) -> Usage:
     return Usage(**found)
 
 
-def print_counts(images: int, as_json: bool) -> None:
-    """What the full report asks of a device, by pass."""
-    from vsebench.numeric.parallel import default_threads
-
-    from . import launches
-
-    with launches.counted() as passes:
-        report("torch:cpu", "full", images)[1]()
-    if as_json:
-        print(json.dumps({"images": images, "threads": default_threads(), "passes": passes}, indent=1))
-        return
-    size = f"{images:,} x {images * synthetic.CAPTIONS:,}, dim {DIM}, {default_threads()} threads"
-    print(f"{', '.join(REPORTS['full'])}\n{size}; counted on the processor, not run on a GPU\n")
-    print("\n".join(launches.lines(passes)))
-
-
 def main() -> None:
     """Command line."""
     options = parser("backends", __doc__, 3)
     options.add_argument("--images", type=positive, default=synthetic.COCO_IMAGES)
-    options.add_argument("--count", action="store_true", help="launches, waits and bytes of a GPU, without one")
     options.add_argument("--task", nargs=2, help=argparse.SUPPRESS)
     arguments = options.parse_args()
     images = QUICK_IMAGES if arguments.quick or arguments.check else arguments.images
-    if arguments.count:
-        print_counts(images, arguments.json)
-        return
     if arguments.task:
         try:
             world, work = report(*arguments.task, images)

@@ -60,9 +60,8 @@ step "The digits of numpy, on 400 images" \
 "$python" -m benchmarks.backends --check
 
 step "Time" \
-  "torch:cuda:0 below 1 s in the row of the full report (docs/backends.md says how it adds up)"
+  "torch:cuda:0 below 1 s in the row of the full report (docs/backends.md has an estimate)"
 "$python" -m benchmarks.backends
-"$python" -m benchmarks.backends --count
 
 step "Where the time goes" \
   "aten::mm, aten::sort or aten::topk first; the sum of Self CUDA below 0.3 s"

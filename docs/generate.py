@@ -19,7 +19,6 @@ from benchmarks.peers.document import stored_page
 from docs import examples
 from docs.api_page import api_page
 from docs.claims_page import claims_page
-from docs.notebook import notebook
 from docs.relevance_page import relevance_page
 
 HERE = Path(__file__).parent
@@ -298,7 +297,6 @@ def main() -> int:
     texts = {name: (HERE / name).read_text(encoding="utf-8") for name in examples.PAGES}
     texts["sets.md"] = _with_table("sets.md", sets_table())
     pages |= {name: text if given.no_examples else examples.rerun(text) for name, text in texts.items()}
-    pages["first-report.ipynb"] = notebook(pages["first-report.md"])
     for name, new in pages.items():
         page = HERE / name
         old = page.read_text(encoding="utf-8") if page.exists() else ""

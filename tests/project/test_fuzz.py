@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,13 +11,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz import __main__ as driver
 from tests.fuzz import bundle, change, contract
-from tests.fuzz.__main__ import CASES, ROOT
 from tests.fuzz.targets import TARGETS, Target
 from vsebench.data.formats.table import FORMATS, LIST_FORMATS
 from vsebench.errors import BadInput
 
+CASES = Path(__file__).parents[1] / "fuzz" / "cases"
 FOUND = sorted(path for path in CASES.rglob("*") if path.is_file())
 DEEP = b"[" * 20_000
 HEADER = json.dumps({"__metadata__": {"vsebench": DEEP.decode()}}).encode()
@@ -133,50 +130,3 @@ def test_a_folder_is_written_inside_itself(tmp_path: Path) -> None:
     hostile = b"".join(bundle.MARK + name + b"\nx" for name in (b"../e", b"/e", b"a/../../e", b"a", b"a/b", b".", b""))
     bundle.write(hostile, tmp_path / "in")
     assert [path.name for path in tmp_path.rglob("*")] == ["in", "a"]
-
-
-def test_the_driver_lists_targets_and_repeats_cases(tmp_path: Path) -> None:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "tests.fuzz", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=200
-        )
-
-    assert [line.split()[0] for line in run("--list").stdout.splitlines()] == list(TARGETS)
-    (tmp_path / "case").write_bytes(b"R@1")
-    done = run("--target", "metric-names", "--replay", str(tmp_path / "case"))
-    assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'case'}: as it should be\n")
-    wrong = run("--target", "nzp")
-    assert wrong.returncode == 2 and "unknown target 'nzp'" in wrong.stderr
-
-
-def test_without_atheris_there_is_a_command_to_install_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["fuzz", "--target", "npz"])
-    monkeypatch.setattr(driver.importlib.util, "find_spec", lambda name: None)
-    assert driver.main() == 2
-    assert capsys.readouterr().err.startswith("atheris is not installed\n  fix: pip install --group fuzz")
-
-
-def test_a_fault_is_kept_once_with_its_command(tmp_path: Path) -> None:
-    known: set[str] = set()
-    for data in (b"one", b"two"):
-        try:
-            contract.accepts(int, "x")
-        except contract.Broken as error:
-            driver._keep("npz", data, error, tmp_path, known)
-    (kept,) = (path for path in tmp_path.iterdir() if path.suffix != ".txt")
-    about = kept.with_name(kept.name + ".txt").read_text(encoding="utf-8")
-    assert kept.read_bytes() == b"one" and len(known) == 1
-    assert about.startswith(f"python -m tests.fuzz --target npz --replay {kept}\n") and "ValueError" in about
-
-
-def test_a_search(tmp_path: Path) -> None:
-    pytest.importorskip("atheris")
-    folders = ["--corpus", str(tmp_path / "corpus"), "--faults", str(tmp_path / "faults")]
-    command = [sys.executable, "-m", "tests.fuzz", "--target", "report", "--seconds", "4", *folders]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
-    assert done.returncode == 0, done.stdout + done.stderr
-    name, count, words, *_ = done.stdout.split()
-    assert (name, words) == ("report", "inputs") and int(count.replace(",", "")) > 20
-    assert list((tmp_path / "corpus" / "report").iterdir()) and not list((tmp_path / "faults").iterdir())

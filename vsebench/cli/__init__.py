@@ -45,9 +45,8 @@ from . import (
     train,
     unimodal,
 )
-from .blocks import Flags, options_of
 from .command import ClosedStdout
-from .terminal import GLOBAL, discard_stdout, fail, message_of, system_error
+from .terminal import discard_stdout, fail, message_of, system_error
 from .usage import EVAL_EPILOG, Commands, Grouped
 
 EPILOG = (
@@ -73,18 +72,13 @@ def _version(show: bool) -> None:
 
 
 @app.callback()
-@options_of(Flags)
 def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
-    as_json: bool = False,
-    quiet: bool = False,
-    no_progress: bool = False,
 ) -> None:
     """Exact, complete evaluation of image-text retrieval."""
     gc.enable()
-    GLOBAL.json, GLOBAL.quiet, GLOBAL.no_progress = as_json, quiet, no_progress
 
 
 # The panels of the help: a line a command, whose own help describes it.

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import VsebenchError, printable
@@ -23,25 +22,11 @@ if TYPE_CHECKING:
 EVERY = 10.0  # seconds between lines of progress
 
 
-@dataclass
-class Settings:
-    """The global flags, given before or after the command."""
-
-    json: bool = False
-    quiet: bool = False
-    no_progress: bool = False
-
-
-GLOBAL = Settings()
-
-
 class Terminal:
-    """What one command prints, under the global flags and its own."""
+    """What one command prints, under its flags."""
 
     def __init__(self, as_json: bool = False, quiet: bool = False, no_progress: bool = False) -> None:
-        self.json = as_json or GLOBAL.json
-        self.quiet = quiet or GLOBAL.quiet
-        self.no_progress = no_progress or GLOBAL.no_progress
+        self.json, self.quiet, self.no_progress = as_json, quiet, no_progress
 
     @functools.cached_property
     def out(self) -> Console:

@@ -100,6 +100,8 @@ def _fix(error: Any, what: str, ctx: Any, path: str) -> str:
     if ctx is None:
         return see
     if hasattr(error, "possibilities"):
+        if path == "vsebench":
+            return f"options stand behind the command: vsebench eval FILE {error.option_name}"
         near = _options_like(error.option_name, ctx.command)
         return f"write {' or '.join(near)}, or {see}" if near else see
     missing = re.fullmatch(r"No such command '(.*)'", what)
