@@ -218,12 +218,14 @@ def word_vectors(data: bytes, folder: Path) -> None:
 
 
 def frequencies(data: bytes, folder: Path) -> None:
-    """Document frequencies, or captions to count them in."""
+    """Captions in which document frequencies are counted."""
     from vsebench.relevance.cider.frequencies import corpus_df, fingerprint
+    from vsebench.relevance.cider.ngrams import grams
+    from vsebench.text.tokenise import tokenise
 
-    for name in ("f.npz", "f.json"):
-        reads(corpus_df, _file(data, folder, name), "ptb")
-    reads(fingerprint, folder / "f.json")
+    path = _file(data, folder, "f.json")
+    reads(corpus_df, path, "ptb", grams(tokenise(["a dog"], "ptb")))
+    reads(fingerprint, path)
 
 
 def spice(data: bytes, folder: Path) -> None:

@@ -186,18 +186,10 @@ def precomputed_folders() -> list[bytes]:
     ]  # fmt: skip
 
 
-def frequency_archives() -> list[bytes]:
-    """Document frequencies as ``save_df`` writes them."""
-    import tempfile
-    from pathlib import Path
-
-    from vsebench.relevance.cider.frequencies import corpus_df, save_df
-
-    lines = b'{"image_id": 1, "caption": "a dog runs"}\n{"image_id": 2, "caption": "the dog"}\n'
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "c.jsonl").write_bytes(lines)
-        found = corpus_df(Path(folder) / "c.jsonl", "ptb")
-        return [save_df(Path(folder) / name, found).read_bytes() for name in ("f.npz", "f.json")] + [lines]
+def corpora() -> list[bytes]:
+    """Captions in which document frequencies are counted: JSON lines, and annotations of COCO."""
+    lines = [b'{"image_id": 1, "caption": "a dog runs"}', b'{"image_id": 2, "caption": "the dog"}']
+    return [b"\n".join(lines), b'{"annotations": [%b]}' % b", ".join(lines)]
 
 
 def checkpoints() -> list[bytes]:

@@ -85,7 +85,7 @@ TARGETS: dict[str, Target] = {
         Target("columns", loaders.columns, seeds_text.columns, "text"),
         Target("queries", loaders.queries, seeds_text.queries, "text"),
         Target("word-vectors", loaders.word_vectors, seeds_text.word_vectors, "text"),
-        Target("frequencies", loaders.frequencies, seeds_arrays.frequency_archives, "json"),
+        Target("frequencies", loaders.frequencies, seeds_arrays.corpora, "json"),
         Target("spice", loaders.spice, seeds_text.spice_tuples, "json"),
         Target("report", loaders.saved_report, seeds_text.saved_reports, "json"),
         Target("leaderboard", loaders.leaderboard, seeds_text.leaderboards, "bundle"),

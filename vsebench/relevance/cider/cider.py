@@ -29,11 +29,11 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
 
     Args, see ``kinds.declare.Loader``:
         settings: ``tokens`` (ptb, whitespace); ``variant``: ``d`` (CIDEr-D) or ``plain``; ``df``: ``split``
-            or a file of captions or of document frequencies (see ``frequencies``); ``own``: ``in``, or ``out`` to
+            or a file of captions (see ``frequencies``); ``own``: ``in``, or ``out`` to
             compare a caption with the other captions of its own image.
 
     Raises:
-        BadInput: the file is damaged or made with another tokeniser.
+        BadInput: the file is damaged.
     """
     tokens, own = settings["tokens"], settings["own"]
     report = progress or (lambda done: None)
@@ -63,9 +63,8 @@ def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Floa
     else:
         from .frequencies import corpus_df, fingerprint
 
-        frequencies = corpus_df(source, tokens)
-        df, images, corpus = frequencies.of(found), frequencies.images, fingerprint(source)
-        where = source
+        df, images = corpus_df(source, tokens, found)
+        corpus, where = fingerprint(source), source
     notes = []
     if images == 1:
         notes.append(f"there is one image in {where}, so every n-gram has weight 0 and CIDEr is 0 for every pair")

@@ -53,8 +53,7 @@ SETTINGS: dict[str, Setting] = {
         "CIDEr gives n-grams that occur with many images little weight. In which captions are these document "
         "frequencies counted? Values change with the corpus.",
         {"split": "in those of the evaluated split; an image counts once for all of its captions"},
-        other="a file: captions with image ids (`df=train.jsonl`), or frequencies saved by "
-        "`vsebench.relevance.cider.frequencies.save_df` (`.npz`, `.json`)",
+        other="a file of captions with image ids (`df=train.jsonl`)",
     ),
     "tokens": Setting(
         "How are captions split into words?",
