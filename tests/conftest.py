@@ -24,7 +24,6 @@ from tests.gates import (  # noqa: F401
 )  # fmt: skip
 from tests.messages import Messages
 from vsebench.cli import terminal
-from vsebench.data.formats import spool
 from vsebench.types import Split
 
 # A shell starts background jobs with interrupts ignored, which the commands under test would inherit.
@@ -123,14 +122,6 @@ def new_metrics() -> Iterator[None]:
         yield
     finally:
         table._items, table._aliases = items, aliases
-
-
-@pytest.fixture(params=[False, True], ids=["read", "mapped"])
-def mapped(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether the arrays of files are memory-mapped, as those are that would take much of the memory."""
-    if request.param:
-        monkeypatch.setattr(spool, "SHARE", 1 << 62)
-    return bool(request.param)
 
 
 SCENES = "scenes-90-seed4-size16-near0.3-wrong0.1-generic0.1"  # 45 images of train, 22 each of val and test

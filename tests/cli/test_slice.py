@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import vsebench
 from tests import commands, reports
 from tests import oracle_stats as oracle
 from tests.messages import Pinned
 from vsebench.analysis import systems
-from vsebench.cli import app
 from vsebench.data import columns
 from vsebench.data.splits import catalogue as splits
 from vsebench.errors import BadInput, MissingPackage
@@ -329,21 +327,6 @@ def test_the_screen(two: list[str]) -> None:
     text = " ".join(invoke(*two, "--by", "positives", "--metrics", "R@1,MedR").stdout.split())
     assert "custom · R@1 (text→image) by positives (gt)" in text and "custom · MedR ↓ (image→text)" in text
     assert "all queries" in text and "In brackets: 95 % bootstrap interval over images" in text
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_reports_and_tables_are_regular_files(tmp_path: Path) -> None:
-    """A named pipe without a writer, and a device, would never end."""
-    good = reports.files(tmp_path, good=0.3)[0]
-    os.mkfifo(tmp_path / "pipe.json")
-    os.mkfifo(tmp_path / "pipe.csv")
-    for path, what in ((tmp_path / "pipe.json", "a named pipe"), (Path("/dev/zero"), "a device")):
-        for command in (["slice", str(path), "--by", "positives"], ["compare", good, str(path)]):
-            result = CliRunner().invoke(app, command)
-            assert result.exit_code == 3 and f"{path}: is {what}, not a regular file" in result.stderr
-    args = ["slice", good, "--by", "column", "--file", str(tmp_path / "pipe.csv")]
-    result = CliRunner().invoke(app, args)
-    assert result.exit_code == 3 and "pipe.csv: is a named pipe, not a regular file" in result.stderr
 
 
 def test_an_id_in_two_of_many_rows_is_found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from tests.embedding_files import (
     save,
     save_deflated,
 )
-from vsebench.data.formats import guard
+from vsebench import memory
 from vsebench.data.read import read_embeddings
 from vsebench.errors import BadInput, UsageError
 
@@ -31,11 +31,10 @@ from vsebench.errors import BadInput, UsageError
 
 
 @pytest.mark.parametrize("writer", [save, save_deflated])
-def test_npz_is_read_completely(tmp_path: Path, writer: Any, mapped: bool) -> None:
+def test_npz_is_read_completely(tmp_path: Path, writer: Any) -> None:
     raw = read_embeddings(writer(tmp_path / "e.npz", **FULL))
     same(raw, "npz")
     assert raw.sources == (tmp_path / "e.npz",) and raw.notes == ()
-    assert isinstance(raw.images, np.memmap) == mapped  # or a copy in a temporary file
 
 
 def test_the_name_of_the_file_does_not_matter(tmp_path: Path) -> None:
@@ -172,14 +171,11 @@ def test_members_with_wrong_headers(tmp_path: Path, data: bytes, word: str) -> N
         refused(tmp_path / "e.npy", word, texts=tmp_path / "t.npy")
 
 
-def test_zip_bombs_and_too_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save_deflated(tmp_path / "e.npz", images=np.zeros((4096, 64), np.float32), texts=TEXTS)
     read_embeddings(path)
-    monkeypatch.setattr(guard, "BOMB_BYTES", 2**18)
-    refused(path, "'images'", "would expand to 1,048,576 bytes; this looks like a zip bomb")
-    monkeypatch.setattr(guard, "BOMB_BYTES", 2**40)
-    monkeypatch.setattr(guard, "free_memory", lambda: 2**19)
-    refused(path, "the arrays need 1.0 MiB of memory, and 512.0 KiB are free", "memory-mapped")
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**19)
+    refused(path, "needs some 1.0 MiB of memory, and 512.0 KiB are free", "memory-mapped")
 
 
 def test_an_array_that_occurs_twice_is_refused(tmp_path: Path) -> None:
@@ -197,18 +193,18 @@ def test_an_encrypted_archive_is_refused(tmp_path: Path) -> None:
     data[start + 8] |= 1  # flag bits of the first entry in the directory
     data[6] |= 1
     path.write_bytes(data)
-    refused(path, "is a truncated or damaged .npz", "encrypted")
+    refused(path, "encrypted")
 
 
 # --- npy pair --------------------------------------------------------------------------------------------
 
 
-def test_npy_pair(tmp_path: Path, mapped: bool) -> None:
+def test_npy_pair(tmp_path: Path) -> None:
     np.save(tmp_path / "i.npy", IMAGES)
     np.save(tmp_path / "t.npy", np.asfortranarray(TEXTS.astype(">f4")))
     raw = read_embeddings(tmp_path / "i.npy", texts=tmp_path / "t.npy")
     assert raw.format == "npy pair" and raw.sources == (tmp_path / "i.npy", tmp_path / "t.npy")
-    assert isinstance(raw.images, np.memmap) == mapped and not raw.images.flags.writeable
+    assert isinstance(raw.images.base, np.memmap) and not raw.images.flags.writeable
     assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS) and raw.image_ids is None
 
 
@@ -252,7 +248,7 @@ def test_paths_that_are_no_files(tmp_path: Path) -> None:
     refused(tmp_path / "embeddings.npz" / "x", "no such file")
     (tmp_path / "link").symlink_to(tmp_path / "gone")
     refused(tmp_path / "link", "is a link to a missing file", "repair the link")
-    refused(Path("a\0b"), "cannot be opened")
+    refused(Path("a\0b"), "no such file")
 
 
 def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +258,7 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", denied)
-    refused(path, "no permission to read it")
+    refused(path, "cannot be read (Permission denied)")
 
 
 # --- the real thing --------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vsebench.data.formats import eccv_json
 from vsebench.data.formats.eccv_json import of_value
 from vsebench.data.formats.raw import RawLists
 from vsebench.data.formats.trec import parse_trec
@@ -179,11 +178,6 @@ def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path) -> N
 )
 def test_trec_that_is_refused(tmp_path: Path, content: Any, words: tuple[str, ...]) -> None:
     refused(write(tmp_path / "run", content), *words)
-
-
-def test_long_json_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eccv_json, "free_memory", lambda: 160)
-    refused(write(tmp_path / "r", gzip.compress(json.dumps(BOTH).encode())), "is longer than 10 characters")
 
 
 @settings(max_examples=50, deadline=None)

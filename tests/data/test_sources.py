@@ -223,5 +223,5 @@ def test_missing_files_name_a_neighbour(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="this is a folder"):
         read_text(tmp_path)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BadInput, match="not a regular file"):
+    with pytest.raises(BadInput, match="is no regular file"):
         read_text(tmp_path / "pipe")

@@ -27,7 +27,6 @@ from tests.evaluation.engines import SETTINGS, N
 from tests.messages import Pinned
 from tests.reports import same_reports
 from vsebench.cli import app
-from vsebench.data import unchanged
 from vsebench.data.lock import locked
 from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost
 from vsebench.evaluation import cuts, dask_engine, dask_work, inputs, shard_files, shards
@@ -226,6 +225,8 @@ def job_of(folder: Path, **more: Any) -> tuple[shards.Job, list[cuts.Shard]]:
 
 
 def error_of(job: shards.Job, shard: cuts.Shard) -> VsebenchError:
+    """The error of a process that has not read the files before."""
+    shards._kept.clear()
     with pytest.raises(VsebenchError) as caught:
         shards.compute(job, shard)
     return caught.value
@@ -271,20 +272,6 @@ def test_the_input_is_read_once_in_a_process(folder: Path, monkeypatch: pytest.M
     assert len(read) == 1
     shards.compute(shards.replace(job, options=shards.replace(job.options, threads=1)), found[0])
     assert len(read) == 2
-
-
-def test_files_that_change_in_the_work_on_a_shard(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    for name in ("e.npz", "gains.npy"):
-        shutil.copy2(folder / name, tmp_path / name)
-    job, pieces = job_of(tmp_path)
-    compute = shards.compute_prepared
-
-    def meanwhile(*given: Any) -> Any:
-        os.utime(tmp_path / "e.npz", (5, 5))
-        return compute(*given)
-
-    monkeypatch.setattr(shards, "compute_prepared", meanwhile)
-    assert "was written to while it was evaluated" in error_of(job, pieces[0]).what
 
 
 def test_the_key_of_an_evaluation(folder: Path) -> None:
@@ -527,8 +514,3 @@ def fail(error: type[Exception] | Exception) -> None:
 
 
 SHARD = cuts.Shard("scan", "i2t", 0, (0, 9), (0, 8))
-
-
-def test_states_of_files(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("x")
-    assert list(unchanged.states([tmp_path / "f", tmp_path / "absent"])) == [tmp_path / "f"]

@@ -18,11 +18,9 @@ class Case:
         make: writes it into an empty folder and returns the command line.
         code: the documented exit code; what is said stands in ``messages.json`` of the test.
         needs: packages without which it cannot be made or read.
-        patch: (dotted name of an object, replacement): small limits, so that no test needs a large file.
     """
 
     name: str
     make: Make
     code: int = 3
     needs: tuple[str, ...] = ()
-    patch: tuple[str, object] | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import struct
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -68,35 +67,6 @@ def npy(array: Any, shape: tuple[int, ...] | None = None, descr: str | None = No
     return stream.getvalue() + data
 
 
-def bomb(folder: Path) -> list[str]:
-    """A few kilobytes that declare 3.2 GB, in every place that declares anything."""
-    data = npy(np.zeros(100_000, np.float32), (50_000_000, 16))
-    command = zipped(folder, {"image_embeddings.npy": data, "text_embeddings.npy": npy(Y)}, zipfile.ZIP_DEFLATED)
-    path = Path(command[1])
-    blob, size = bytearray(path.read_bytes()), len(data) - 400_000 + 3_200_000_000
-    struct.pack_into("<I", blob, 22, size)
-    struct.pack_into("<I", blob, blob.index(b"PK\x01\x02") + 24, size)
-    path.write_bytes(blob)
-    return command
-
-
-def real_bomb(folder: Path) -> list[str]:
-    """320 MB of zeros in 300 kB."""
-    path, block = folder / "e.npz", bytes(1 << 20)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("text_embeddings.npy", npy(Y))
-        with archive.open("image_embeddings.npy", "w") as stream:
-            stream.write(npy(np.zeros(0, np.float32), (305 << 14, 16)))
-            for _ in range(305):
-                stream.write(block)
-    return ["eval", str(path)]
-
-
-def many(folder: Path) -> list[str]:
-    """An archive of thousands of arrays."""
-    return zipped(folder, {f"a{i}.npy": b"" for i in range(5000)})
-
-
 def pickled_npz(folder: Path) -> list[str]:
     """Object arrays that would run code."""
     return npz(folder, image_embeddings=np.array([[Bomb(folder)] * 2] * 60, object))
@@ -105,12 +75,6 @@ def pickled_npz(folder: Path) -> list[str]:
 def pickled_ids(folder: Path) -> list[str]:
     """Only the ids would run code."""
     return npz(folder, image_ids=np.array([Bomb(folder)] * 60, object))
-
-
-def fifo(folder: Path) -> list[str]:
-    """A named pipe without a writer."""
-    os.mkfifo(folder / "e.npz")
-    return ["eval", str(folder / "e.npz")]
 
 
 def folder_of(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Files that are cut or damaged, have wrong headers, decompress to huge sizes, or have another format."""
+"""Files that are cut or damaged, have wrong headers, or have another format."""
 
 from __future__ import annotations
 
@@ -13,17 +13,13 @@ from tests.hostile.damage import (
     Bomb,
     X,
     Y,
-    bomb,
     cut,
-    fifo,
     flipped,
     folder_of,
-    many,
     npy,
     odd_name,
     pickled_ids,
     pickled_npz,
-    real_bomb,
     shards,
     two_files,
     zipped,
@@ -51,9 +47,6 @@ CASES = [
     Case("npz without texts", lambda f: zipped(f, IMAGES_ONLY)),
     Case("npz of nothing", lambda f: raw(f, "e.npz", b"PK\x05\x06" + bytes(18))),
     Case("zip without arrays", lambda f: zipped(f, {"readme.txt": b"hello"})),
-    Case("zip bomb that lies", bomb),
-    Case("zip bomb", real_bomb),
-    Case("five thousand members", many),
     Case("malicious pickle", lambda f: raw(f, "e.npz", pickle.dumps(Bomb(f)))),
     Case("malicious pickle, protocol 0", lambda f: raw(f, "e.pkl", pickle.dumps(Bomb(f), protocol=0))),
     Case("malicious object array", pickled_npz),
@@ -69,7 +62,6 @@ CASES = [
     Case("missing file with a neighbour", lambda f: ["eval", npz(f, "embeddings.npz")[1][:-1]]),
     Case("missing folder", lambda f: ["eval", str(f / "gone" / "e.npz")]),
     Case("name too long", lambda f: ["eval", str(f / ("x" * 5000))]),
-    Case("named pipe", fifo),
     Case("device", lambda f: ["eval", "/dev/zero"]),
     Case("empty folder", lambda f: folder_of(f / "shards")),
     Case("folder without a shard", lambda f: shards(f, [], [0])),

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from vsebench.data.formats.guard import check_size, reading
 from vsebench.data.formats.ids import number_in
 from vsebench.data.formats.members import IMAGE_IDS, pick
 from vsebench.data.formats.npz import npz_members
-from vsebench.data.regular import check_file
+from vsebench.data.regular import check_file, reading
 from vsebench.data.splits.karpathy import is_karpathy, karpathy_rows
 from vsebench.data.textfile import parse_json, read_text, text_lines
 from vsebench.errors import BadInput
+from vsebench.memory import require
 from vsebench.types import Ids
 
 VAL_FILES = "dataset_coco.json, sits_val.csv of CxC, or image ids (.txt, one a line; .npz with image_ids)"
@@ -39,10 +39,10 @@ def val_image_ids(path: str) -> Ids:
         member = pick(npz_members(file), IMAGE_IDS, file)
         if member is None:
             raise BadInput("is no .npz file with image_ids", where=file, fix=fix)
-        check_size([member], file)
+        require(member.nbytes, file)
         ids = member.load()
     else:
-        with reading(file, "is no table", csv.Error, fix=fix):
+        with reading(file, "is no table", fix):
             ids = np.asarray(_of_text(read_text(file), str(file)))
     if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
         raise BadInput(f"image ids of shape {ids.shape} and type {ids.dtype}", where=file, fix=fix)

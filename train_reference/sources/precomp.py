@@ -62,8 +62,7 @@ def _part(name: str, part: PartName, features: Path, file: Path) -> Part:
 
 
 def _mapped(path: Path) -> npt.NDArray[Any]:
-    npy_member(path)  # checks the header and the length of the file
-    array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    array = npy_member(path).load()
     if array.ndim not in (2, 3) or array.dtype.kind not in "fiu" or 0 in array.shape:
         what = f"an array {array.shape} of {array.dtype}"
         raise BadInput(what, where=path, fix="give features (image, width) or (image, region, width), float32")

@@ -15,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
+from ..memory import require
 from ..options import spell
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, Split
 from . import audit
 from .audit import shown
-from .formats import spool
 from .formats.ids import respelled
 from .formats.raw import RawArray, RawEmbeddings, RawLists
 from .match import FileRows, MatchedRows, SidesSwapped, match_rows
+from .regular import MAPPED
 from .splits import catalogue as splits
 from .splits.declared import DECLARED
 
@@ -247,7 +248,10 @@ def _ids_repeat(ids: Ids | None, times: int) -> bool:
 
 def _in_order(array: Array, rows: Int | None, side: str) -> npt.NDArray[np.float32]:
     same = rows is None or (len(rows) == len(array) and bool((rows == np.arange(len(array))).all()))
-    return spool.converted(array, np.float32, None if same else rows, f"{side} vectors: put in order, as float32,")
+    if same and array.dtype == np.float32 and array.flags.c_contiguous:
+        return array
+    require(4 * array.shape[1] * (len(array) if rows is None else len(rows)), f"{side} vectors", MAPPED)
+    return np.asarray(array if same else array[rows], np.float32, order="C")
 
 
 def _rounds(array: Array) -> bool:

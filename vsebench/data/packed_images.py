@@ -18,10 +18,9 @@ from typing import Any
 from ..errors import BadInput
 from ..options import spell
 from .formats.arrow_tables import read_columns, read_group, schema_of
-from .formats.guard import reading
 from .formats.table import FORMATS
 from .image_files import ENDINGS, Packed, walk
-from .regular import check_file
+from .regular import check_file, reading
 from .splits.records import CAPTION, PART, Fields, Record, parts_of, record_rows
 from .splits.rows import CaptionRows
 from .splits.sources import check_part
@@ -131,7 +130,7 @@ def _of_archive(path: Path) -> Iterator[Found]:
     """The images KEY.jpg of an archive, with the captions of KEY.txt, one a line, and the fields of KEY.json."""
     images: dict[str, list[tuple[str, Packed]]] = {}
     fields: dict[str, dict[str, Any]] = {}
-    damaged = reading(path, "is a truncated or damaged tar archive", tarfile.TarError, OSError, ValueError, fix=_AGAIN)
+    damaged = reading(path, "is a truncated or damaged tar archive", _AGAIN)
     with damaged, tarfile.open(path, "r:") as archive:
         for member in archive:
             name = member.name.removeprefix("./")
@@ -168,7 +167,7 @@ def _beside(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: 
 
 
 def _bytes_at(path: Path, start: int, size: int) -> bytes:
-    with reading(path, "cannot be read", OSError, fix=_AGAIN), path.open("rb") as stream:
+    with reading(path, fix=_AGAIN), path.open("rb") as stream:
         stream.seek(start)
         return stream.read(size)
 

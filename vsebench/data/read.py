@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..errors import BadInput, UsageError
+from ..memory import require
 from ..options import spell
 from ..signature import encoder_field
 from ..types import Ids
-from .formats.guard import check_size
 from .formats.ids import as_strings
 from .formats.members import (
     CAPTIONS,
@@ -154,7 +154,7 @@ def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
         ids, captions = raw.text_ids, raw.captions
     elif kind.keyed:
         found, named = pick_strings(file.members, CAPTIONS), pick(file.members, TEXT_IDS, path)
-        check_size([m for m in (found, named) if m is not None], path)
+        require(sum(m.nbytes for m in (found, named) if m is not None), path)
         ids, captions = ids_of(named, path), None if found is None else as_strings(found.load(), found.name, path)
     else:
         return None
@@ -198,7 +198,7 @@ def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> 
 
 def _encoder(members: Sequence[Member]) -> list[Member]:
     """The string in which ``vsebench encode`` says which model the vectors are of; none where it is not there."""
-    found = (m for m in members if m.name == ENCODER and m.dtype == "str" and m.shape == () and m.stored < 1 << 20)
+    found = (m for m in members if m.name == ENCODER and m.dtype == "str" and m.shape == () and m.nbytes < 1 << 20)
     return list(found)[:1]
 
 

@@ -1,19 +1,42 @@
-"""Files that a user names: one check before any of them is opened, for all readers.
-
-Reading a named pipe without a writer, or a device such as /dev/zero, never ends.
-"""
+"""Files that a user names: one check before any of them is opened, and one error for whatever fails when it is read."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import os
-import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, cast
 
-from ..errors import BadInput
+from ..errors import BadInput, VsebenchError, first_line
 from ..registry import closest
 
-_ON_DISK = "write the data to a file on disk first"
+AGAIN = "write or download the file again"
+MAPPED = "save float32 or float16 .npy files, which are memory-mapped"
+
+
+@contextmanager
+def reading(where: str | os.PathLike[str], what: str = "cannot be read", fix: str = AGAIN) -> Iterator[None]:
+    """Turn what a library raises while it reads a file into one BadInput that names the file and says ``what``."""
+    try:
+        yield
+    except VsebenchError:
+        raise
+    except MemoryError:
+        raise BadInput("does not fit into memory", where=where, fix=MAPPED) from None
+    except Exception as error:  # readers raise errors of many classes for damaged files
+        why = error.strerror if isinstance(error, OSError) and error.strerror else first_line(error)
+        raise BadInput(f"{what} ({why})", where=where, fix=fix) from error
+
+
+def unpacked(raw: BinaryIO) -> BinaryIO:
+    """The content of an open file, which is at its start, unpacked if it is gzip, by its first bytes."""
+    packed = raw.read(2) == b"\x1f\x8b"
+    raw.seek(0)
+    return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=raw)), 1 << 18) if packed else raw
 
 
 def check_file(path: Path, fix: str, missing: str | None = None) -> None:
@@ -21,7 +44,7 @@ def check_file(path: Path, fix: str, missing: str | None = None) -> None:
 
     Raises:
         BadInput: it is missing (``missing`` is the advice, by default a close name), a folder (``fix`` is the advice),
-            a named pipe, a socket or a device.
+            or anything else, as a named pipe or a device.
     """
     if is_folder(path, missing):
         raise BadInput("this is a folder", where=path, fix=fix)
@@ -34,16 +57,15 @@ def is_folder(path: Path, missing: str | None = None) -> bool:
         BadInput: it is anything else, or missing (``missing`` is the advice, by default a close name).
     """
     try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        raise _missing(path, missing) from None
-    except (OSError, ValueError) as error:  # a name that is too long or has a NUL, a loop of links, no permission
-        raise BadInput(f"cannot be opened ({error})", where=str(path)[:300], fix="check the path") from None
-    if stat.S_ISDIR(mode):
-        return True
-    if not stat.S_ISREG(mode):
-        raise BadInput(f"is {_special(mode)}, not a regular file", where=path, fix=_ON_DISK)
-    return False
+        if path.is_file() or path.is_dir():
+            return path.is_dir()
+        known = path.exists()
+    except OSError as error:  # a name that is too long, no permission
+        what = f"cannot be opened ({error.strerror or error})"
+        raise BadInput(what, where=str(path)[:300], fix="check the path") from None
+    if known:
+        raise BadInput("is no regular file", where=path, fix="write the data to a file on disk first")
+    raise _missing(path, missing)
 
 
 def read_bytes(path: Path, fix: str, missing: str | None = None) -> bytes:
@@ -53,10 +75,8 @@ def read_bytes(path: Path, fix: str, missing: str | None = None) -> bytes:
         BadInput: as ``check_file``, or it cannot be read; ``fix`` is the advice.
     """
     check_file(path, fix, missing)
-    try:
+    with reading(path, fix=fix):
         return path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix=fix) from None
 
 
 def sha256_of(path: str | os.PathLike[str]) -> str:
@@ -66,14 +86,6 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
         while block := stream.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
-
-
-def _special(mode: int) -> str:
-    if stat.S_ISFIFO(mode):
-        return "a named pipe"
-    if stat.S_ISSOCK(mode):
-        return "a socket"
-    return "a device"
 
 
 def _missing(path: Path, advice: str | None) -> BadInput:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from ..errors import BadInput, UsageError, count_of
-from ..memory import unpacked
+from ..memory import JSON_BYTES, require
 from ..types import Direction, is_path
 from .formats.eccv_json import of_value
-from .formats.guard import reading
 from .formats.ids import is_decimal
 from .formats.raw import FileLists, Order, RawLists
 from .formats.sniff import expect, sniff
 from .formats.table import LIST_FORMATS
+from .regular import reading, unpacked
 
 _Lists = dict[str, list[str]]
 _Ties = dict[str, list[int]]
 _HEAD = 65536  # characters that are searched for the first one that is not white space
-_TEXT_ERRORS = (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError, OSError)
 
 
 def read_runs(
@@ -95,6 +92,7 @@ def _read(path: Path, order: Order) -> tuple[FileLists, str]:
     kind = sniff(path)
     readable = kind.name in ("text", "json", "gzip")
     expect(path, kind, readable, "retrieved lists", "give a TREC run or eccv-style JSON")
+    require(JSON_BYTES * path.stat().st_size, path, "store shorter lists, or free memory")
     with _open(path) as stream:
         start = stream.read(_HEAD).lstrip()[:1]
     lists = next(f for f in LIST_FORMATS if not f.starts or start in f.starts)
@@ -105,9 +103,9 @@ def _read(path: Path, order: Order) -> tuple[FileLists, str]:
 @contextmanager
 def _open(path: Path) -> Iterator[IO[str]]:
     with (
-        reading(path, "is not readable text", *_TEXT_ERRORS),
+        reading(path, "is not readable text"),
         path.open("rb") as raw,
-        io.TextIOWrapper(unpacked(raw, path), encoding="utf-8-sig") as text,
+        io.TextIOWrapper(unpacked(raw), encoding="utf-8-sig") as text,
     ):
         yield text
 

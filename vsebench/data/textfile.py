@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-import zlib
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..memory import JSON_BYTES, require, unpacked
-from .regular import check_file
+from ..memory import JSON_BYTES, require
+from .regular import check_file, reading, unpacked
 
 # Other kinds of files, by their first bytes: what they are, and what to do.
 _OTHER_KINDS = {
@@ -27,8 +25,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """The content of a file as text; gzip is recognised by its first bytes and unpacked.
 
     Raises:
-        BadInput: the file is missing, not regular, unreadable, empty, binary, truncated or not UTF-8, needs more memory
-            than is free, or unpacks to more than 16 MiB and 200 times its size.
+        BadInput: the file is missing, not regular, unreadable, empty, binary, truncated or not UTF-8, or needs more
+            memory than is free.
     """
     path = Path(path)
     data = _bytes(path)
@@ -102,18 +100,8 @@ def shown(value: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _bytes(path: Path) -> bytearray:
+def _bytes(path: Path) -> bytes:
     check_file(path, "give the file with the captions")
-    try:
-        with path.open("rb") as raw:
-            require(JSON_BYTES * os.fstat(raw.fileno()).st_size, path)
-            data = bytearray()
-            with unpacked(raw, path, JSON_BYTES) as stream:
-                while block := stream.read(1 << 20):
-                    data += block
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        what = f"the gzip data is truncated or damaged ({error})"
-        raise BadInput(what, where=path, fix="copy or download it again") from error
-    except OSError as error:
-        raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix="check permissions") from error
-    return data
+    require(JSON_BYTES * path.stat().st_size, path)
+    with reading(path, fix="copy or download it again"), path.open("rb") as raw:
+        return unpacked(raw).read()

@@ -23,8 +23,6 @@ import numpy.typing as npt
 from ..arguments import public
 from ..data.atomic import refuse_overwriting
 from ..data.captions import Captions
-from ..data.formats import spool
-from ..data.unchanged import unchanged
 from ..errors import DeviceFault, first_line, is_of_torch
 from ..metrics.suites import Names
 from ..options import settings
@@ -208,17 +206,13 @@ def evaluate(
     inputs.check(given, options)
     check_names(options, given.split)
     source = shards.source_of(given, options) if options.engine != "local" and run is None else None
-    with spool.notes() as said, unchanged(inputs.paths_of(given, options)):
-        sources = inputs.beside(options)
-        data, options = system.read(given, options)
-        sources = [*data.sources, *sources]
-        if save_run is not None:
-            refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
-        report, observed, options = _where_it_works(data, options, source)
-        report = replace(report, notes=(*report.notes, *said))
-        report = provenance.attach(
-            report, started, threads, sources, options.backend, options.engine, settings(options)
-        )
+    sources = inputs.beside(options)
+    data, options = system.read(given, options)
+    sources = [*data.sources, *sources]
+    if save_run is not None:
+        refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
+    report, observed, options = _where_it_works(data, options, source)
+    report = provenance.attach(report, started, threads, sources, options.backend, options.engine, settings(options))
     if save_run is not None:
         saved_run.write(Path(save_run), data.split, observed, options.kept)
     return report

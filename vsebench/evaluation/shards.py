@@ -13,8 +13,8 @@ same as here. It keeps what it has read, with the lengths of the vectors, for th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import __version__
-from ..data import unchanged
 from ..data.store import fingerprint
 from ..errors import BadInput, MissingPackage, UsageError
 from ..graded import part_of_queries as graded_part
@@ -147,12 +146,18 @@ def make_job(source: Source, data: Input, plan: Plan, options: Options) -> Job:
     """The job of an evaluation whose input is read and planned here."""
     given, elsewhere = source.given, source.options
     named = inputs.paths_of(given, elsewhere)
-    files = tuple(map(_describe, unchanged.states(named)))
+    files = tuple(map(_describe, _regular(named)))
     decided = identity(data, plan)
     contents = [f.sha256 for f in files]
     keys = [str(key) for key in (given.image_key, given.text_key, given.scores_key)]
     key = fingerprint(__version__, LAYOUT, cuts.SCORES, contents, keys, decided)
     return Job(given, elsewhere, files, options.backend, decided, key, command=of_command())
+
+
+def _regular(paths: Sequence[Path]) -> Iterator[Path]:
+    """The files of some paths, also those in folders of shards; anything else is left out."""
+    for path in paths:
+        yield from (file for file in ([*sorted(path.glob("*/*"))] if path.is_dir() else [path]) if file.is_file())
 
 
 def _describe(path: Path) -> File:
@@ -183,16 +188,11 @@ def _ids(ids: npt.NDArray[Any]) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The input and the plan of a job, read and made once a process.
-
-    Attributes:
-        states: of the input files, to see that they do not change.
-    """
+    """The input and the plan of a job, read and made once a process."""
 
     job: Job
     data: Input
     plan: Plan
-    states: dict[Path, unchanged.State] = field(default_factory=dict)
 
     @cached_property
     def counters(self) -> dict[Direction, list[Counter]]:
@@ -272,10 +272,7 @@ def compute(job: Job, shard: Shard) -> Arrays:
         VsebenchError: what is wrong with the input or the installation; the same at a second attempt.
     """
     with _lock:
-        prepared = _prepare(job)
-        arrays = compute_prepared(prepared, shard)
-        unchanged.refuse_changed(prepared.states)
-        return arrays
+        return compute_prepared(_prepare(job), shard)
 
 
 def used_for(job: Job) -> Used:
@@ -288,13 +285,12 @@ def _prepare(job: Job) -> Prepared:
     if job.version != __version__:
         what = f"a worker on {_host()} has vsebench {__version__}, and this is {job.version}"
         raise UsageError(what, where=spell("engine", "dask"), fix="install the same version on all machines")
-    if _kept and _same(_kept[0].job, job) and unchanged.states(list(_kept[0].states)) == _kept[0].states:
+    if _kept and _same(_kept[0].job, job):
         return _kept[0]
     _kept.clear()  # before the next input needs its memory
-    states = unchanged.states([Path(f.path) for f in job.files])
     for file in job.files:
         _refuse_other(file)
-    _kept.append(replace(prepare(job), states=states))
+    _kept.append(prepare(job))
     return _kept[0]
 
 

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from .. import __version__, signature
 from ..arguments import numbers, public
-from ..data.unchanged import unchanged
 from ..errors import BadInput, UsageError
 from ..evaluation import intervals, provenance
 from ..evaluation.intervals import Key
@@ -129,33 +128,32 @@ def evaluate_unimodal(
         raise UsageError(f"{spell('modality')} is '{modality}'", fix="use image or caption")
     side: Modality = "image" if modality == "image" else "caption"
     how = None if ci == 0 else Resampling(ci, resamples, seed, interval)  # type: ignore[arg-type]
-    with unchanged([Path(str(x)) for x in (vectors, queries, labels) if is_path(x)]):
-        read, sources = _vectors(vectors, side, key)
-        n, where = len(read.values), None if queries is None else spell("queries")
-        if isinstance(queries, int | np.integer) and not isinstance(queries, bool):
-            indices: Int | None = first_queries(int(queries), n)
-        elif is_path(queries):
-            text = str(queries)
-            sources += [Path(text)] if Path(text).exists() else []
-            indices = read_queries(text, n, read.ids)
-        else:
-            indices = None if queries is None else query_indices(numbers(queries, "queries"), n)
-        chosen = select(n, indices, keep_queries, where=where)
-        if is_path(labels):
-            distance = read_labels(Path(labels), label_distance, read.ids, side, labels_key, labels_are)
-            sources.insert(1, Path(labels))
-        elif isinstance(labels, LabelDistance):
-            distance = labels
-        else:
-            distance = label_distance_of(_label_array(labels), label_distance, labels_are)
-        if similarity != "euclidean" and len(empty := np.flatnonzero(~read.values.any(axis=1))):
-            what = f"item {empty[0]} is all zeros: it has no direction to compare"
-            fix = f"encode it again, or rank by {spell('similarity', 'euclidean')}"
-            raise BadInput(what, where=sources[0] if sources else None, fix=fix)
-        found = list_values(read.values, distance, chosen, measured, similarity, threads, block, progress)
-        ids = np.arange(n) if read.ids is None else read.ids
-        report = _report(found, distance, chosen, ids, DIRECTION[side], similarity, how, threads, read.notes)
-        return provenance.attach(report, started, threads, sources)
+    read, sources = _vectors(vectors, side, key)
+    n, where = len(read.values), None if queries is None else spell("queries")
+    if isinstance(queries, int | np.integer) and not isinstance(queries, bool):
+        indices: Int | None = first_queries(int(queries), n)
+    elif is_path(queries):
+        text = str(queries)
+        sources += [Path(text)] if Path(text).exists() else []
+        indices = read_queries(text, n, read.ids)
+    else:
+        indices = None if queries is None else query_indices(numbers(queries, "queries"), n)
+    chosen = select(n, indices, keep_queries, where=where)
+    if is_path(labels):
+        distance = read_labels(Path(labels), label_distance, read.ids, side, labels_key, labels_are)
+        sources.insert(1, Path(labels))
+    elif isinstance(labels, LabelDistance):
+        distance = labels
+    else:
+        distance = label_distance_of(_label_array(labels), label_distance, labels_are)
+    if similarity != "euclidean" and len(empty := np.flatnonzero(~read.values.any(axis=1))):
+        what = f"item {empty[0]} is all zeros: it has no direction to compare"
+        fix = f"encode it again, or rank by {spell('similarity', 'euclidean')}"
+        raise BadInput(what, where=sources[0] if sources else None, fix=fix)
+    found = list_values(read.values, distance, chosen, measured, similarity, threads, block, progress)
+    ids = np.arange(n) if read.ids is None else read.ids
+    report = _report(found, distance, chosen, ids, DIRECTION[side], similarity, how, threads, read.notes)
+    return provenance.attach(report, started, threads, sources)
 
 
 def label_metrics(metrics: Names | None) -> list[Metric]:

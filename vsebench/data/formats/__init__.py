@@ -7,7 +7,6 @@ package that function needs. Recognition, reading, messages and docs/formats.md 
 - what readers return: ``raw``; named arrays of any format with the ids of their rows, and which of them is meant:
   ``members``
 - ids as int64 or unicode, and looking rows up by id: ``ids``
-- limits on memory and exceptions of format libraries: ``guard``
 - one reader a format: ``npy``, ``npz``, ``safetensors_file``, ``torch_file``, ``hdf5_file``, ``arrow_tables`` (parquet
   and arrow), ``clip_retrieval`` (a folder); retrieved lists: ``trec``, ``eccv_json``
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadInput
-from ...memory import Growth
+from ...memory import require
 from ...options import spell
-from .guard import BOMB_BYTES, reading
+from ..regular import reading
 from .ids import as_ids, id_array
 from .raw import Array, RawArray, RawEmbeddings
 
@@ -74,10 +74,10 @@ def _table(path: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any
     import pyarrow as pa
     import pyarrow.parquet
 
-    with reading(path, "is a truncated or damaged table", pa.ArrowException, OSError, ValueError, KeyError):
+    with reading(path, "is a truncated or damaged table"):
         if is_parquet(path):
             with pyarrow.parquet.ParquetFile(path) as file:
-                yield file.schema_arrow, lambda names: _parquet_batches(file, names, path)
+                yield file.schema_arrow, lambda names: file.iter_batches(batch_size=_BATCH, columns=names)
             return
         with path.open("rb") as stream:
             is_file = stream.read(len(FILE_START)) == FILE_START
@@ -93,24 +93,6 @@ def _validated(batches: Iterator[Any], names: list[str]) -> Iterator[Any]:
         yield batch.select(names)
 
 
-def _parquet_batches(file: Any, names: list[str], path: Path) -> Iterator[Any]:
-    """Some columns of an open parquet file in batches, once the size that it declares is checked.
-
-    Raises:
-        BadInput: it is far more than the file has.
-    """
-    _check_declared(file, range(file.metadata.num_row_groups), path)
-    yield from file.iter_batches(batch_size=_BATCH, columns=names)
-
-
-def _check_declared(file: Any, groups: Iterable[int], path: Path) -> None:
-    # The sizes of its columns are not read: pyarrow ends the process where their statistics are damaged.
-    growth = Growth(path, path.stat().st_size, large=BOMB_BYTES)
-    declared = sum(file.metadata.row_group(i).total_byte_size for i in groups)
-    if declared > growth.harmless:
-        growth.add(declared)
-
-
 def schema_of(path: Path) -> tuple[Any, list[int]]:
     """The schema of a parquet file of pyarrow, and the number of rows of every row group; raises BadInput."""
     with _parquet(path) as file:
@@ -122,20 +104,18 @@ def read_group(path: Path, column: str, group: int) -> Any:
     """One column of a row group of a parquet file, an array of pyarrow; ``a.b`` has the field b of column a alone.
 
     Raises:
-        BadInput: the file is damaged, or takes far more memory than it has bytes.
+        BadInput: the file is damaged.
     """
     with _parquet(path) as file:
-        _check_declared(file, [group], path)
         return file.read_row_group(group, columns=[column]).column(0)
 
 
 @contextmanager
 def _parquet(path: Path) -> Iterator[Any]:
-    import pyarrow as pa
     import pyarrow.parquet
 
     with (
-        reading(path, "is a truncated or damaged table", pa.ArrowException, OSError, ValueError, KeyError),
+        reading(path, "is a truncated or damaged table"),
         pyarrow.parquet.ParquetFile(path) as file,
     ):
         yield file
@@ -147,16 +127,14 @@ def read_columns(path: Path, names: list[str] | None = None) -> dict[str, list[A
     Of a column of a parquet file ``a.b`` reads the field b alone, as objects with that field.
 
     Raises:
-        BadInput: the file is damaged, or takes far more memory than it has bytes.
+        BadInput: the file is damaged.
     """
-    growth = Growth(path, path.stat().st_size)
     with _table(path) as (schema, batches):
         known = schema.names
         named = known if names is None else names
         wanted = {name if name in known else name.partition(".")[0]: name for name in named}
         columns: dict[str, list[Any]] = {name: [] for name in known if name in wanted}
         for batch in batches([wanted[name] for name in columns]) if columns else ():
-            growth.add(2 * batch.nbytes)
             for name, values in columns.items():
                 values += batch.column(name).to_pylist()
     return columns
@@ -168,7 +146,6 @@ def _columns(path: Path, only: str | None, vectors: str) -> dict[str, dict[str, 
         side: {"id": [], VECTORS: [], "image_id": [], "caption": []} for side in _SIDES
     }
     row, width = 0, None
-    growth = Growth(path, path.stat().st_size, large=BOMB_BYTES)
     with _table(path) as (schema, batches):
         for batch in batches(_check_columns(schema, path, only, vectors)):
             if batch.num_rows == 0:
@@ -180,7 +157,7 @@ def _columns(path: Path, only: str | None, vectors: str) -> dict[str, dict[str, 
             if width is not None and found.shape[1] != width:
                 raise _ragged(path, row, found.shape[1], width)
             width = found.shape[1]
-            growth.add(found.nbytes + 2 * sum(batch.column(name).nbytes for name in others))
+            require(2 * found.nbytes, path)
             for side in _SIDES:
                 mask = modality == side
                 columns[side][VECTORS].append(found[mask])
@@ -270,5 +247,5 @@ def _ids(values: list[Any], name: str, path: Path) -> Array:
         bad = next((v for v in values if type(v) is not type(values[0])), values[0])
         what = "has missing values" if type(None) in kinds else f"holds {bad!r} among other types"
         raise BadInput(f"column '{name}' {what}", where=path, fix="give every row one integer or string id")
-    with reading(path, f"column '{name}' cannot be read", OverflowError):
+    with reading(path, f"column '{name}' cannot be read"):
         return as_ids(id_array(values, name, path), name, path)

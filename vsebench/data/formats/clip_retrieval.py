@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadInput
-from ..regular import check_file
-from . import spool
+from ...memory import require
+from ..regular import MAPPED, check_file, reading
 from .arrow_tables import read_columns
-from .guard import reading
 from .ids import as_ids, id_array
 from .npy import npy_member
 from .raw import FLOATS, Array, Member, RawEmbeddings
@@ -57,7 +56,7 @@ def _first(columns: dict[str, Array], names: tuple[str, ...]) -> Array | None:
 def numbered(folder: Path, stem: str, suffix: str) -> list[Path]:
     """The files ``stem_N.suffix`` of a folder, N ascending as a number; BadInput when one is missing."""
     pattern = re.compile(rf"{re.escape(stem)}_([0-9]+){re.escape(suffix)}")
-    with reading(folder, "cannot be listed", OSError, fix="check the permissions"):
+    with reading(folder, "cannot be listed", "check the permissions"):
         matches = [(int(hit[1]), path) for path in folder.iterdir() if (hit := pattern.fullmatch(path.name))]
     matches.sort()
     numbers = [number for number, _ in matches]
@@ -85,8 +84,8 @@ def _side(folder: Path, stem: str) -> tuple[Array, list[Path]]:
     width = members[0].shape[1]
     if len(members) == 1:
         return members[0].load(), files
-    with reading(folder, "the shards do not fit into memory", ValueError):
-        out = spool.room((rows, width), dtype, f"{len(members)} shards of {stem}: joined")
+    require(rows * width * dtype.itemsize, folder, MAPPED)
+    out = np.empty((rows, width), dtype)
     start = 0
     for member in members:
         out[start : start + member.shape[0]] = member.load()

@@ -15,17 +15,15 @@ from typing import IO, Any
 import numpy as np
 
 from ...errors import BadInput, UsageError
-from ...memory import free_memory, size
 from ...options import spell
 from ...types import DIRECTIONS
-from .guard import reading
+from ..regular import reading
 from .raw import FileLists, Order, tied
 
 LAYOUT = (
     'write {"i2t": {"<image id>": [caption ids, best first]}, "t2i": {"<caption id>": [image ids]}}, '
     "or {item id: score} for a list"
 )
-_EXPANSION = 16  # bytes in memory for every character of JSON, at most
 
 
 def read_eccv_json(stream: IO[str], where: Path, order: Order = "score") -> FileLists:
@@ -33,14 +31,10 @@ def read_eccv_json(stream: IO[str], where: Path, order: Order = "score") -> File
 
     Raises:
         UsageError: as ``of_value``.
-        BadInput: the text is not JSON, has a key twice, or is too long for the free memory; or as ``of_value``.
+        BadInput: the text is not JSON or has a key twice; or as ``of_value``.
     """
-    limit = free_memory() // _EXPANSION
-    text = stream.read(limit + 1)
-    if len(text) > limit:
-        what = f"is longer than {limit:,} characters, which need {size(limit * _EXPANSION)} of memory: no more is free"
-        raise BadInput(what, where=where, fix="give shorter lists or a TREC run")
-    with reading(where, "is not valid JSON", json.JSONDecodeError, ValueError, RecursionError, fix=LAYOUT):
+    text = stream.read()
+    with reading(where, "is not valid JSON", LAYOUT):
         data = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, where))
     return of_value(data, where, order)
 

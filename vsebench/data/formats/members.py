@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from ...errors import BadInput, UsageError
+from ...memory import require
 from ...options import spell
 from ...registry import closest
 from ...types import Ids
-from . import spool
-from .guard import check_size
+from ..regular import MAPPED
 from .ids import as_ids, as_strings
 from .raw import FLOATS, Array, Holds, Member, RawArray
 from .sniff import expect, sniff
@@ -181,7 +183,7 @@ def stored(
     ]
     strings = pick_strings(members, CAPTIONS) if captions else None
     used = [*arrays, *(m for m in (*found, strings) if m is not None)]
-    check_size(used, path)
+    require(sum(m.nbytes for m in used), path, MAPPED)
     rest = [m for m in members if not any(m is u for u in used)]
     if captions and rest:
         notes = (*notes, f"ignored arrays: {describe(rest)}")
@@ -216,8 +218,7 @@ def floats(member: Member, where: Path) -> Array:
         what = f"array '{member.name}' {member.shape} is {member.dtype}, expected float16, float32 or float64"
         raise BadInput(what, where=where, fix=fix)
     array = member.load()
-    why = f"array '{member.name}' is of another byte order: converted"
-    return spool.converted(array, array.dtype.newbyteorder("="), None, why)
+    return np.require(array, array.dtype.newbyteorder("="), "A")
 
 
 def ids_of(member: Member | None, path: Path) -> Ids | None:

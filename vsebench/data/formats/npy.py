@@ -1,4 +1,4 @@
-"""The .npy format: the header is checked against the size of the file, the data is read or memory-mapped.
+"""The .npy format: the header is checked against the size of the file, the data is memory-mapped.
 
 Layout: numpy.lib.format (NEP 1).
 """
@@ -6,7 +6,6 @@ Layout: numpy.lib.format (NEP 1).
 from __future__ import annotations
 
 import math
-import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -14,22 +13,8 @@ from typing import IO, Any
 import numpy as np
 
 from ...errors import BadInput
-from .guard import reading
+from ..regular import reading
 from .raw import Array, Member, dtype_name
-from .stored_array import stored_array
-
-# What the header parser of numpy, which reads Python source, raises on bytes that are not a header.
-HEADER_ERRORS = (
-    ValueError,
-    TypeError,
-    SyntaxError,
-    tokenize.TokenError,
-    LookupError,
-    AttributeError,
-    EOFError,
-    RecursionError,
-    OverflowError,
-)
 
 
 @dataclass(frozen=True)
@@ -38,13 +23,11 @@ class Header:
 
     Attributes:
         shape: the declared shape.
-        fortran: columns are contiguous instead of rows.
         dtype: the declared dtype, in the byte order of the file.
         length: bytes before the first value.
     """
 
     shape: tuple[int, ...]
-    fortran: bool
     dtype: np.dtype[Any]
     length: int
 
@@ -54,23 +37,18 @@ class Header:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def read_header(stream: IO[bytes], where: Path, name: str) -> Header:
-    """The header at the start of ``stream``; the position ends at the first value.
-
-    Raises:
-        BadInput: it is not an .npy header.
-    """
-    with reading(where, f"{name} has no readable .npy header", *HEADER_ERRORS):
-        version = np.lib.format.read_magic(stream)
-        if version == (1, 0):
-            shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-        elif version in ((2, 0), (3, 0)):  # 3.0 differs in the encoding of field names only
-            shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream)
-        else:
-            raise ValueError(f"unknown version {version[0]}.{version[1]}")
-        if any(n < 0 for n in shape):
-            raise ValueError(f"negative shape {shape}")
-        return Header(tuple(int(n) for n in shape), bool(fortran), dtype, stream.tell())
+def read_header(stream: IO[bytes]) -> Header:
+    """The header at the start of ``stream``; the position ends at the first value. Raises what numpy does."""
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    elif version in ((2, 0), (3, 0)):  # 3.0 differs in the encoding of field names only
+        shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
+    else:
+        raise ValueError(f"unknown version {version[0]}.{version[1]}")
+    if any(n < 0 for n in shape):
+        raise ValueError(f"negative shape {shape}")
+    return Header(tuple(int(n) for n in shape), dtype, stream.tell())
 
 
 def check_length(header: Header, found: int, where: Path, name: str) -> None:
@@ -86,19 +64,14 @@ def check_length(header: Header, found: int, where: Path, name: str) -> None:
     )
 
 
-def array_at(path: Path, header: Header, offset: int) -> Array:
-    """The array that lies at byte ``offset`` of a file, read-only: in memory where it fits, else memory-mapped."""
-    return stored_array(path, header.dtype, header.shape, offset, "F" if header.fortran else "C")
-
-
 def npy_member(path: Path) -> Member:
     """The one array of an .npy file, under the file's name.
 
     Raises:
         BadInput: no readable header, pickled objects, or the file is shorter or longer than it declares.
     """
-    with reading(path, "cannot be read", OSError), path.open("rb") as stream:
-        header = read_header(stream, path, "the file")
+    with reading(path, "the file has no readable .npy header"), path.open("rb") as stream:
+        header = read_header(stream)
     if header.dtype.hasobject:
         what = "holds pickled Python objects" + (", such as a dict" if header.shape == () else "")
         raise BadInput(
@@ -107,11 +80,14 @@ def npy_member(path: Path) -> Member:
             fix="save arrays: np.savez('FILE.npz', image_embeddings=..., text_embeddings=...); if you trust the file, "
             "np.load(FILE, allow_pickle=True)" + (".item() is the dict" if header.shape == () else " reads it"),
         )
-    size = path.stat().st_size - header.length
-    check_length(header, size, path, "the file")
-    return Member(
-        path.name, header.shape, dtype_name(header.dtype), 0, size, lambda: array_at(path, header, header.length)
-    )
+    check_length(header, path.stat().st_size - header.length, path, "the file")
+
+    def load() -> Array:
+        with reading(path, "cannot be memory-mapped"):
+            array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+            return array
+
+    return Member(path.name, header.shape, dtype_name(header.dtype), 0, load)
 
 
 def npy_members(path: Path) -> list[Member]:

@@ -27,7 +27,6 @@ class Member:
         shape: the declared shape.
         dtype: its plain name: ``float32``, ``bfloat16``, ``int64``, ``str``, ``object``, ...
         nbytes: memory that loading takes; 0 when the array is mapped from the file.
-        stored: bytes the data takes in the file.
         load: reads the array, (shape), as stored; bfloat16 is converted to float32.
     """
 
@@ -35,7 +34,6 @@ class Member:
     shape: tuple[int, ...]
     dtype: str
     nbytes: int
-    stored: int
     load: Callable[[], Array]
 
     @property

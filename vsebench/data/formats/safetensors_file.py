@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .guard import reading
+from ..regular import reading
 from .raw import Array, Member, dtype_name
-from .stored_array import stored_array
 
 _SAFETENSORS = {
     "F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2", "BOOL": "?", "I8": "i1", "U8": "u1",
@@ -30,9 +29,9 @@ def safetensors_members(path: Path) -> list[Member]:
     Raises:
         BadInput: the header is damaged or does not fit the file.
     """
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
-    with reading(path, "is a truncated or damaged safetensors file", SafetensorError, OSError, ValueError, KeyError):
+    with reading(path, "is a truncated or damaged safetensors file"):
         with safe_open(path, framework="numpy"):
             pass  # the library validates the header: offsets, overlaps, sizes, length of the file
         with path.open("rb") as stream:
@@ -44,18 +43,18 @@ def safetensors_members(path: Path) -> list[Member]:
 
 def _tensor(path: Path, name: str, entry: dict[str, Any], data: int) -> Member:
     code, shape = entry["dtype"], tuple(entry["shape"])
-    begin, end = entry["data_offsets"]
+    begin, _ = entry["data_offsets"]
     half = code == "BF16"
     dtype = "bfloat16" if half else dtype_name(np.dtype(_SAFETENSORS[code])) if code in _SAFETENSORS else code
 
     def load() -> Array:
         if math.prod(shape) == 0:
             return np.empty(shape, np.float32 if half else _SAFETENSORS[code])
-        with reading(path, f"tensor '{name}' cannot be mapped", OSError, ValueError):
-            raw = stored_array(path, np.dtype(_SAFETENSORS[code]), shape, data + begin)
+        with reading(path, f"tensor '{name}' cannot be mapped"):
+            raw = np.memmap(path, _SAFETENSORS[code], "r", data + begin, shape)
             return widened(raw) if half else raw
 
-    return Member(name, shape, dtype, math.prod(shape) * 4 if half else 0, end - begin, load)
+    return Member(name, shape, dtype, math.prod(shape) * 4 if half else 0, load)
 
 
 def widened(bits: Array) -> Array:

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 from ...errors import BadInput
-from ..regular import is_folder
+from ..regular import AGAIN, is_folder, reading
 from .table import FORMATS, Format, suffixes
 
 _HEAD = 4096
@@ -16,7 +16,6 @@ _CONVERT = (
     "convert it where you made it: np.savez('embeddings.npz', image_embeddings=..., text_embeddings=...,"
     " image_ids=..., text_ids=...)"
 )
-_AGAIN = "write or download the file again"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 # Formats that are not read, by their first bytes.
 _FOREIGN: tuple[tuple[bytes, str], ...] = (
@@ -40,15 +39,11 @@ def sniff(path: Path) -> Format:
     """
     if is_folder(path):
         return FORMATS["folder"]
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(_HEAD)
-            size = os.fstat(stream.fileno()).st_size
-    except OSError as error:
-        reason = "no permission to read it" if isinstance(error, PermissionError) else f"cannot be read ({error})"
-        raise BadInput(reason, where=path, fix="check the permissions and the disk") from None
+    with reading(path, fix="check the permissions and the disk"), path.open("rb") as stream:
+        head = stream.read(_HEAD)
+        size = os.fstat(stream.fileno()).st_size
     if not head:
-        raise BadInput("is empty (0 bytes)", where=path, fix=_AGAIN)
+        raise BadInput("is empty (0 bytes)", where=path, fix=AGAIN)
     return _format(path, head, size)
 
 
@@ -83,16 +78,13 @@ def _format(path: Path, head: bytes, size: int) -> Format:
 
 
 def _zip_format(path: Path) -> Format:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError) as error:
-        raise BadInput(f"is a truncated or damaged zip archive ({error})", where=path, fix=_AGAIN) from None
+    with reading(path, "is a truncated or damaged zip archive"), zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
     for kind in FORMATS.values():
         if kind.in_zip is not None and kind.in_zip(names):
             return kind
     if not names:
-        raise BadInput("is an archive without any array", where=path, fix=_AGAIN)
+        raise BadInput("is an archive without any array", where=path, fix=AGAIN)
     what = f"is a zip archive without arrays (it holds {', '.join(names[:3])})"
     raise BadInput(what, where=path, fix="unpack it and give the file inside")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import re
-import zipfile
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadInput, MissingPackage
-from ...memory import RATIO, text_array
-from . import spool
-from .guard import BOMB_BYTES, reading
+from ...memory import require, text_array
+from ..regular import MAPPED, reading
 from .raw import Member
 
 LEGACY_START = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # of the format before torch 1.6, a plain pickle
@@ -36,8 +34,7 @@ def is_torch_archive(names: Collection[str]) -> bool:
 def torch_members(path: Path) -> list[Member]:
     """The tensors of a torch file: a dict of them (one level nested at most) or a single one, ``tensor``.
 
-    Lists of integers or strings in the dict count as arrays, for ids. bfloat16 is loaded as float32. Large files
-    are memory-mapped, which those of the format before torch 1.6 cannot be.
+    Lists of integers or strings in the dict count as arrays, for ids. bfloat16 is loaded as float32.
 
     Raises:
         MissingPackage: torch is older than 2.6.
@@ -48,14 +45,10 @@ def torch_members(path: Path) -> list[Member]:
     if tuple(int(n) for n in torch.__version__.split(".")[:2]) < _OLDEST:
         what = f"torch {torch.__version__} cannot read files safely; 2.6 is needed"
         raise MissingPackage(what, where=path, fix="pip install -U torch")
-    with reading(path, "cannot be read", OSError), path.open("rb") as stream:
-        legacy = stream.read(len(LEGACY_START)) == LEGACY_START
-    if not legacy:
-        _check_archive(path)
-    mapped = not legacy and not spool.fits(path.stat().st_size)
-    with reading(path, _REFUSED, Exception, fix=_SAVE):
+    require(path.stat().st_size, path, MAPPED)
+    with reading(path, _REFUSED, fix=_SAVE):
         try:
-            loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+            loaded = torch.load(path, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError as error:  # its text is advice to run what is in the file
             found = _OBJECT.search(str(error))
             what = f"holds a Python object ({found[1]}), and reading it could run code" if found else _REFUSED
@@ -65,22 +58,6 @@ def torch_members(path: Path) -> list[Member]:
     if not isinstance(loaded, dict):
         raise BadInput(f"holds a {type(loaded).__name__}, not a dict of tensors", where=path, fix=_SAVE)
     return [member for name, value in _flat(loaded) if (member := _value(name, value, path)) is not None]
-
-
-def _check_archive(path: Path) -> None:
-    errors = (zipfile.BadZipFile, OSError, ValueError)
-    with reading(path, "is a truncated or damaged torch file", *errors), zipfile.ZipFile(path) as archive:
-        entries = archive.infolist()
-    if any(info.filename.endswith("/constants.pkl") for info in entries):
-        raise BadInput("is a TorchScript program, not embeddings", where=path, fix=_SAVE)
-    for info in entries:
-        if info.file_size > BOMB_BYTES and info.file_size > RATIO * max(info.compress_size, 1):
-            raise BadInput(
-                f"'{info.filename}' would expand from {info.compress_size:,} to {info.file_size:,} bytes;"
-                " this looks like a zip bomb",
-                where=path,
-                fix=_SAVE,
-            )
 
 
 def _flat(loaded: dict[Any, Any]) -> list[tuple[str, Any]]:
@@ -104,7 +81,7 @@ def _value(name: str, value: Any, path: Path) -> Member | None:
         except OverflowError:
             return None
         kind = "str" if array.dtype.kind == "U" else array.dtype.name
-        return Member(name, array.shape, kind, 0, array.nbytes, lambda: array)
+        return Member(name, array.shape, kind, 0, lambda: array)
     return None
 
 
@@ -116,14 +93,14 @@ def _member(name: str, tensor: Any, path: Path) -> Member:
     shape = tuple(tensor.shape)
     if not plain:
         where = tensor.layout if tensor.layout != torch.strided else tensor.device.type
-        return Member(name, shape, f"{where} {dtype}", 0, 0, lambda: np.empty(0))
+        return Member(name, shape, f"{where} {dtype}", 0, lambda: np.empty(0))
     size = tensor.numel() * tensor.element_size()
     stored = tensor.untyped_storage().nbytes()  # an expanded tensor repeats a small storage
     half = dtype == "bfloat16"
 
     def load() -> Any:
-        with reading(path, f"tensor '{name}' of {dtype} cannot be read", TypeError, RuntimeError, fix=_SAVE):
+        with reading(path, f"tensor '{name}' of {dtype} cannot be read", fix=_SAVE):
             detached = tensor.detach().resolve_neg().resolve_conj()
             return (detached.float() if half else detached).numpy()
 
-    return Member(name, shape, dtype, size * 2 if half else size if size > stored else 0, stored, load)
+    return Member(name, shape, dtype, size * 2 if half else size if size > stored else 0, load)

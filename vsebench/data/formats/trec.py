@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import IO
 
 from ...errors import BadInput, UsageError, count_of
-from ...memory import free_memory, size
 from ...options import spell
 from .raw import FileLists, Order, tied
 
 _COLUMNS = "write six columns a line: query Q0 item rank score tag; or three: query item score"
 _NO_NUMBERS = ("nan", "inf", "infinity")  # scores, which are refused, and no words of a heading
 _LONGEST_LINE = 65536  # characters
-_ROW_BYTES = 250  # of one line, once parsed
 _Row = tuple[float, int, int, str]  # minus score, rank, line number, item: sorts best first
 
 
@@ -48,12 +46,7 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
     """
     rows: dict[str, list[_Row]] = {}
     width = 0
-    most = free_memory() // _ROW_BYTES
     for number, line in enumerate(lines, 1):
-        if number > most:
-            free = size(most * _ROW_BYTES)
-            what = f"has more than {most:,} lines, which need {free} of memory, and no more is free"
-            raise BadInput(what, where=where, fix="store shorter lists")
         parts = line.split()
         if not parts:
             continue

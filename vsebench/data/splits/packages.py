@@ -10,15 +10,16 @@ from __future__ import annotations
 import importlib.util
 import json
 import zipfile
-import zlib
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...errors import BadInput, MissingPackage
+from ...errors import MissingPackage
 from ...types import Ids
+from ..regular import reading
 from ..textfile import field, parse_json
 from .annotations import annotation_rows
 from .rows import CaptionRows
@@ -65,9 +66,10 @@ def read_judgements(name: str) -> dict[str, list[int]]:
         BadInput: the file is damaged.
     """
     path = judgement_file(name)
-    content = parse_json(path.read_text(encoding="utf-8"), path)
-    if not isinstance(content, dict):
-        raise _damaged(path, "no JSON object")
+    with _installed(path):
+        content = parse_json(path.read_text(encoding="utf-8"), path)
+        if not isinstance(content, dict):
+            raise ValueError("no JSON object")
     return content
 
 
@@ -94,15 +96,11 @@ def coco_id_rows() -> CaptionRows:
 
 @lru_cache(maxsize=1)  # read several times in a run; the rows are read-only
 def _id_rows(path: Path, _changed: int) -> CaptionRows:
-    try:
+    with _installed(path):
         caption_ids: Ids = np.load(path, allow_pickle=False).astype(np.int64)
-    except (ValueError, EOFError, OSError) as error:
-        raise _damaged(path, error) from error
     image_of = read_judgements("original_caption_to_image.json")
-    try:
+    with _installed(path.parent / "original_caption_to_image.json"):
         image_ids = np.fromiter((image_of[str(i)][0] for i in caption_ids.tolist()), np.int64, len(caption_ids))
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise _damaged(path.parent / "original_caption_to_image.json", error) from error
     return CaptionRows(image_ids, caption_ids, None, f"package {IDS_PACKAGE}")
 
 
@@ -139,19 +137,13 @@ def _captions_file() -> Path:
 
 
 def _annotations(path: Path) -> dict[str, Any]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            content = json.loads(archive.read(CAPTIONS_IN_JAR))
-    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, OSError) as error:
-        raise _damaged(path, error) from error
-    if not isinstance(content, dict) or not isinstance(content.get("annotations"), list):
-        raise _damaged(path, f"{CAPTIONS_IN_JAR} holds no annotations")
+    with _installed(path), zipfile.ZipFile(path) as archive:
+        content = json.loads(archive.read(CAPTIONS_IN_JAR))
+        if not isinstance(content, dict) or not isinstance(content.get("annotations"), list):
+            raise ValueError(f"{CAPTIONS_IN_JAR} holds no annotations")
     return content
 
 
-def _damaged(path: Path, error: object) -> BadInput:
-    return BadInput(
-        f"the installed file is damaged ({error})",
-        where=path,
-        fix="reinstall it: pip install --force-reinstall --no-cache-dir 'vsebench[text]'",
-    )
+def _installed(path: Path) -> AbstractContextManager[None]:
+    fix = "reinstall it: pip install --force-reinstall --no-cache-dir 'vsebench[text]'"
+    return reading(path, "the installed file is damaged", fix)

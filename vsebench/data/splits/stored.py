@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ from ...errors import BadInput
 from ...scenes.settings import of_split
 from ..atomic import write_atomically
 from ..cache import cache_dir, file_stem, split_of
+from ..regular import reading
 from .rows import CaptionRows
 
 FORMAT = 1
@@ -109,13 +108,9 @@ def damaged(path: Path) -> BadInput:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """The archive, with every error of reading as BadInput."""
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            if int(archive["format"]) != FORMAT:
-                what = f"written in format {int(archive['format'])}, not {FORMAT}"
-                raise BadInput(what, where=path, fix=damaged(path).fix)
-            yield archive
-    except (OSError, ValueError, KeyError, EOFError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise damaged(path) from error
+    again = damaged(path)
+    damage = reading(path, again.what, again.fix or "")
+    with damage, path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        if int(archive["format"]) != FORMAT:
+            raise BadInput(f"written in format {int(archive['format'])}, not {FORMAT}", where=path, fix=again.fix)
+        yield archive

@@ -5,18 +5,17 @@ Files have up to millions of words; only the vectors of the requested words are 
 
 from __future__ import annotations
 
-import gzip
 import math
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ...data.formats.sniff import expect, sniff
+from ...data.regular import reading, unpacked
 from ...errors import BadInput, count_of
-from ...memory import unpacked
 from ...types import Vectors
 from ..gains import Progress
 
@@ -102,30 +101,23 @@ def _expect_text(path: Path) -> None:
 
 def _lines(path: Path, progress: Progress | None) -> Iterator[tuple[int, bytes]]:
     """(line number from 1, line without its end); empty lines at the end of the file are left out."""
-    with path.open("rb") as raw:
+    with reading(path, fix="copy or download it again"), path.open("rb") as raw:
         size = max(path.stat().st_size, 1)
-        stream = unpacked(raw, path)
-        try:
-            first_empty = 0
-            for number, line in enumerate(iter(lambda: stream.readline(LONGEST), b""), 1):
-                if len(line) == LONGEST:
-                    raise BadInput(f"line {number} is longer than {LONGEST:,} bytes", where=path, fix=TEXT_FORM)
-                if b"\0" in line:
-                    raise BadInput(f"line {number} is binary, not text", where=path, fix=TEXT_FORM)
-                if progress is not None and number % _REPORT == 0:
-                    progress(min(raw.tell() / size, 1.0))
-                line = line.rstrip(b" \t\r\n")
-                if not line:
-                    first_empty = first_empty or number
-                    continue
-                if first_empty:
-                    raise BadInput(f"line {first_empty} is empty", where=path, fix="remove the line")
-                yield number, line
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            what = f"the gzip data is truncated or damaged ({error})"
-            raise BadInput(what, where=path, fix="copy or download it again") from error
-        except OSError as error:
-            raise BadInput(f"cannot be read ({error})", where=path, fix="check the file and the disk") from error
+        first_empty = 0
+        for number, line in enumerate(iter(partial(unpacked(raw).readline, LONGEST), b""), 1):
+            if len(line) == LONGEST:
+                raise BadInput(f"line {number} is longer than {LONGEST:,} bytes", where=path, fix=TEXT_FORM)
+            if b"\0" in line:
+                raise BadInput(f"line {number} is binary, not text", where=path, fix=TEXT_FORM)
+            if progress is not None and number % _REPORT == 0:
+                progress(min(raw.tell() / size, 1.0))
+            line = line.rstrip(b" \t\r\n")
+            if not line:
+                first_empty = first_empty or number
+                continue
+            if first_empty:
+                raise BadInput(f"line {first_empty} is empty", where=path, fix="remove the line")
+            yield number, line
 
 
 def _header(line: bytes, sep: bytes) -> tuple[int, int] | None:
