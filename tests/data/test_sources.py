@@ -163,7 +163,7 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
     ("page", b"<!DOCTYPE html><html>", "a web page"),
     ("lfs", b"version https://git-lfs.github.com/spec/v1\n", "git-lfs pointer"),
     ("binary", b"{\xff\xfe", "not UTF-8"),
-    ("gzip", gzip.compress(b'{"a": 1}' * 99)[:-9], "truncated or damaged"),
+    ("gzip", gzip.compress(b'{"a": 1}' * 99)[:-9], "ended before the end-of-stream marker"),
     ("truncated", b'{"images": [{"split": "test", "sent', "not valid JSON at line 1"),
     ("nested", b"[" * 100_000, "nested too deeply"),
     ("number", b"[" + b"9" * 5000 + b"]", "numbers of too many digits"),
