@@ -168,6 +168,29 @@ def test_what_is_refused(run: Callable[[], object], error: type[Exception], pinn
     pinned(raised.value)
 
 
+@pytest.mark.parametrize("option", ["judgements", "gains", "captions"])
+def test_rows_without_ids_are_refused_where_ids_name_the_items(option: str) -> None:
+    """A loader that shuffles has another order every epoch; the rows of captions say which item a row is of."""
+    rng = np.random.default_rng(0)
+    x, ids = rng.standard_normal((8, 4)), np.array([f"i{n}" for n in range(8)])
+    square = np.eye(8)
+    given: dict[str, Any] = {
+        "judgements": {"metrics": "mine:R@1", "judgements": {"mine": square.astype(int)}},
+        "gains": {"metrics": "matrix:NCS@2", "gains": [square]},
+        "captions": {"metrics": "cider:NCS@2", "captions": [f"a thing of {n}" for n in range(8)]},
+    }[option]
+    validation = vb.Accumulator(ci=0, captions_per_image=1, **given)
+    validation.update(x, x, image_ids=ids, text_ids=ids)
+    with pytest.raises(BadInput, match="came in batches"):
+        validation.compute()
+    found = []
+    for order in (np.arange(8), rng.permutation(8)):
+        validation.reset()
+        validation.update(x[order], x[order], order)
+        found.append(validation.compute().to_dict())
+    assert found[0] == found[1]
+
+
 def test_a_model_that_is_not_trained_is_measured() -> None:
     noise = RNG.standard_normal((2, 500, 8)).astype(np.float32)
     accumulator = vb.Accumulator(metrics="R@1", ci=0, captions_per_image=1)

@@ -317,6 +317,29 @@ def test_other_columns_are_refused_by_name(names: str, values: tuple[Any, ...], 
         judged_by(f"image_id,caption_id,{names}\n{body}", tmp_path)
 
 
+def test_numbers_under_a_name_that_says_nothing_are_refused(tmp_path: Path):
+    body = "".join(",".join(row) + "\n" for row in rows_of(("3",)))
+    for name in ("rank", "annotator_id", "split"):
+        with pytest.raises(BadInput, match=f"not clear whether the column '{name}' has the grades"):
+            judged_by(f"image_id,caption_id,{name}\n{body}", tmp_path)
+
+
+def test_rows_without_ids_follow_the_scores_of_the_direction_that_is_measured(tmp_path: Path):
+    rng = np.random.default_rng(1)
+    scores, judged = rng.standard_normal((6, 6)), np.eye(6, dtype=int)[rng.permutation(6)]
+    ids, p, q = np.array([f"i{n}" for n in range(6)]), rng.permutation(6), rng.permutation(6)
+    for name, rows, columns in (("one", np.arange(6), np.arange(6)), ("two", p, q)):
+        np.savez(
+            tmp_path / f"{name}.npz", scores=scores[rows][:, columns], image_ids=ids[rows], text_ids=ids[columns],
+            image_id_of_text=ids[columns],
+        )  # fmt: skip
+    given: dict[str, Any] = {"split": "custom", "direction": "t2i", "ci": 0, "trust": True, "metrics": "j:MRR"}
+    both = {"i2t": tmp_path / "one.npz", "t2i": tmp_path / "two.npz"}
+    found = vb.evaluate(scores=both, judgements={"j": judged[p][:, q]}, **given)
+    alone = vb.evaluate(scores=tmp_path / "one.npz", judgements={"j": judged}, **given)
+    assert found["j:MRR", "t2i"].value == alone["j:MRR", "t2i"].value
+
+
 def test_columns_that_are_known_as_other_things_are_left_alone(tmp_path: Path):
     body = "".join(",".join(row) + "\n" for row in rows_of(("a dog", "ann")))
     pairs = "".join(",".join(row[:2]) + "\n" for row in rows_of(()))

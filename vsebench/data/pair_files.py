@@ -303,6 +303,7 @@ def _column_by_position(table: Mapping[str, list[Any]], ids: Sequence[str], wher
         if name not in ids and name.lower() not in known and not all(map(missing, values))
     ]
     if not others:
+        _refuse_numbers(table, ids, where, wanted)
         return None
     first = next(value for value in table[others[0]] if not missing(value))
     if len(others) == 1 and isinstance(first, (int, float, np.number, np.bool_)):
@@ -314,6 +315,15 @@ def _column_by_position(table: Mapping[str, list[Any]], ids: Sequence[str], wher
         else (f"the column {several} has values such as {first!r:.40}, which are no {wanted.number}s")
     )
     raise BadInput(what, where=where, fix=f"call the column of numbers {wanted.number}, or leave the others out")
+
+
+def _refuse_numbers(table: Mapping[str, list[Any]], ids: Sequence[str], where: str, wanted: Numbers) -> None:
+    """Numbers under a name that says nothing of them, such as rank, may be what is asked for; row numbers are not."""
+    for name, values in table.items():
+        odd = name not in ids and name.lower() in OTHER_COLUMNS and values != list(range(len(values)))
+        if odd and any(isinstance(value, (int, float, np.number)) for value in values if not missing(value)):
+            what = f"it is not clear whether the column '{name}' has the {wanted.number}s"
+            raise BadInput(what, where=where, fix=f"call it {wanted.number}, or leave it out")
 
 
 def _table(path: Path) -> dict[str, list[Any]]:

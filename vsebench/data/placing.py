@@ -12,11 +12,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..errors import BadInput
 from ..types import Int, Modality, Split
 from .splits.declared import DECLARED
 
 SIDES: tuple[Modality, ...] = ("image", "caption")
 Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every item, None where it is the index
+
+
+class Unordered(Split):
+    """A split whose items came in batches: no order of rows is known, so that only ids say whose a row is."""
 
 
 def with_places(split: Split, rows: Rows) -> Split:
@@ -31,7 +36,17 @@ def with_places(split: Split, rows: Rows) -> Split:
 
 
 def order(split: Split, side: Modality) -> Int | None:
-    """(item,) int64: the row of every item among rows without ids; None where it is the index of the item."""
+    """(item,) int64: the row of every item among rows without ids; None where it is the index of the item.
+
+    Raises:
+        BadInput: no order is known.
+    """
+    if isinstance(split, Unordered):
+        what = f"rows without {side} ids are given beside vectors that came in batches, in the order of a loader"
+        raise BadInput(
+            what,
+            fix="give files with image_ids and text_ids (captions: JSON lines), or update() the rows of the captions",
+        )
     return split.places[side == "caption"] if split.name == "custom" else None
 
 

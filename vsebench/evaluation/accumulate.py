@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arguments import check, numbers, public, shown
+from ..data.placing import Unordered
 from ..data.splits import catalogue
 from ..errors import BadInput, UsageError, count_of
 from ..options import spell
@@ -143,14 +144,14 @@ class Accumulator:
         """The report of all vectors; more updates may follow.
 
         Raises:
-            BadInput: items of the split are missing, or as ``vsebench.evaluate``.
+            BadInput: items of the split are missing; judgements, gains or captions without ids beside updates with
+                ``image_ids`` and ``text_ids`` alone, whose order is that of a loader; or as ``vsebench.evaluate``.
         """
         if not self._captions or not self._images:
             raise BadInput(
                 "there are no vectors of " + ("images" if self._captions else "captions"), fix="call update()"
             )
         split, image_keys, caption_keys = self._items()
-        rows = self._by == BY_IDS  # what has no ids beside them is in the order of the updates
         sides = []
         for side, kept, keys, ids in (
             ("image", self._images, image_keys, split.image_ids),
@@ -163,12 +164,8 @@ class Accumulator:
                     fix="update with every batch; a loader with drop_last=True, and a shard of a distributed one, "
                     "leave items out",
                 )
-            turn = np.arange(len(keys))
-            if rows:
-                index = {key: at for at, key in enumerate(keys)}
-                turn = np.array([index[key] for key in kept])
-            vectors = np.stack([kept[keys[at]][1] for at in turn.tolist()])
-            sides.append(Embeddings("image" if side == "image" else "caption", ids[turn], vectors))
+            vectors = np.stack([kept[key][1] for key in keys])
+            sides.append(Embeddings("image" if side == "image" else "caption", ids, vectors))
         return evaluate(*sides, split=split, **self._options)
 
     def _of_rows(self, ids: npt.ArrayLike) -> tuple[list[Key], list[Key], list[int]]:
@@ -266,4 +263,4 @@ class Accumulator:
             return Split("custom", np.arange(m), np.arange(n), owner), list(range(m)), list(range(n))
         captions = np.unique(np.array(list(self._owner)))
         images, owner = np.unique(np.array([self._owner[c] for c in captions.tolist()]), return_inverse=True)
-        return Split("custom", images, captions, owner), images.tolist(), captions.tolist()
+        return Unordered("custom", images, captions, owner), images.tolist(), captions.tolist()

@@ -71,8 +71,11 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
         f"only {options.only}: {len(images):,} of {len(split.image_ids):,} images and {len(captions):,} of "
         f"{len(split.caption_ids):,} captions are the queries and the gallery"
     )
-    order = placing.order(split, "image"), placing.order(split, "caption")
-    part = replace(part, places=_of_part(order, images, captions))
+    if isinstance(split, placing.Unordered):
+        part = placing.Unordered(**vars(part))
+    else:
+        order = placing.order(split, "image"), placing.order(split, "caption")
+        part = replace(part, places=_of_part(order, images, captions))
     orders = {d: _of_part(places, images, captions) for d, places in data.orders.items()}
     found = replace(
         data, split=part, scorers=_scorers(data, images, captions), vectors=_vectors(data, images, captions),
