@@ -6,9 +6,6 @@ import errno
 import hashlib
 import json
 import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -256,47 +253,6 @@ def test_a_name_is_limited_in_bytes_and_the_limit_is_named(given: Path, tmp_path
     done = invoke("eval", given / "e.npz", "--metrics", "R@1", "-o", tmp_path / ("写" + fits))
     words = f"its name takes {len(('写' + fits).encode())} bytes, and at most {longest} are allowed here"
     assert done.exit_code == USAGE and words in done.stderr
-
-
-WRITER = """
-import sys, time
-from vsebench.data.atomic import write_atomically
-with write_atomically(sys.argv[1]) as stream:
-    stream.write(b"half")
-    stream.flush()
-    print("ready", flush=True)
-    time.sleep(60)
-"""
-
-
-def test_what_a_kill_left_is_removed_by_the_next_write_and_what_is_in_use_is_not(tmp_path: Path) -> None:
-    def writer() -> subprocess.Popen[str]:
-        root = Path(__file__).resolve().parents[2]
-        args = [sys.executable, "-c", WRITER, str(tmp_path / "r.npz")]
-        child = subprocess.Popen(args, stdout=subprocess.PIPE, text=True, cwd=root)
-        assert child.stdout is not None and child.stdout.readline() == "ready\n"
-        return child
-
-    def left() -> list[Path]:
-        return [p for p in tmp_path.iterdir() if p.name.endswith(".tmp")]
-
-    killed, alive = writer(), writer()
-    try:
-        killed.kill()
-        killed.wait()
-        for path in left():
-            os.utime(path, (time.time() - 10,) * 2)
-        other = tmp_path / ".other.npz.0123456789ab.tmp"
-        other.write_bytes(b"of another file")
-        assert len(left()) == 3
-        with write_atomically(tmp_path / "r.npz") as stream:
-            stream.write(b"whole")
-        assert (tmp_path / "r.npz").read_bytes() == b"whole"
-        assert len(left()) == 2 and other in left(), "that of the live process and that of another file are left"
-    finally:
-        alive.kill()
-        alive.communicate()
-        killed.communicate()
 
 
 @pytest.mark.parametrize("kind", ["build", "eval"])

@@ -72,19 +72,6 @@ def test_an_atomic_file_keeps_links_and_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "b").stat().st_mode == plain.stat().st_mode  # as any new file, not readable by the owner only
 
 
-def test_a_folder_is_listed_once_for_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what a killed process left of an earlier attempt is removed."""
-    left = tmp_path / f".7.npz.{'0' * 12}.tmp"
-    left.write_bytes(b"half")
-    os.utime(left, (0, 0))
-    listed, iterdir = [], Path.iterdir
-    monkeypatch.setattr(Path, "iterdir", lambda folder: listed.append(folder) or iterdir(folder))
-    for number in range(9):
-        with write_atomically(tmp_path / f"{number}.npz") as stream:
-            stream.write(b"x")
-    assert listed == [tmp_path] and {path.name for path in iterdir(tmp_path)} == {f"{n}.npz" for n in range(9)}
-
-
 def test_places_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     for path, words in (
         (tmp_path, "it is a folder"),

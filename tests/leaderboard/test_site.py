@@ -21,7 +21,6 @@ import pytest
 import vsebench
 from tests import leaderboard_worlds as worlds
 from tests.leaderboard_worlds import BOARD, ROOT, run
-from vsebench.data.atomic import write_atomically
 from vsebench.leaderboard import site, submit, views
 from vsebench.leaderboard.facts import facts
 from vsebench.leaderboard.schema import Entry, Model, Value
@@ -177,19 +176,6 @@ def test_what_a_build_cannot_read(tmp_path, folder):
     (folder / "papers.json").write_text("{", encoding="utf-8")
     done = run("leaderboard", "build", "--folder", str(folder))
     assert done.exit_code == 3 and "papers.json" in done.stderr and not (folder / "site").exists()
-
-
-def test_a_file_that_another_build_is_writing_is_left_alone(folder):
-    found = read(folder)
-    site.write(site.changes(found, folder))
-    page = folder / "site" / "index.html"
-    with write_atomically(page) as stream:
-        stream.write(b"of another build")
-        stream.flush()
-        (page.parent / "about.html").unlink()
-        seen = site.changes(found, folder)
-        site.write(seen)
-    assert page.read_bytes() == b"of another build" and len(seen.files) == 2 and seen.kept == ()
 
 
 def test_files_that_no_build_made_are_kept(tmp_path, folder):

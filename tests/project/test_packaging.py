@@ -42,7 +42,19 @@ def names(requirements: list[str]) -> set[str]:
 
 
 def test_core_dependencies():
-    core = {"numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "psutil", "threadpoolctl"}
+    core = {
+        "numpy",
+        "scipy",
+        "pandas",
+        "numba",
+        "typer",
+        "rich",
+        "pydantic",
+        "platformdirs",
+        "psutil",
+        "filelock",
+        "threadpoolctl",
+    }
     assert names(PROJECT["project"]["dependencies"]) == core
 
 

@@ -10,7 +10,6 @@ import contextlib
 import io
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -27,12 +26,6 @@ from .terminal import Terminal, discard_stdout, fail, message_of, system_error
 # The parameters of commands that name a file to be written. Whatever else names a file is an input.
 WRITTEN = ("output", "per_query", "save_run", "figure")
 FOLDERS = ("figures",)  # in which files are written
-
-# numba, the BLAS of numpy and that of scipy reserve memory when they are loaded, and end the process without it.
-_LOADED = "import vsebench.cli, numpy, scipy.linalg, scipy.special, pandas, numba; a = numpy.ones((256, 256)); a @ a"
-
-PATIENCE = 40  # seconds in which another process must have loaded them
-ENOUGH = 8 << 30  # bytes of address space from which on it is not tried whether they load
 
 
 def command(function: Function) -> Function:
@@ -139,15 +132,7 @@ class ClosedStdout(io.StringIO):
 
 
 def check_environment() -> None:
-    """Refuse an environment in which numpy or numba cannot be loaded.
-
-    Where the memory of the process is limited to less than ``ENOUGH``, another process tries it first: every command
-    then starts Python and loads these packages twice, which takes one or two seconds more.
-
-    Raises:
-        UsageError: a number of threads that is none.
-        VsebenchError: the memory of the process is limited to less than these packages take.
-    """
+    """Refuse numbers of threads that are none, over which numpy or numba would end the process; raises UsageError."""
     for name in THREADS:
         given = os.environ.get(name)
         # OMP_NUM_THREADS may be a list, one number a level of nested parallelism.
@@ -155,28 +140,3 @@ def check_environment() -> None:
         if not all(word.strip().isdecimal() and len(word) < 7 and int(word) > 0 for word in words):
             fix = f"set it to an integer of 1 or more, or remove it: unset {name}"
             raise UsageError(f"the environment variable {name} is '{(given or '')[:40]}'", fix=fix)
-    limit = _limit()
-    if limit is not None and limit < ENOUGH and not _can_load():
-        what = f"this process may have {limit >> 20:,} MiB of memory (ulimit -v), too little for numpy and numba"
-        fix = "raise the limit (ulimit -v unlimited), or use fewer threads (OPENBLAS_NUM_THREADS=1)"
-        raise VsebenchError(what, fix=fix)
-
-
-def _limit() -> int | None:
-    """Bytes of address space that this process may have; None without a limit."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return None if limit == resource.RLIM_INFINITY else limit
-
-
-def _can_load() -> bool:
-    """Whether another process can load the packages: without memory they end it, and no error can be caught."""
-    quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-    try:
-        loaded = subprocess.run([sys.executable, "-c", _LOADED], check=False, timeout=PATIENCE, **quiet)
-    except (OSError, subprocess.TimeoutExpired):  # a BLAS that gets no memory for its threads may wait for ever
-        return False
-    return loaded.returncode == 0

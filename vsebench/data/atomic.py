@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import os
 import re
 import secrets
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -19,8 +17,6 @@ from ..errors import DiskError, UsageError, VsebenchError
 PathLike = str | os.PathLike[str]
 
 LONGEST_NAME = 255  # bytes, where the file system does not say
-STALE = 3600.0  # seconds without a change after which a temporary file that cannot be locked is taken for left over
-FRESH = 2.0  # seconds within which a temporary file may not be locked yet by the process that made it
 _KEPT = rb"entry|papers|claims|published|suite|baseline"  # schemas of files of leaderboards
 _HEAD = 256  # bytes of an older result that are read
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -32,10 +28,10 @@ _WRONG_PATH = (errno.ENAMETOOLONG, errno.ELOOP)
 def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents: bool = False) -> Iterator[IO[Any]]:
     """Open a new file beside ``path`` and put it in place when the block ends without an error.
 
-    The temporary file is made in the folder of ``path``, flushed to disk and renamed over ``path``; after
-    any error (an interrupt too) it is removed and an older file at ``path`` is left as it was. What a killed process
-    left of an earlier attempt is removed. A symbolic link is followed and the permission bits of a file that is
-    replaced are kept. Text is UTF-8, newlines are written as given. ``parents`` makes missing folders.
+    The temporary file is made in the folder of ``path``, flushed to disk and renamed over ``path``; after any error (an
+    interrupt too) it is removed and an older file at ``path`` is left as it was. A symbolic link is followed and the
+    permission bits of a file that is replaced are kept. Text is UTF-8, newlines are written as given. ``parents`` makes
+    missing folders.
 
     Raises:
         UsageError: the folder does not exist, or ``path`` is no regular file or has too long a name.
@@ -49,20 +45,17 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
         if parents:
             make_folder(target.parent)
         old_mode = target.stat().st_mode & 0o777 if target.exists() else None
-        _remove_left_over(target)
-        temporary, handle = _open_beside(target)
     except OSError as error:
         raise refused(shown, error) from error
+    temporary = _beside(target)
+    as_text = {"encoding": "utf-8", "newline": ""} if mode == "w" else {"encoding": None, "newline": None}
     try:
-        as_text = {"encoding": "utf-8", "newline": ""} if mode == "w" else {"encoding": None, "newline": None}
-        with open(handle, mode, **as_text) as stream:  # noqa: PTH123 (a descriptor, not a path)
+        with temporary.open("x" if mode == "w" else "xb", **as_text) as stream:
             yield stream
             stream.flush()
             if old_mode is not None:
                 temporary.chmod(old_mode)
             os.fsync(stream.fileno())
-            with contextlib.suppress(OSError):
-                os.utime(temporary)  # its lock ends here; for a moment it is too fresh to be taken for left over
         temporary.replace(target)
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -141,8 +134,8 @@ def check_writable(path: Path) -> None:
     """
     check_place(path)
     try:
-        temporary, handle = _open_beside(_real(path.expanduser()))
-        os.close(handle)
+        temporary = _beside(_real(path.expanduser()))
+        temporary.touch(exist_ok=False)
         temporary.unlink()
     except OSError as error:
         raise refused(path, error) from error
@@ -207,68 +200,10 @@ def _is_result(path: Path) -> bool:
     return re.match(rb'\{\s*"schema": "vsebench/(?!' + _KEPT + rb")", head) is not None
 
 
-def _open_beside(target: Path) -> tuple[Path, int]:
-    """A new empty file in the folder of ``target``, locked, with the permissions any new file would have."""
-    # A file of the module tempfile would be readable by its owner only, also after the rename.
-    temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(6)}.tmp"
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    handle = os.open(temporary, flags, 0o666)
-    lock_handle(handle)
-    return temporary, handle
-
-
-def _temporary_prefix(target: Path) -> str:
-    return f".{os.fsencode(target.name)[:80].decode('utf-8', 'ignore')}."
-
-
-def is_temporary_of(name: str, target: str) -> bool:
-    """Whether a name is that of a temporary file of ``write_atomically``, made beside the file ``target``."""
-    return re.fullmatch(re.escape(_temporary_prefix(Path(target))) + "[0-9a-f]{12}\\.tmp", name) is not None
-
-
-def _remove_left_over(target: Path) -> None:
-    """Remove temporary files of ``target`` whose process was killed: nobody holds their lock."""
-    with contextlib.suppress(OSError):
-        for name in _temporary_files(target.parent):
-            if is_temporary_of(name, target.name):
-                remove_if_left_over(target.parent / name)
-
-
-@functools.lru_cache(maxsize=64)
-def _temporary_files(folder: Path) -> tuple[str, ...]:
-    """The names that end like those of temporary files, in a folder when this process first writes a file there.
-
-    A folder of thousands of shards is listed once, and not for every one of them.
-    """
-    return tuple(path.name for path in folder.iterdir() if path.name.endswith(".tmp"))
-
-
-def remove_if_left_over(path: Path) -> None:
-    """Remove a temporary file of ``write_atomically`` unless a process is writing it."""
-    with contextlib.suppress(OSError):
-        age = time.time() - path.stat().st_mtime
-        if age > STALE:
-            path.unlink()
-        elif age > FRESH:
-            handle = os.open(path, os.O_WRONLY)
-            try:
-                if lock_handle(handle):
-                    path.unlink()
-            finally:
-                os.close(handle)
-
-
-def lock_handle(handle: int) -> bool | None:
-    """Lock an open file until it is closed; False when another process has locked it, None where there are no locks."""
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):
-        return None
-    return True
+def _beside(target: Path) -> Path:
+    """A temporary file of ``target``; one of the module tempfile could be read by its owner only, also once renamed."""
+    name = os.fsencode(target.name)[:80].decode("utf-8", "ignore")
+    return target.parent / f".{name}.{secrets.token_hex(6)}.tmp"
 
 
 def _longest_name(folder: Path) -> int:

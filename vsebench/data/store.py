@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from ..errors import DiskError, UsageError
 from ..memory import parse_size
-from .atomic import remove_if_left_over, write_atomically
+from .atomic import write_atomically
 from .cache import cache_dir
 
 LIMIT_VARIABLE = "VSEBENCH_CACHE_LIMIT"
@@ -185,8 +185,8 @@ def trim(most: int | None = None, *, keep: Collection[Path] = ()) -> list[Entry]
     now = time.time()
     for folder in _folders():  # temporary files of processes that were killed
         for path in _files(folder):
-            if path.name.endswith(".tmp"):
-                remove_if_left_over(path)
+            if path.name.endswith(".tmp") and now - path.stat().st_mtime > IN_USE:
+                path.unlink(missing_ok=True)
     present = entries()
     excess = sum(entry.size for entry in present) - most
     removed = []

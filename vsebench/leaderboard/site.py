@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files as resources
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from ..data.atomic import is_temporary_of, remove_if_left_over, write_atomically
+from ..data.atomic import write_atomically
 from ..errors import BadInput, DiskError, UsageError
 from ..report.grid import Grid, cells
 from ..report.markdown import markdown
@@ -110,9 +110,8 @@ def changes(board: Board, folder: Path) -> Changes:
             fix = "move it out of this folder; if an older version of vsebench built this site, remove the folder first"
             raise UsageError("would be replaced by a page of the site, and no build made it", where=path, fix=fix)
         written[path] = data
-    known = own | set(built)
     others = [name for name in there if name not in built]
-    ours = [name for name in others if (name in own or _is_temporary(name, known)) and not (root / name).is_symlink()]
+    ours = [name for name in others if name in own and not (root / name).is_symlink()]
     gone: dict[Path, bytes | None] = {root / name: None for name in ours}
     kept = tuple(root / name for name in others if name not in ours)
     written |= {path: data for path, data in readmes(board, folder).items() if path.read_bytes() != data}
@@ -156,12 +155,6 @@ def _refuse_link(root: Path, name: str) -> None:
             return
 
 
-def _is_temporary(name: str, known: Collection[str]) -> bool:
-    """Whether a file is that of a build that was killed, or of one that runs now."""
-    path = PurePosixPath(name)
-    return any(is_temporary_of(path.name, k.name) for k in map(PurePosixPath, known) if k.parent == path.parent)
-
-
 def write(found: Changes) -> None:
     """Write or remove the files of ``changes``; raises DiskError."""
     for path, data in found.files.items():
@@ -170,9 +163,6 @@ def write(found: Changes) -> None:
                 stream.write(data)
             continue
         try:
-            if path.suffix == ".tmp":  # of a build that was killed, or of one that runs now
-                remove_if_left_over(path)
-            else:
-                path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
         except OSError as error:
             raise DiskError(f"cannot be removed: {error.strerror}", where=path, fix="check its permissions") from None
