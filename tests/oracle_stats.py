@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import statistics
 from collections.abc import Iterator, Sequence
 
 WORD = 2**64
@@ -39,32 +38,28 @@ def drawn(seed: int, number: int, sizes: Sequence[int]) -> list[int]:
     return out
 
 
-def value(values: Sequence[float], image: Sequence[int], images: Sequence[int], median: bool) -> float | None:
-    """Mean or floor-median over the queries of some images, each as often as it is listed."""
+def value(values: Sequence[float], image: Sequence[int], images: Sequence[int]) -> float | None:
+    """Mean over the queries of some images, each as often as it is listed."""
     selected = [v for i in images for v, owner in zip(values, image, strict=True) if owner == i]
     if not selected:
         return None
-    return math.floor(statistics.median(selected) - 1) + 1 if median else math.fsum(selected) / len(selected)
+    return math.fsum(selected) / len(selected)
 
 
-def folded(
-    values: Sequence[float], image: Sequence[int], images: Sequence[int], fold: Sequence[int], median: bool
-) -> float | None:
+def folded(values: Sequence[float], image: Sequence[int], images: Sequence[int], fold: Sequence[int]) -> float | None:
     """The mean over folds of the value inside a fold; folds without queries are left out."""
-    inside = [value(values, image, [i for i in images if fold[i] == f], median) for f in sorted(set(fold))]
+    inside = [value(values, image, [i for i in images if fold[i] == f]) for f in sorted(set(fold))]
     defined = [v for v in inside if v is not None]
     return sum(defined) / len(defined) if defined else None
 
 
-def swap_p(first: Sequence[float], second: Sequence[float], image: Sequence[int], median: bool = False) -> float:
+def swap_p(first: Sequence[float], second: Sequence[float], image: Sequence[int]) -> float:
     """Exact p-value: the share of all swaps of whole images with a difference at least as large."""
     images = sorted(set(image))
 
     def difference(swapped: set[int]) -> float:
         a = [y if i in swapped else x for x, y, i in zip(first, second, image, strict=True)]
         b = [x if i in swapped else y for x, y, i in zip(first, second, image, strict=True)]
-        if median:
-            return math.floor(statistics.median(b)) - math.floor(statistics.median(a))
         return (math.fsum(b) - math.fsum(a)) / len(a)
 
     observed = abs(difference(set()))

@@ -22,8 +22,9 @@ from vsebench.errors import UsageError
 from vsebench.evaluation.intervals import column, population
 from vsebench.metrics import Metric, parse
 from vsebench.report.report import Report
+from vsebench.stats import kernels
 from vsebench.stats.bootstrap import resample
-from vsebench.stats.columns import Column, evaluate, prepare
+from vsebench.stats.columns import Column, evaluate, plain_values, prepare
 from vsebench.types import DIRECTIONS, Float, Split, Vectors
 
 GAINS = ("holds", "match", "cider")
@@ -163,15 +164,28 @@ def sampled(
     with_candidates = prepare(list(columns.values()), images, list(sums.values()))
     samples = resample(with_candidates, resamples, 0)[:, width:]
     queries = prepare([_without_influence(c) for c in columns.values()], images, list(sums.values()))
-    once = np.ones((1, images.images))
     chosen = np.zeros((DRAWS, images.images))
     rng = np.random.default_rng(0)
     for row in chosen:
         row[rng.choice(images.images, min(SMALL, images.images), replace=False)] = 1
-    values = evaluate(queries, once, once)[0, width:]
+    values = plain_values(queries)[width:]
     small = evaluate(queries, chosen, chosen)[:, width:]
+    drawn = np.empty((resamples, images.images))
+    kernels.draw_counts(np.uint64(0), 0, images.edges(False), drawn)  # as ``resample`` draws them
+    medians = {n: c for n, c in enumerate(columns.values()) if c.median}
+    for into, weights in ((samples, drawn), (small, chosen)):
+        found = {n: _medians(c, weights) for n, c in medians.items()}
+        for at, parts in enumerate(sums.values()):
+            if found.keys() >= parts.keys():
+                into[:, at] = sum(weight * found[n] for n, weight in parts.items())
     keys = tuple((str(metric), direction) for metric, direction in sums)
     return keys, (sign * values, (sign * samples).astype(np.float32), (sign * small).astype(np.float32))
+
+
+def _medians(ranks: Column, weights: Float) -> Float:
+    """(draw,) float64 ``MedR`` where every image counts as often as its weight; ``vsebench`` does not resample it."""
+    often = (row.astype(np.int64)[ranks.image] for row in weights)
+    return np.array([np.floor(np.median(np.repeat(ranks.values, n)) - 1) + 1 for n in often])
 
 
 def _without_influence(values: Column) -> Column:

@@ -68,7 +68,7 @@ def test_the_document(three: list[str]) -> None:
 
 def test_against_loops(tmp_path: Path) -> None:
     world = reports.split(6)
-    done = [reports.report(n, s, world, metrics="R@1,MedR,RSum") for s, n in enumerate((0.4, 1.2))]
+    done = [reports.report(n, s, world, metrics="R@1,MeanR,RSum") for s, n in enumerate((0.4, 1.2))]
     paths = [reports.write(tmp_path / f"{i}.json", r) for i, r in enumerate(done)]
     document = found(*paths, "--metrics", "all", "--correction", "none")
     for metric in document["metrics"]:
@@ -79,16 +79,16 @@ def test_against_loops(tmp_path: Path) -> None:
             continue
         a, b = (r[key].per_query.tolist() for r in done)
         image = list(range(6)) if key[1] == "i2t" else world.image_of.tolist()
-        assert test["p"] == pytest.approx(oracle.swap_p(a, b, image, median=key[0] == "MedR"))
+        assert test["p"] == pytest.approx(oracle.swap_p(a, b, image))
         better = 1 if key[0] == "R@1" else -1
         assert test["wins"] == sum(better * (y - x) > 0 for x, y in zip(a, b, strict=True))
 
 
 def test_two_systems_show_their_tests(three: list[str]) -> None:
-    text = invoke(*three[:2], "--metrics", "R@1,MedR").stdout
+    text = invoke(*three[:2], "--metrics", "R@1,MeanR").stdout
     assert "good (a)" in text and "worse (b)" in text and "worse against good" in text
     assert re.search(r"R@1 +text→image +\d+\.\d\d[* ]( b)? +\d+\.\d\d[* ]", text)
-    assert "MedR ↓" in text and "wins:losses" in text
+    assert "MeanR ↓" in text and "wins:losses" in text
     assert "Holm-corrected p ≤ 0.05 of 4 two-sided" in " ".join(text.split())
     assert "wins:losses" not in invoke(*three, "--metrics", "R@1").stdout
     assert invoke(*three, "--metrics", "R@1", "--details").stdout.count("wins:losses") == 3
@@ -107,8 +107,9 @@ def test_equal_systems_do_not_differ(three: list[str]) -> None:
     document = found(three[0], f"again={three[0]}", "--metrics", "all")
     for metric in document["metrics"]:
         (test,) = metric["tests"]
-        assert (test["p"], test["corrected"], test["difference"], test["standardised"]) == (1, 1, 0, 0)
-        assert (test["superiority"], test["winner"], test["interval"]) == (0.5, None, [0, 0])
+        assert (test["difference"], test["standardised"], test["superiority"], test["winner"]) == (0, 0, 0.5, None)
+        tested = (None, None, None) if metric["metric"].endswith("MedR") else (1, 1, [0, 0])
+        assert (test["p"], test["corrected"], test["interval"]) == tested
 
 
 def test_seed_and_threads(three: list[str]) -> None:
@@ -139,21 +140,34 @@ def test_headline_metrics_are_tested_and_the_others_described(tmp_path: Path) ->
         for test in metric["tests"]:
             assert (test["p"] is None) == (test["corrected"] is None) == (not metric["tested"])
             assert metric["tested"] or (test["winner"] is None and not test["exact"])
-            assert test["interval"][0] <= test["difference"] <= test["interval"][1]
+            low, high = test["interval"] or (test["difference"],) * 2
+            assert low <= test["difference"] <= high
+            assert (test["interval"] is None) == metric["metric"].endswith("MedR")
             assert test["wins"] + test["ties"] + test["losses"] == test["n"] >= test["differing"] // 3
     # what papers would say at once is said: the best system is better than the worst in every headline sum
     sums = [m["tests"] for m in document["metrics"] if m["metric"] in ("RSum", "1k:RSum")]
     assert [next(t["winner"] for t in s if t["second"] == "d" and t["first"] == "a") for s in sums] == ["a", "a"]
     text = CliRunner().invoke(app, ["compare", *four[:2], "--resamples", "50"]).stdout
     assert "further metrics, not tested" in text and re.search(r"MRR +t2i .* — ", text)
-    named = found(*four, "--metrics", "MedR,R@1")
+    named = found(*four, "--metrics", "MeanR,R@1")
     assert all(m["tested"] and all(t["p"] is not None for t in m["tests"]) for m in named["metrics"])
 
 
+def test_medians_are_described_without_a_test(three: list[str]) -> None:
+    done = CliRunner().invoke(app, ["compare", *three[:2], "--metrics", "MedR", "--json", "--resamples", "50"])
+    assert done.exit_code == 0
+    assert "no test of MedR: medians are not resampled" in done.stderr
+    for metric in json.loads(done.stdout)["metrics"]:
+        (test,) = metric["tests"]
+        first, second = metric["values"].values()
+        assert (test["p"], test["corrected"], test["interval"], test["winner"]) == (None,) * 4
+        assert test["difference"] == second - first and test["wins"] + test["ties"] + test["losses"] == test["n"]
+
+
 def test_reports_without_headline_metrics_are_tested(tmp_path: Path) -> None:
-    two = [reports.write(tmp_path / f"{n}.json", reports.report(n, metrics="MedR,1k:R@1,1k:R@5")) for n in (0.3, 2.0)]
+    two = [reports.write(tmp_path / f"{n}.json", reports.report(n, metrics="MeanR,1k:R@1,1k:R@5")) for n in (0.3, 2.0)]
     assert {(m["metric"], m["tested"]) for m in found(*two)["metrics"]} == {
-        ("MedR", True), ("1k:R@1", True), ("1k:R@5", False),
+        ("MeanR", True), ("1k:R@1", True), ("1k:R@5", False),
     }  # fmt: skip
 
 

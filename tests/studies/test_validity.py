@@ -32,6 +32,7 @@ from tests import oracle_scenes, scene_worlds
 from vsebench.errors import UsageError
 from vsebench.scenes.facts import UNSAID, Facts
 from vsebench.scenes.settings import GENERATOR
+from vsebench.stats.columns import Column
 from vsebench.types import Split
 
 ROOT = Path(__file__).parents[2]
@@ -422,3 +423,10 @@ def test_numbers_in_words():
     assert document.rounded({"a": [1.234567, math.nan, 3], "b": "x"}) == {"a": [1.235, None, 3], "b": "x"}
     text = document.text({"a": {"b": [1, 2], "c": {"d": 1}}, "e": [{"f": 1}]})
     assert json.loads(text) == {"a": {"b": [1, 2], "c": {"d": 1}}, "e": [{"f": 1}]} and '"b": [1, 2]' in text
+
+
+def test_medians_are_those_of_the_repeated_queries() -> None:
+    ranks, image = np.array([3.0, 1.0, 4.0, 9.0]), np.array([0, 0, 1, 2])
+    weights = np.array([[1.0, 1.0, 1.0], [0.0, 2.0, 1.0], [2.0, 0.0, 1.0]])
+    found = measure._medians(Column(ranks, image, median=True), weights)
+    assert found.tolist() == [3.0, 4.0, 3.0]  # of 1 3 4 9, 4 4 9 and 1 1 3 3 9

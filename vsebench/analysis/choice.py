@@ -28,7 +28,7 @@ from ..options import spell
 from ..report.choices import ALL, BASELINE, MEAN, Choices, Share
 from ..report.model import Resampling
 from ..stats import bootstrap
-from ..stats.columns import Column, Population, Sum, evaluate, prepare
+from ..stats.columns import Column, Population, Sum, plain_values, prepare
 from ..types import Float, is_path
 from .systems import named, names_of
 
@@ -247,7 +247,7 @@ def _of_part(
         {place[own, s]: w * sign for own, w in parts[c].items() for s, sign in signs[n].items()} for c, n in keys
     ]
     ready = prepare(list(columns.values()), Population(int(image.max()) + 1), sums)
-    values = evaluate(ready, np.ones((1, ready.population.images)), None)[0, ready.size :].tolist()
+    values = plain_values(ready)[ready.size :].tolist()
     ends = np.full((len(sums), 2), np.nan)
     if how is not None:
         samples = bootstrap.resample(ready, how.resamples, how.seed, threads)

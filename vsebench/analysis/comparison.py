@@ -17,13 +17,13 @@ import numpy as np
 
 from ..arguments import public
 from ..errors import count_of
-from ..evaluation.intervals import Key, interval, label, population, queries_alone
+from ..evaluation.intervals import Key, interval, is_median, label, population, queries_alone, some_names
 from ..metrics.suites import headlines
 from ..options import spell
 from ..registry import unknown
 from ..report.comparison import Comparison, Row, Rules, Test
 from ..stats import bootstrap, paired
-from ..stats.columns import Column, Population, Sum, evaluate, influence, prepare
+from ..stats.columns import Column, Population, Sum, influence, plain_values, prepare
 from ..stats.correction import CORRECTIONS
 from ..types import Bool, Float
 from . import systems as shared
@@ -114,6 +114,7 @@ def compare(
     every = combinations(range(len(systems)), 2)
     pairs = list(every) if against is None else [(against, i) for i in range(len(systems)) if i != against]
     chosen = [m for m, _ in keys] if metrics is not None else headlines(m for m, _ in keys)
+    medians = [str(m) for m in chosen if is_median(m)]
     rows = [
         Row(
             *key, tuple(s.results[key].value for s in systems), key[0] in chosen,
@@ -122,7 +123,10 @@ def compare(
         for key in keys
     ]  # fmt: skip
     if permutations is None:
-        rules = replace(rules, permutations=permutations_for(len(pairs) * sum(r.tested for r in rows), rules))
+        rules = replace(
+            rules,
+            permutations=permutations_for(len(pairs) * sum(m in chosen and not is_median(m) for m, _ in keys), rules),
+        )
     images = population(systems[0].items)
     tests: list[Test] = []
     alone: list[str] = []  # tested metrics without the influence of candidates
@@ -132,11 +136,13 @@ def compare(
         tested = [c for c in batch if rows[c.row].tested and keys[c.row][0].graded]
         alone += [str(keys[c.row][0]) for c in tested if c.influence is None]
     weak = unreachable([t for t in tests if t.p is not None], rules)
+    notes = [queries_alone(alone, "tests")] * bool(alone)
+    notes += [f"no test of {some_names(medians)}: medians are not resampled"] * bool(medians)
     split, signatures = systems[0].report.split, tuple(s.report.signature for s in systems)
     warned = (*warnings, *weak, *_few_queries(tests, keys, systems))
     return Comparison(
         split, tuple(names), signatures, against, tuple(rows), tuple(_corrected(tests, rows, rules)), rules, warned,
-        details, named=shared.chosen(metrics), notes=(queries_alone(alone, "tests"),) if alone else (),
+        details, named=shared.chosen(metrics), notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -164,12 +170,11 @@ def _tested(
         columns += [side for pair in case.pairs for side in pair]
         differences.append({i: 1.0 if (i - start) % 2 else -1.0 for i in range(start, len(columns))})
     ready = prepare(columns, images, differences)
-    once = np.ones((1, images.images))
-    values = evaluate(ready, once, once)[0, ready.size :]
+    values = plain_values(ready)[ready.size :]
     samples = bootstrap.resample(ready, rules.resamples, rules.seed, threads)[:, ready.size :]
     ends = bootstrap.percentile(samples, rules.level / 100)
     p, exact = np.full(len(cases), np.nan), np.zeros(len(cases), bool)
-    if tested := [i for i, case in enumerate(cases) if rows[case.row].tested]:
+    if tested := [i for i, case in enumerate(cases) if rows[case.row].tested and not case.pairs[0][0].median]:
         p[tested], exact[tested] = _permuted([cases[i] for i in tested], rules, threads)
     tests = []
     for i, case in enumerate(cases):
@@ -178,14 +183,12 @@ def _tested(
         differing = int((case.changes != 0).sum())
         if first.median:
             differing = len(np.unique(first.image[first.values != second.values]))
-        if first.median and row.tested:
-            p[i], exact[i] = paired.median_test(first, second, images, rules.permutations, rules.seed, threads)
         if row.direction is None:
             size = paired.effect_of_images(case.changes)
         else:
             size = paired.effect(first, second, case.changes, row.metric.higher_is_better)
         n, difference = size.wins + size.ties + size.losses, float(values[i])
-        found = float(p[i]) if row.tested else None
+        found = float(p[i]) if i in tested else None
         facts: tuple[Any, ...] = (n, differing, difference, interval(ends[i]), found, bool(exact[i]), found)
         facts = (*facts, *astuple(size), None)
         tests.append(Test(case.row, case.first, case.second, *facts))

@@ -9,12 +9,12 @@ import numpy as np
 
 from .. import signature
 from ..errors import BadInput
-from ..evaluation.intervals import Key, column, key_of, label
+from ..evaluation.intervals import Key, column, key_of, label, population
 from ..report.model import Result
 from ..report.report import Report
 from ..report.values import SIDE
-from ..stats.columns import Column
-from ..types import DIRECTIONS, QUERIES_OF, Direction, Float, Split
+from ..stats.columns import Column, median
+from ..types import DIRECTIONS, QUERIES_OF, Direction, Split
 
 FIX = "this file was changed or damaged: copy it again, or evaluate again"
 ROUNDING = 1e-9  # of a value that is computed again, relative to 1 or to the value
@@ -108,15 +108,12 @@ def _value(values: Column, n: int, items: Split) -> float:
     """The value of a column over ``n`` queries; those of them that are not in the column are misses, which are 0."""
     if not len(values.values):
         return math.nan
+    if values.median:
+        return median(values, population(items))
     if not values.folded or items.fold is None:
-        return _one(values.values, values.median, n)
+        return float(values.values.sum() / n)
     fold = items.fold[values.image]
-    parts = [values.values[fold == f] for f in np.unique(fold)]
-    return float(np.mean([_one(part, values.median, len(part)) for part in parts]))
-
-
-def _one(values: Float, median: bool, n: int) -> float:
-    return float(np.floor(np.median(values - 1)) + 1) if median else float(values.sum() / n)
+    return float(np.mean([values.values[fold == f].mean() for f in np.unique(fold)]))
 
 
 def _sum(key: Key, known: dict[Key, Result]) -> float:

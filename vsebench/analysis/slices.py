@@ -20,7 +20,7 @@ from ..report.model import Resampling
 from ..report.slices import Bin, Breakdown, Slices
 from ..report.values import SIDE
 from ..stats import bootstrap
-from ..stats.columns import evaluate, prepare
+from ..stats.columns import plain_values, prepare
 from ..types import Direction, Split
 from . import attributes
 from .attributes import Attribute, NotApplicable
@@ -178,8 +178,7 @@ def _breakdown(
         what = f"no query of {label(key)} is in any slice by {of_queries.name}"
         raise NotApplicable(what, fix="check the edges or the file")
     ready = prepare([part for parts in bins.values() for part in parts], population(items))
-    once = np.ones((1, len(items.image_ids)))
-    values = evaluate(ready, once, once)[0].reshape(len(bins), -1)
+    values = plain_values(ready).reshape(len(bins), -1)
     ends = bootstrap.percentile(bootstrap.resample(ready, how.resamples, how.seed, threads), how.level / 100)
     ends = ends.reshape(len(bins), -1, 2)
     found = []

@@ -35,6 +35,11 @@ def label(key: Key) -> str:
     return str(metric) if direction is None else f"{metric} ({direction})"
 
 
+def is_median(metric: Metric) -> bool:
+    """Whether a metric is a median, which is not resampled: it has no interval and no test."""
+    return metric.family.aggregate == "floor-median"
+
+
 def population(split: Split) -> Population:
     """The images of a split, the unit of every resample."""
     return Population(len(split.image_ids), split.fold)
@@ -62,7 +67,7 @@ def column(result: Result, split: Split) -> Column:
         at if side == "image" else split.image_of[at],
         folded=split.fold is not None
         and (in_folds(metric.view) or split.in_folds or dict(metric.options).get("on") in ("folds", "block")),
-        median=metric.family.aggregate == "floor-median",
+        median=is_median(metric),
         influence=result.influence,
     )
 
@@ -77,7 +82,7 @@ def add(
 ) -> dict[Key, Result]:
     """All results with their intervals, from one set of resamples.
 
-    A result whose queries belong to fewer than two images, or are not all known, has none.
+    A median has none, and neither has a result whose queries belong to fewer than two images, or are not all known.
 
     Args:
         results: elementary results and sums.
@@ -109,8 +114,9 @@ def add(
 
 
 def without(results: Mapping[Key, Result]) -> list[str]:
-    """One note or none on results with per-query values that have no interval."""
-    names = [label(key) for key, r in results.items() if r.per_query is not None and r.interval is None]
+    """One note or none on results with per-query values, but for medians, that have no interval."""
+    missing = [key for key, r in results.items() if r.per_query is not None and r.interval is None]
+    names = [label(key) for key in missing if not is_median(key[0])]
     return [f"no interval of {some_names(names)}: the queries are of fewer than two images"] if names else []
 
 

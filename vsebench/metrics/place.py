@@ -24,6 +24,8 @@ from .declare import metric
 def median_rank(ranks: Ranks) -> Float:
     """Median over queries of the rank of the first relevant item, rounded down between two ranks.
 
+    It is not resampled: it has no interval and no test.
+
     The rounding is that of the VSE++ code and its descendants; published values with decimals are means over
     the five folds of COCO 1K.
     """

@@ -65,7 +65,7 @@ class Row:
     Attributes:
         metric, direction: as in a ``Result``.
         values: one a system, as reported.
-        tested: the differences have p-values; otherwise they are only described.
+        tested: the differences have p-values, but for medians; otherwise they are only described.
         intervals: of the values, one a system, None without one; empty where they are not known.
     """
 

@@ -107,7 +107,7 @@ class Resampling:
         level: share of the resamples inside an interval, in percent, from 1.
         resamples: how many.
         seed: of the random numbers, from 0.
-        method: ``bca`` (bias-corrected and accelerated; percentile for medians), or ``percentile``.
+        method: ``bca`` (bias-corrected and accelerated), or ``percentile``.
 
     Raises:
         UsageError: a value out of range.

@@ -12,7 +12,7 @@ import numpy as np
 from ..numeric.parallel import default_threads, one_blas_thread, spread
 from ..types import Float
 from . import kernels
-from .columns import Prepared, evaluate, without_image
+from .columns import Prepared, evaluate, plain_values, without_image
 
 _BLOCK_BYTES = 3 << 20
 
@@ -60,10 +60,10 @@ def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = N
 
 
 def bca(ready: Prepared, samples: Float, level: float) -> Float:
-    """(column + sum, 2) float64 bias-corrected and accelerated intervals; percentile intervals for medians.
+    """(column + sum, 2) float64 bias-corrected and accelerated intervals.
 
-    The acceleration comes from the values without one image at a time (jackknife), which for medians says nothing
-    (Efron, Better Bootstrap Confidence Intervals, 1987; The Jackknife, the Bootstrap and Other Resampling Plans, 1982).
+    The acceleration comes from the values without one image at a time (jackknife).
+    Efron, Better Bootstrap Confidence Intervals, 1987.
 
     Args:
         ready: the columns.
@@ -73,8 +73,7 @@ def bca(ready: Prepared, samples: Float, level: float) -> Float:
     from scipy.special import ndtr, ndtri
 
     out = percentile(samples, level)
-    once = np.ones((1, ready.population.images))
-    values, left_out = evaluate(ready, once, once)[0], without_image(ready)
+    values, left_out = plain_values(ready), without_image(ready)
     tails = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
     for c in np.flatnonzero(~np.isnan(left_out).all(axis=0)).tolist():
         known = samples[~np.isnan(samples[:, c]), c]

@@ -14,7 +14,6 @@ from itertools import pairwise
 import numpy as np
 
 from ..types import Float, Int
-from . import kernels
 
 Sum = Mapping[int, float]  # index of a column -> how often it counts, such as 1, or -1 in a difference
 
@@ -46,7 +45,7 @@ class Column:
         values: (query,) float64, finite.
         image: (query,) int64, the image each query belongs to.
         folded: the value is the mean over folds of the value inside a fold.
-        median: the value is floor(median), as for MedR, instead of the mean.
+        median: the value is floor(median), as for MedR, instead of the mean; it is not resampled.
         influence: (2, image) float64 of the images as candidates, see ``scaled``; None where it is not known.
     """
 
@@ -69,14 +68,6 @@ class _Means:
 
 
 @dataclass(frozen=True, eq=False)
-class _Median:
-    """One column that is a median: its values in ascending order, cut by stratum."""
-
-    which: int
-    strata: tuple[tuple[Float, Int, Float], ...]  # values, image, (image,) queries
-
-
-@dataclass(frozen=True, eq=False)
 class _Influences:
     """What the images add as candidates to some columns and sums."""
 
@@ -91,9 +82,10 @@ class Prepared:
 
     population: Population
     size: int
-    parts: tuple[_Means | _Median, ...]
+    parts: tuple[_Means, ...]
     folded: tuple[bool, ...]  # of each part
     sums: tuple[Sum, ...]
+    medians: Mapping[int, float]  # index of a column -> its value
     influences: tuple[_Influences, ...]
 
     @property
@@ -110,20 +102,15 @@ def prepare(columns: Sequence[Column], population: Population, sums: Sequence[Su
         population: the images.
         sums: for every sum (such as RSum, or a difference of systems) the columns that it adds up.
     """
-    parts: list[_Means | _Median] = []
+    parts: list[_Means] = []
     folded: list[bool] = []
     for in_folds in (False, True):
-        chosen = [i for i, c in enumerate(columns) if c.folded == in_folds]
-        edges = population.edges(in_folds)
-        if means := [i for i in chosen if not columns[i].median]:
-            parts.append(_means(means, columns, population.images, edges))
+        if means := [i for i, c in enumerate(columns) if c.folded == in_folds and not c.median]:
+            parts.append(_means(means, columns, population.images, population.edges(in_folds)))
             folded.append(in_folds)
-        for i in chosen:
-            if columns[i].median:
-                parts.append(_median(i, columns[i], population.images, edges))
-                folded.append(in_folds)
+    medians = {i: median(c, population) for i, c in enumerate(columns) if c.median}
     influences = tuple(_influences(columns, population, sums))
-    return Prepared(population, len(columns), tuple(parts), tuple(folded), tuple(sums), influences)
+    return Prepared(population, len(columns), tuple(parts), tuple(folded), tuple(sums), medians, influences)
 
 
 def evaluate(ready: Prepared, plain: Float, folded: Float | None) -> Float:
@@ -136,15 +123,12 @@ def evaluate(ready: Prepared, plain: Float, folded: Float | None) -> Float:
 
     Returns:
         (block, column + sum) float64. A fold without queries is left out of the mean over folds; NaN where no query is
-        left at all.
+        left at all, and for medians and sums of them.
     """
-    out = np.empty((len(plain), ready.width))
+    out = np.full((len(plain), ready.width), np.nan)
     for part, in_folds in zip(ready.parts, ready.folded, strict=True):
         weights = folded if in_folds and folded is not None else plain
-        if isinstance(part, _Median):
-            out[:, part.which] = _weighted_median(part, weights)
-        else:
-            out[:, part.which] = _weighted_means(part, weights)
+        out[:, part.which] = _weighted_means(part, weights)
     for place, parts in enumerate(ready.sums, start=ready.size):
         out[:, place] = sum(count * out[:, i] for i, count in parts.items())
     for some in ready.influences:
@@ -153,13 +137,31 @@ def evaluate(ready: Prepared, plain: Float, folded: Float | None) -> Float:
     return out
 
 
+def plain_values(ready: Prepared) -> Float:
+    """(column + sum,) float64 values, every image once."""
+    once = np.ones((1, ready.population.images))
+    out: Float = evaluate(ready, once, once)[0]
+    for place, value in ready.medians.items():
+        out[place] = value
+    for place, parts in enumerate(ready.sums, start=ready.size):
+        out[place] = sum(count * out[i] for i, count in parts.items())
+    return out
+
+
+def median(column: Column, population: Population) -> float:
+    """floor(median) of a column, or the mean over folds of that inside a fold; NaN without queries."""
+    if not len(column.values):
+        return math.nan
+    fold = np.searchsorted(population.edges(column.folded), column.image, side="right")
+    return float(np.mean([np.floor(np.median(column.values[fold == f] - 1)) + 1 for f in np.unique(fold)]))
+
+
 def without_image(ready: Prepared) -> Float:
     """(image, column + sum) float64 values without one image at a time; NaN for medians, and where nothing is left."""
     images = ready.population.images
     out = np.full((images, ready.width), np.nan)
     for part in ready.parts:
-        if isinstance(part, _Means):
-            out[:, part.which] = _means_without_image(part)
+        out[:, part.which] = _means_without_image(part)
     for place, parts in enumerate(ready.sums, start=ready.size):
         out[:, place] = sum(count * out[:, i] for i, count in parts.items())
     for some in ready.influences:
@@ -320,26 +322,3 @@ def _means_without_image(part: _Means) -> Float:
     some = (number > 0).sum(axis=0) - (number[fold] > 0) + (left > 0)  # folds that have queries
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(some > 0, (mean.sum(axis=0) - mean[fold] + own) / some, np.nan))
-
-
-def _median(which: int, column: Column, images: int, edges: Int) -> _Median:
-    strata = []
-    for low, high in pairwise(edges.tolist()):
-        inside = (column.image >= low) & (column.image < high)
-        values, image = column.values[inside], column.image[inside]
-        order = np.argsort(values, kind="stable")
-        strata.append((values[order], image[order], np.bincount(image, minlength=images).astype(np.float64)))
-    return _Median(which, tuple(strata))
-
-
-def _weighted_median(part: _Median, weights: Float) -> Float:
-    total, strata = np.zeros(len(weights)), np.zeros(len(weights))
-    for values, image, count in part.strata:
-        middle = np.empty(len(weights))
-        kernels.weighted_medians(values, image, weights, weights @ count, middle)
-        middle = np.floor(middle - 1) + 1
-        some = ~np.isnan(middle)
-        total[some] += middle[some]
-        strata += some
-    with np.errstate(invalid="ignore"):
-        return np.asarray(total / strata)

@@ -1,4 +1,4 @@
-"""Kernels of resampling: the images of a resample, the signs of a permutation, and weighted medians.
+"""Kernels of resampling: the images of a resample and the signs of a permutation.
 
 Random numbers are those of splitmix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators,
 OOPSLA 2014), implemented here: a resample is a function of the seed and of its own number alone, so blocks,
@@ -91,73 +91,3 @@ def all_signs(first, out):
     for r in range(out.shape[0]):
         for i in range(out.shape[1]):
             out[r, i] = -1.0 if ((first + r) >> i) & 1 else 1.0
-
-
-@numba.njit(nogil=True, cache=True)
-def weighted_medians(values, image, weights, totals, out):
-    """Median of ``values`` when the queries of an image count as often as the weight of the image.
-
-    Args:
-        values: (query,) float64, ascending.
-        image: (query,) int64, column of ``weights``.
-        weights: (block, image) float64 integers of at least 0.
-        totals: (block,) float64, the weights of all queries together.
-        out: (block,) float64; NaN where the total is 0. Halfway between two values when they share the middle.
-    """
-    for r in range(weights.shape[0]):
-        if totals[r] <= 0:
-            out[r] = np.nan
-            continue
-        low = np.floor((totals[r] - 1) / 2)
-        high = np.floor(totals[r] / 2)
-        seen = 0.0
-        q = 0
-        while seen <= low:
-            seen += weights[r, image[q]]
-            q += 1
-        lower = values[q - 1]
-        while seen <= high:
-            seen += weights[r, image[q]]
-            q += 1
-        out[r] = (lower + values[q - 1]) / 2
-
-
-@numba.njit(nogil=True, cache=True)
-def swapped_medians(values, image, second, signs, first_out, second_out):
-    """Medians of two systems on the same queries after their values of some images are swapped.
-
-    Args:
-        values: (2 * query,) float64, ascending: those of both systems.
-        image: (2 * query,) int64, column of ``signs``.
-        second: (2 * query,) bool, the value is of the second system.
-        signs: (block, image) float64, -1 where an image is swapped.
-        first_out, second_out: (block,) float64.
-    """
-    queries = len(values) // 2
-    low, high = (queries - 1) // 2 + 1, queries // 2 + 1
-    for r in range(signs.shape[0]):
-        of_second = np.int64(0)
-        want_first = want_second = low
-        lower_first = lower_second = 0.0
-        missing = 2
-        for q in range(len(values)):
-            # counted without a branch, which a processor would predict wrongly half of the time
-            of_second += np.int64(second[q] != (signs[r, image[q]] < 0))
-            if of_second >= want_second:
-                if want_second == low:
-                    lower_second = values[q]
-                    want_second = high
-                if of_second >= want_second:
-                    second_out[r] = (lower_second + values[q]) / 2
-                    want_second = len(values) + 1
-                    missing -= 1
-            if q + 1 - of_second >= want_first:
-                if want_first == low:
-                    lower_first = values[q]
-                    want_first = high
-                if q + 1 - of_second >= want_first:
-                    first_out[r] = (lower_first + values[q]) / 2
-                    want_first = len(values) + 1
-                    missing -= 1
-            if missing == 0:
-                break

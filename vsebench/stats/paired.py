@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -80,46 +79,6 @@ def permutation_test(changes: Float, permutations: int, seed: int, threads: int 
     if len(many):
         p[many] = _share(count, len(changes), len(many), permutations, seed, threads)
     return p, exact
-
-
-def median_test(
-    first: Column, second: Column, population: Population, permutations: int, seed: int, threads: int | None = None
-) -> tuple[float, bool]:
-    """``permutation_test`` of a difference of medians, which is no sum: both are computed anew every time."""
-    strata = []
-    for low, high in pairwise(population.edges(first.folded).tolist()):
-        inside = (first.image >= low) & (first.image < high)
-        values = np.concatenate([first.values[inside], second.values[inside]])
-        order = np.argsort(values, kind="stable")
-        of_second = order >= len(order) // 2
-        if len(order):
-            strata.append((values[order], np.tile(first.image[inside], 2)[order], of_second))
-    differs = np.unique(first.image[first.values != second.values])
-
-    def differences(signs: Float) -> Float:
-        total = np.zeros(len(signs))
-        middle = np.empty((2, len(signs)))
-        for values, image, of_second in strata:
-            kernels.swapped_medians(values, image, of_second, signs, *middle)
-            one, other = np.floor(middle - 1)
-            total += other - one
-        return total
-
-    observed = abs(float(differences(np.ones((1, population.images)))[0]))
-
-    def count(signs: Float) -> Int:
-        return np.array([(np.abs(differences(signs)) >= observed).sum()])
-
-    def all_of_them(first_row: int, signs: Float) -> None:
-        own = np.empty((len(signs), len(differs)))
-        kernels.all_signs(first_row, own)
-        signs[:] = 1.0
-        signs[:, differs] = own
-
-    if _few(np.array([len(differs)]), permutations)[0]:
-        number = 2 ** len(differs)
-        return float(_count(all_of_them, count, population.images, 1, number, threads)[0] / number), True
-    return float(_share(count, population.images, 1, permutations, seed, threads)[0]), False
 
 
 def smallest_p(differing: int, permutations: int) -> float:
