@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +20,72 @@ from vsebench.data.atomic import write_atomically
 from vsebench.data.run_folder import LAST
 from vsebench.errors import BadInput, MissingPackage, UsageError, first_line
 
-from . import contents
-from .config import Config
-from .contents import Progress
+from .config import Config, from_dict
 from .text import Vocabulary
 
 SCHEMA = "vsebench/checkpoint/2"
 BEST = "best.safetensors"
 
 
+MODEL, STATE, RANDOM = "model.", "optimiser.", "random."
+FIX = "give a checkpoint that this version of vsebench wrote; last.safetensors may be complete"
+
+
+@dataclass
+class Progress:
+    """How far a run is, and the best epoch so far.
+
+    Attributes:
+        epoch: number of finished epochs.
+        step: number of finished steps of all epochs.
+        best: the largest value of the selecting metric on the validation part, None before the first epoch.
+        best_epoch: its epoch, from 1.
+        log: one dictionary an epoch.
+    """
+
+    epoch: int = 0
+    step: int = 0
+    best: float | None = None
+    best_epoch: int = 0
+    log: list[dict[str, Any]] = field(default_factory=list)
+
+
 @dataclass(frozen=True, eq=False)
-class Checkpoint(contents.Header):
-    """A file that was read: its header, and
+class Checkpoint:
+    """A file that was read.
 
     Attributes:
         path: the file.
+        config: the complete configuration of the run.
+        vocabulary: of the caption encoder.
+        width: of the input of the image encoder.
+        kind: of the images: ``vectors``, ``regions`` or ``pixels``.
+        progress: of the run when it was written.
         tensors: everything in the file, by name.
     """
 
     path: Path
+    config: Config
+    vocabulary: Vocabulary
+    width: int
+    kind: str
+    progress: Progress
     tensors: dict[str, torch.Tensor]
 
     @property
     def weights(self) -> dict[str, torch.Tensor]:
-        """The state of the model, for ``load_state_dict``."""
-        return {k.removeprefix(contents.MODEL): v for k, v in self.tensors.items() if k.startswith(contents.MODEL)}
+        """The state of the model."""
+        return {k.removeprefix(MODEL): v for k, v in self.tensors.items() if k.startswith(MODEL)}
+
+    def load_into(self, model: nn.Module) -> None:
+        """Give a model the weights of the file; raises BadInput where they are those of another one."""
+        try:
+            model.load_state_dict(self.weights)
+        except RuntimeError as error:
+            what = " ".join(str(error).partition("\n")[2].split())[:200]
+            raise BadInput(
+                f"its weights are not those of its configuration: {what}", where=self.path, fix=FIX
+            ) from error
 
 
 def save(
@@ -64,7 +105,7 @@ def save(
     """
     from safetensors.torch import save as to_bytes
 
-    tensors = {contents.MODEL + name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
+    tensors = {MODEL + name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
     header: dict[str, Any] = {
         "schema": SCHEMA,
         "config": config.to_dict(),
@@ -75,12 +116,10 @@ def save(
     }
     if optimiser is not None:
         for number, values in optimiser.state_dict()["state"].items():
-            tensors |= {
-                f"{contents.STATE}{number}.{key}": torch.as_tensor(v).detach().cpu() for key, v in values.items()
-            }
-        tensors[contents.RANDOM + "cpu"] = torch.get_rng_state()
+            tensors |= {f"{STATE}{number}.{key}": torch.as_tensor(v).detach().cpu() for key, v in values.items()}
+        tensors[RANDOM + "cpu"] = torch.get_rng_state()
         if torch.cuda.is_available():
-            tensors[contents.RANDOM + "cuda"] = torch.cuda.get_rng_state()
+            tensors[RANDOM + "cuda"] = torch.cuda.get_rng_state()
     text = json.dumps(header)
     with write_atomically(path, parents=True) as stream:
         stream.write(to_bytes(tensors, {"vsebench": text, "sha256": _digest(text, tensors)}))
@@ -97,8 +136,6 @@ def require() -> None:
 def read(path: Path) -> Checkpoint:
     """Read a checkpoint, from its file or from the folder of a run (its best epoch).
 
-    Names, shapes and dtypes of all tensors are compared with those of the configuration before any of them is read.
-
     Raises:
         BadInput: there is none, or it is damaged, changed or of another version.
         MissingPackage: safetensors is not installed, or torchvision where the model needs it.
@@ -113,19 +150,32 @@ def read(path: Path) -> Checkpoint:
     try:
         with safe_open(file, framework="pt") as stream:
             metadata = stream.metadata() or {}
-            header = contents.header(metadata.get("vsebench", ""), SCHEMA)
-            slices = {name: stream.get_slice(name) for name in stream.keys()}  # noqa: SIM118 (it is no dictionary)
-            found = {name: (one.get_dtype(), tuple(one.get_shape())) for name, one in slices.items()}
-            contents.check_tensors(found, header)
-            tensors = {name: stream.get_tensor(name) for name in found}
-        contents.check_values(tensors)
+            tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118 (it is no dictionary)
+        header = json.loads(metadata.get("vsebench", ""))
+        if header["schema"] != SCHEMA:
+            raise ValueError(f"its schema is {header['schema']!r:.60}, not '{SCHEMA}'")
         if metadata.get("sha256") != _digest(metadata["vsebench"], tensors):
             raise ValueError("its settings, vocabulary or weights are not those that were written (sha256)")
-    except (SafetensorError, OSError, ValueError) as error:
-        what = error.what if isinstance(error, UsageError) else first_line(error)
-        fix = "give a checkpoint that this version of vsebench wrote; last.safetensors may be complete"
-        raise BadInput(f"the checkpoint is damaged, or of another program: {what}", where=file, fix=fix) from error
-    return Checkpoint(**vars(header), path=file, tensors=tensors)
+        return Checkpoint(
+            file, from_dict(header["config"]), Vocabulary(tuple(header["vocabulary"])), header["width"],
+            header["kind"], Progress(**header["progress"]), tensors,
+        )  # fmt: skip
+    except (
+        SafetensorError,
+        OSError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        TypeError,
+        RecursionError,
+        UsageError,
+    ) as error:
+        raise _damaged(file, error) from error
+
+
+def _damaged(file: Path, error: Exception) -> BadInput:
+    what = error.what if isinstance(error, UsageError) else first_line(error)
+    return BadInput(f"the checkpoint is damaged, or of another program: {what}", where=file, fix=FIX)
 
 
 def restore(found: Checkpoint, optimiser: torch.optim.Optimizer) -> None:
@@ -134,17 +184,17 @@ def restore(found: Checkpoint, optimiser: torch.optim.Optimizer) -> None:
     Raises:
         BadInput: the file has no such state.
     """
-    if contents.RANDOM + "cpu" not in found.tensors:
+    if RANDOM + "cpu" not in found.tensors:
         raise BadInput("holds the model only", where=found.path, fix=f"resume from {LAST}")
     state: dict[int, dict[str, torch.Tensor]] = {}
     for name, tensor in found.tensors.items():
-        if name.startswith(contents.STATE):
-            number, key = name.removeprefix(contents.STATE).split(".", 1)
+        if name.startswith(STATE):
+            number, key = name.removeprefix(STATE).split(".", 1)
             state.setdefault(int(number), {})[key] = tensor
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
-    torch.set_rng_state(found.tensors[contents.RANDOM + "cpu"])
-    if torch.cuda.is_available() and contents.RANDOM + "cuda" in found.tensors:
-        torch.cuda.set_rng_state(found.tensors[contents.RANDOM + "cuda"])
+    torch.set_rng_state(found.tensors[RANDOM + "cpu"])
+    if torch.cuda.is_available() and RANDOM + "cuda" in found.tensors:
+        torch.cuda.set_rng_state(found.tensors[RANDOM + "cuda"])
 
 
 def _digest(text: str, tensors: Mapping[str, torch.Tensor]) -> str:

@@ -192,7 +192,7 @@ def encode(
         raise UsageError(what, where=source, fix=fix)
     words = len(found.vocabulary.words)
     model = build_for(config.model, found.kind, found.width, words, config.train.precision)
-    model.load_state_dict(found.weights)
+    found.load_into(model)
     copies = [model, *(copy.deepcopy(model) for _ in where[1:])]
     replicas = [(one.to(device), device) for one, device in zip(copies, where, strict=True)]
     result = embeddings(replicas, found.vocabulary, chosen, config, update)

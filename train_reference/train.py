@@ -35,9 +35,8 @@ from vsebench.report.report import Report
 from vsebench.types import Split
 
 from . import checkpoint, encode, parallel, relevance, text
-from .checkpoint import BEST
+from .checkpoint import BEST, Progress
 from .config import Config, override
-from .contents import Progress
 from .data import Bar, Loader, Part, PartName, no_bar, open_data
 from .losses import Loss, fingerprint, get_loss
 from .model import DualEncoder, scores
@@ -236,24 +235,11 @@ def _epoch(run: Run, epoch: int, progress: Progress, update: Callable[[int, int]
     """All steps of an epoch; returns the mean loss of a pair."""
     total, steps = 0.0, run.loader.steps
     for n, batch in enumerate(run.loader(epoch), start=1):
-        with _possible():
-            total += step(run, batch, epoch, n)
+        total += step(run, batch, epoch, n)
         progress.step += 1
         if update is not None:
             update(n, steps)
     return total / steps
-
-
-@contextmanager
-def _possible() -> Iterator[None]:
-    """Say what to do where torch has no deterministic algorithm for an operation; raises UsageError."""
-    try:
-        yield
-    except RuntimeError as error:
-        first = str(error).partition(".")[0]
-        if "deterministic" not in first:
-            raise
-        raise UsageError(f"train.deterministic: {first}", fix="add --set train.deterministic=false") from error
 
 
 def _check_pooling(config: Config, device: torch.device) -> None:
@@ -293,7 +279,7 @@ def _loaded(run: Run, path: Path, out: Path) -> checkpoint.Checkpoint:
         raise BadInput(
             "was trained on other data", where=path, fix=f"give the data of that run, or another {spell('out')}"
         )
-    run.model.load_state_dict(found.weights)
+    found.load_into(run.model)
     return found
 
 

@@ -298,14 +298,6 @@ def test_states_of_a_gru_are_not_float16():
     assert caught.value.fix == "add --set train.precision=float32"
 
 
-def test_an_operation_without_a_deterministic_algorithm():
-    said = "x_backward_cuda does not have a deterministic implementation, but you set ... You can turn off"
-    with pytest.raises(UsageError, match=r"train\.deterministic=false"), train._possible():
-        raise RuntimeError(said)
-    with pytest.raises(RuntimeError, match="another"), train._possible():
-        raise RuntimeError("another error")
-
-
 def test_a_run_that_is_continued_is_not_finished(tmp_path, monkeypatch):
     """What was evaluated after fewer epochs is not taken for the result of the run."""
     train.train(small(), tmp_path, say=silent)
