@@ -112,20 +112,6 @@ def test_scores_of_each_direction_have_their_own_order(direction: str, world: di
         assert any("rows in different orders" in note and "that of i2t" in note for note in found.notes)
 
 
-def test_a_collected_system_has_the_order_of_its_updates(world: dict[str, Any]):
-    ids = world["ids"]
-    validation = vb.Accumulator(metrics="matrix:NCS@3", gains=world["gains"], ci=0)
-    for some in np.array_split(np.arange(M), 7):
-        validation.update(
-            world["images"][OWNER[some]], world["texts"][some], image_ids=ids["image_ids"][OWNER[some]],
-            text_ids=np.array(ids["text_ids"])[some],
-        )  # fmt: skip
-    plain = vb.evaluate(
-        world["images"], world["texts"], captions_per_image=2, metrics="matrix:NCS@3", gains=world["gains"], ci=0
-    )
-    assert values(validation.compute()) == values(plain)
-
-
 def test_a_test_set_with_an_order_of_its_own_keeps_it():
     split = vb.Split("mine", ["a", "b", "c"], np.arange(3), np.arange(3))
     placed = placing.with_places(split, (np.array([2, 0, 1]), None))

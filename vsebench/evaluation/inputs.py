@@ -169,7 +169,8 @@ def _of_each(given: Given, options: Options) -> Input:
     for direction, scores in given.scores.items():
         read[direction] = _scores(replace(given, scores=scores, split=split), options)
         split = read[direction].split
-    first = read[options.directions[0]]  # of one direction alone, its rows are those that are evaluated
+    # Of one direction alone, its rows are those that are evaluated.
+    first = read.get(options.directions[0]) or next(iter(read.values()))
     others = [one for one in read.values() if one is not first]
     orders = {d: one.split.places for d, one in read.items()}
     same = all(_same(places, first.split.places) for places in orders.values())
