@@ -28,6 +28,7 @@ BEST = "best.safetensors"
 
 
 MODEL, STATE, RANDOM = "model.", "optimiser.", "random."
+OF_CONTENT = (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
 FIX = "give a checkpoint that this version of vsebench wrote; last.safetensors may be complete"
 
 
@@ -150,26 +151,17 @@ def read(path: Path) -> Checkpoint:
     try:
         with safe_open(file, framework="pt") as stream:
             metadata = stream.metadata() or {}
+            header = json.loads(metadata.get("vsebench", ""))
+            if header["schema"] != SCHEMA:
+                raise ValueError(f"its schema is {header['schema']!r:.60}, not '{SCHEMA}'")
             tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118 (it is no dictionary)
-        header = json.loads(metadata.get("vsebench", ""))
-        if header["schema"] != SCHEMA:
-            raise ValueError(f"its schema is {header['schema']!r:.60}, not '{SCHEMA}'")
         if metadata.get("sha256") != _digest(metadata["vsebench"], tensors):
             raise ValueError("its settings, vocabulary or weights are not those that were written (sha256)")
         return Checkpoint(
             file, from_dict(header["config"]), Vocabulary(tuple(header["vocabulary"])), header["width"],
             header["kind"], Progress(**header["progress"]), tensors,
         )  # fmt: skip
-    except (
-        SafetensorError,
-        OSError,
-        ValueError,
-        LookupError,
-        AttributeError,
-        TypeError,
-        RecursionError,
-        UsageError,
-    ) as error:
+    except (SafetensorError, UsageError, *OF_CONTENT) as error:
         raise _damaged(file, error) from error
 
 
@@ -182,19 +174,22 @@ def restore(found: Checkpoint, optimiser: torch.optim.Optimizer) -> None:
     """Put the optimiser and the random numbers into the state of a checkpoint; learning rates are those of the epoch.
 
     Raises:
-        BadInput: the file has no such state.
+        BadInput: the file has no such state, or that of another model.
     """
     if RANDOM + "cpu" not in found.tensors:
         raise BadInput("holds the model only", where=found.path, fix=f"resume from {LAST}")
     state: dict[int, dict[str, torch.Tensor]] = {}
-    for name, tensor in found.tensors.items():
-        if name.startswith(STATE):
-            number, key = name.removeprefix(STATE).split(".", 1)
-            state.setdefault(int(number), {})[key] = tensor
-    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
-    torch.set_rng_state(found.tensors[RANDOM + "cpu"])
-    if torch.cuda.is_available() and RANDOM + "cuda" in found.tensors:
-        torch.cuda.set_rng_state(found.tensors[RANDOM + "cuda"])
+    try:
+        for name, tensor in found.tensors.items():
+            if name.startswith(STATE):
+                number, key = name.removeprefix(STATE).split(".", 1)
+                state.setdefault(int(number), {})[key] = tensor
+        optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+        torch.set_rng_state(found.tensors[RANDOM + "cpu"])
+        if torch.cuda.is_available() and RANDOM + "cuda" in found.tensors:
+            torch.cuda.set_rng_state(found.tensors[RANDOM + "cuda"])
+    except (ValueError, LookupError, TypeError, RuntimeError) as error:
+        raise _damaged(found.path, error) from error
 
 
 def _digest(text: str, tensors: Mapping[str, torch.Tensor]) -> str:

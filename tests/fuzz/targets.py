@@ -21,7 +21,7 @@ class Target:
     """One reader under test.
 
     Attributes:
-        name: on the command line of ``python -m tests.fuzz``.
+        name: of the tests, and of the folder of its cases.
         run: gives an input to the reader, in an empty folder; raises ``contract.Broken``.
         seeds: valid inputs.
         content: how inputs are changed beside their bytes: ``binary``, ``text`` of lines and cells, ``json``, a

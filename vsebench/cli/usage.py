@@ -100,9 +100,9 @@ def _fix(error: Any, what: str, ctx: Any, path: str) -> str:
     if ctx is None:
         return see
     if hasattr(error, "possibilities"):
-        if path == "vsebench":
-            return f"options stand behind the command: vsebench eval FILE {error.option_name}"
         near = _options_like(error.option_name, ctx.command)
+        if path == "vsebench" and not near:
+            return f"options stand behind the command: vsebench eval FILE {error.option_name}"
         return f"write {' or '.join(near)}, or {see}" if near else see
     missing = re.fullmatch(r"No such command '(.*)'", what)
     if missing:

@@ -282,6 +282,8 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     if ids.dtype.kind != known.dtype.kind:
         what = f"{side} ids such as '{shown(ids[0])}' are not ids of split '{split}' (such as '{known[0]}')"
         fix = f"save the {side} ids of the data set, or give {spell('split', 'custom')}"
+        if split == "custom":  # rows of what is evaluated have no ids, and are numbered
+            fix = "save the ids of the rows that are evaluated with them too, or leave these ids out"
         raise BadInput(what, where=where, fix=fix)
     missing = known[~np.isin(known, ids)]
     unknown = ids[~np.isin(ids, known)]

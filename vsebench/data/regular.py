@@ -15,7 +15,7 @@ from ..errors import BadInput, VsebenchError, first_line
 from ..registry import closest
 
 AGAIN = "write or download the file again"
-MAPPED = "save float32 or float16 .npy files, which are memory-mapped"
+MAPPED = "save float32 .npy files with the rows in the order of the test set, which are memory-mapped"
 
 
 @contextmanager

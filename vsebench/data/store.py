@@ -185,8 +185,9 @@ def trim(most: int | None = None, *, keep: Collection[Path] = ()) -> list[Entry]
     now = time.time()
     for folder in _folders():  # temporary files of processes that were killed
         for path in _files(folder):
-            if path.name.endswith(".tmp") and now - path.stat().st_mtime > IN_USE:
-                path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # another process has put it in place, or it is of another user
+                if path.name.endswith(".tmp") and now - path.stat().st_mtime > IN_USE:
+                    path.unlink(missing_ok=True)
     present = entries()
     excess = sum(entry.size for entry in present) - most
     removed = []

@@ -45,9 +45,13 @@ def unpack(text: str, most: int | None = None) -> npt.NDArray[Any]:
     if not colon or kind not in (*KINDS, "text"):
         raise BadInput(f"'{text[:20]}' is no packed array", fix="write the report again with vsebench eval --json")
     try:
-        raw = zlib.decompress(base64.b64decode(data, validate=True))
-        if most is not None and kind != "text" and len(raw) > most * np.dtype(kind).itemsize:
+        limit = 0 if most is None or kind == "text" else most * np.dtype(kind).itemsize
+        stream = zlib.decompressobj()
+        raw = stream.decompress(base64.b64decode(data, validate=True), limit and limit + 1)
+        if limit and len(raw) > limit:
             raise ValueError(f"more than {most:,} numbers")
+        if not stream.eof:
+            raise ValueError("cut short")
         if kind == "text":
             words = json.loads(raw)
             if not isinstance(words, list) or not all(isinstance(w, str) for w in words):

@@ -2,7 +2,7 @@
 
 ``tokenise.tokenise(captions, how)`` returns ``Tokens``: a flat array of word numbers, one list a caption.
 
-- the tokenisers by name, and that in Java: ``tokenise``; the result: ``tokens``
+- the tokenisers by name: ``tokenise``; the result: ``tokens``
 - Penn Treebank tokens without Java: ``ptb``, by the rules in ``ptb_rules``
 - warnings about captions that these cannot split: ``warnings``
 - the Java runtime for the original and for the parser of SPICE: ``java``

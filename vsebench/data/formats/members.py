@@ -213,6 +213,8 @@ def floats(member: Member, where: Path) -> Array:
     """
     if member.dtype not in FLOATS:
         fix = "save it as float32"
+        if member.dtype.endswith("int64"):
+            fix = "save it as float64, or as float32, which rounds integers from 2^24 on"
         if member.dtype == "object":
             fix = "save it as float32; object arrays are pickles, which are never read"
         what = f"array '{member.name}' {member.shape} is {member.dtype}, expected float16, float32 or float64"

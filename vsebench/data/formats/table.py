@@ -94,7 +94,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             "npy", "a single .npy array", ".npy",
-            "image vectors; a second `.npy` file holds the text vectors; both are memory-mapped",
+            "image vectors; a second `.npy` file holds the text vectors; both are memory-mapped where they are float32",
             starts=(b"\x93NUMPY",), arrays=npy_members, single=True,
         ),
         Format(

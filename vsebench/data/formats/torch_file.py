@@ -77,7 +77,7 @@ def _value(name: str, value: Any, path: Path) -> Member | None:
         return _member(name, value, path)
     if isinstance(value, (list, tuple)) and value and {type(item) for item in value} in ({int}, {str}):
         try:
-            array = text_array(value, name) if isinstance(value[0], str) else np.array(value)
+            array = text_array(value, name, path) if isinstance(value[0], str) else np.array(value)
         except OverflowError:
             return None
         kind = "str" if array.dtype.kind == "U" else array.dtype.name
