@@ -48,10 +48,10 @@ def lines(path: Path) -> list[str]:
     return [p.read_text() for d in ("i2t", "t2i") for p in [path.with_name(f"{path.stem}.{d}.trec")]]
 
 
-@pytest.mark.parametrize("kind", ["vectors", "scores", "expected", "faiss"])
+@pytest.mark.parametrize("kind", ["vectors", "expected", "faiss"])
 def test_the_values_of_one_process(kind: str, folder: Path, cluster: Any, tmp_path: Path) -> None:
     given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy")}
-    given |= {"scores": folder / "scores.npy"} if kind == "scores" else {"images": folder / "e.npz"}
+    given["images"] = folder / "e.npz"
     given |= {"ties": "expected", "metrics": "all", "direction": "t2i"} if kind == "expected" else {}
     if kind == "faiss":
         pytest.importorskip("faiss", reason="faiss is not installed")

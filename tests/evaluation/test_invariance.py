@@ -240,32 +240,11 @@ def test_every_spelling_of_ids_gives_the_recalls_of_coco(real_data: Path, coco: 
         assert found.split == "coco-5k" and per_query_columns(found) == per_query_columns(want)
 
 
-def test_half_precision_equals_the_same_numbers_in_other_types(rng: np.random.Generator) -> None:
-    x = rng.standard_normal((12, 32)).astype(np.float16)
-    y = rng.standard_normal((60, 32)).astype(np.float16)
-    half = vsebench.evaluate(x, y, similarity="dot", metrics="all")
-    full = vsebench.evaluate(x.astype(np.float32), y.astype(np.float64), similarity="dot", metrics="all")
-    assert [r.to_dict() for r in half.results] == [r.to_dict() for r in full.results]
-    assert per_query_columns(half) == per_query_columns(full)
-
-
 def test_threads_are_no_part_of_a_report(rng: np.random.Generator) -> None:
     x, y = rng.integers(-1, 2, (20, 4)) * 2 + 1, rng.integers(-1, 2, (100, 4)) * 2 + 1
     x, y = x.astype(np.float32), y.astype(np.float32)
     one, three = (document(vsebench.evaluate(x, y, metrics="all", threads=t, trust=True)) for t in (1, 3))
     assert one == three
-
-
-def test_a_score_file_equals_the_vectors(tmp_path: Path) -> None:
-    world = tied_world(30, 90, 3, 2, seed=8)
-    image_of = np.arange(90) // 3
-    file = saved(tmp_path / "vectors.npz", world, image_of, np.random.default_rng(3))
-    vectors = vsebench.evaluate(file, metrics="all", similarity="dot", trust=True)
-    ids = {"image_ids": np.arange(30) * 10 + 5, "text_ids": np.arange(90) + 7000, "image_of_text": image_of * 10 + 5}
-    np.savez(tmp_path / "scores.npz", scores=world.scores("i2t").astype(np.float32), **ids)  # type: ignore[arg-type]
-    scores = vsebench.evaluate(scores=tmp_path / "scores.npz", metrics="all", trust=True)
-    assert [r.to_dict() for r in scores.results] == [r.to_dict() for r in vectors.results]
-    assert scores.signature == vectors.signature.replace("score:dot", "score:scores")
 
 
 def test_embeddings_with_ids_are_matched_to_a_split_by_id() -> None:
