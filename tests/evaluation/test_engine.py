@@ -74,10 +74,8 @@ def test_the_values_of_one_process(kind: str, folder: Path, cluster: Any, tmp_pa
 
 
 def planned(given: dict[str, Any]) -> tuple[inputs.Input, Options]:
-    names = {k: v for k, v in given.items() if k not in ("images", "scores")}
+    names = {k: v for k, v in given.items() if k != "images"}
     options = Options(**names)
-    if "scores" in given:
-        return inputs.read(Given(scores=given["scores"]), options), options
     return inputs.read(Given(images=given["images"]), options), options
 
 

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -74,14 +74,6 @@ def attempt(job: Job, shard: Shard) -> Done:
         Failed: the worker cannot, and another one may.
         VsebenchError: no worker can, as for errors of the input.
     """
-    with _on_worker(job) as name:
-        arrays = shards.compute(job, shard)
-        return Done(name, shards.used_for(job), arrays)
-
-
-@contextmanager
-def _on_worker(job: Job) -> Iterator[str]:
-    """Work on a worker, whose name is given; raises as ``attempt``."""
     from distributed import get_worker
 
     global _failed
@@ -89,8 +81,8 @@ def _on_worker(job: Job) -> Iterator[str]:
     time.sleep(max(0.0, _failed + PAUSE - time.monotonic()))
     try:
         with command_line() if job.command else nullcontext():
-            yield str(worker.name)
-        return
+            arrays = shards.compute(job, shard)
+            return Done(str(worker.name), shards.used_for(job), arrays)
     except VsebenchError as error:
         if not isinstance(error, (DeviceFault, LowMemory)):
             raise

@@ -15,7 +15,7 @@ from ..errors import BadInput, UsageError
 from ..options import spell
 from ..rank.scorers import Dot, Matrix, Scorer
 from ..relevance.kinds import GAINS
-from ..types import Direction, Embeddings, Int, Split
+from ..types import Direction, Embeddings, Int
 from . import chosen_gains as gains
 from .inputs import Input, captions_file
 from .options import PART_GRAMMAR, Options
@@ -62,20 +62,17 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
         captions, images = np.flatnonzero(np.isin(split.image_of, kept)), kept
     if options.captions is not None:  # which have a row for every caption of the file
         split = with_captions(split, options.captions)
-    part = Split(
-        "custom", split.image_ids[images], split.caption_ids[captions],
-        np.searchsorted(images, split.image_of[captions]),
-        None if split.captions is None else tuple(split.captions[i] for i in captions.tolist()),
+    own = split.places if split.name == "custom" else (None, None)
+    part = replace(
+        split, name="custom", image_ids=split.image_ids[images], caption_ids=split.caption_ids[captions],
+        image_of=np.searchsorted(images, split.image_of[captions]),
+        captions=None if split.captions is None else tuple(split.captions[i] for i in captions.tolist()),
+        fold=None, in_folds=False, places=_of_part(own, images, captions),
     )  # fmt: skip
     note = (
         f"only {options.only}: {len(images):,} of {len(split.image_ids):,} images and {len(captions):,} of "
         f"{len(split.caption_ids):,} captions are the queries and the gallery"
     )
-    if isinstance(split, placing.Unordered):
-        part = placing.Unordered(**vars(part))
-    else:
-        order = placing.order(split, "image"), placing.order(split, "caption")
-        part = replace(part, places=_of_part(order, images, captions))
     orders = {d: _of_part(places, images, captions) for d, places in data.orders.items()}
     found = replace(
         data, split=part, scorers=_scorers(data, images, captions), vectors=_vectors(data, images, captions),
