@@ -17,8 +17,6 @@ from typing import Any
 
 from benchmarks.peers.document import stored_page
 from docs import examples
-from docs.api_page import api_page
-from docs.claims_page import claims_page
 from docs.relevance_page import relevance_page
 
 HERE = Path(__file__).parent
@@ -278,9 +276,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "relevance.md": relevance_page,
     "cli.md": cli_page,
-    "api.md": api_page,
     "environment.md": environment_page,
-    "studies/claims.md": claims_page,
     "benchmarks.md": stored_page,
 }
 

@@ -5,7 +5,7 @@ claims of the papers hold.
 
 What is the same in all runs of ``small`` on the same data: the encoders, the optimiser and its learning rate, pairs in
 a batch, the validation metric that selects the best epoch, and for each seed the first weights and the order of the
-captions. What differs, by the configuration of each run (``docs/claims_page.py`` prints a table of it):
+captions. What differs, by the configuration of each run:
 
 - the loss, its settings, and the gains from which it takes a degree;
 - losses of the hardest negative begin with epochs of the sum of hinges (``loss.warmup``);

@@ -15,7 +15,6 @@ import pytest
 from scipy import stats
 
 import vsebench as vb
-from docs.claims_page import claims_page
 from vsebench.data.lock import locked
 from vsebench.errors import BadInput, Diverged, UsageError
 from vsebench.leaderboard.suites import results_of
@@ -248,11 +247,6 @@ def test_claims_that_need_a_run_that_diverged_are_left_out(tmp_path, monkeypatch
     because = f"{DATA}/sh-seed0, {DATA}/sh-seed1 diverged"
     assert (lost["claim"], lost["data"], lost["because"]) == ("needs", DATA, because)
     assert f"not judged: sh is better ({DATA}); {because}" in found.stdout
-    page = tmp_path / "page"
-    page.mkdir()
-    (page / "s.json").write_text(json.dumps(summary))
-    assert f"| sh is better | paper | {DATA} | not judged: {because} | | |" in claims_page(page)
-    assert f"{DATA}/sh-seed0 diverged: the loss is nan" in claims_page(page)
 
 
 def test_the_suites_have_every_loss_and_every_claim(monkeypatch):
@@ -511,50 +505,6 @@ def test_intervals_can_be_computed_again_from_the_summary(judged):
         verdicts = {claims.decide(part["difference"], variances, counts, level, part["above"])[1]
                     for level in stored["claims"][0]["levels"].values()}  # fmt: skip
         assert part["verdict"] in verdicts or part["lower"]
-
-
-# the page
-
-
-def test_the_page_has_the_numbers_of_the_summary(judged, tmp_path):
-    (tmp_path / "made-up.json").write_text(json.dumps(judged))
-    page = claims_page(tmp_path)
-    (claim,) = judged["claims"]
-    assert f"| bcls is better | paper | {DATA} | **{claim['verdict']}** | 97.5 % | 99.375 % |" in page
-    assert "The complete suite has 2 verdicts." in page
-    mean = np.mean([judged["runs"][f"{DATA}/sh-seed{seed}"]["values"]["RSum"] for seed in range(3)])
-    row = next(line for line in page.splitlines() if line.startswith("| sh |"))
-    assert f"| {100 * mean:.1f} |" in row
-    assert f"| {100 * claim['parts'][0]['low']:+.1f} to " in page
-    trained = [line for line in page.splitlines() if line.endswith("| bcls trained on `match` |")]
-    assert len(trained) == 1 and "`match:Kendall`" in trained[0]
-
-
-def test_the_page_says_what_differs_and_which_epochs_were_the_best(judged, tmp_path):
-    (tmp_path / "made-up.json").write_text(json.dumps(judged))
-    lines = claims_page(tmp_path).splitlines()
-    assert "| `train.lr` | 0.02 | 0.01: bcls |" in lines and "| `train.patience` | 0 | 1: bcls |" in lines
-    assert "| `loss.relevance` | - | match: bcls |" in lines  # sh takes no degree
-    (same,) = (line for line in lines if line.startswith("The same in all: "))
-    assert "`model.dim=8`" in same and "`train.batch=20`" in same and "train.lr" not in same
-    runs = judged["runs"].values()
-    last = sum(run["epochs"] == run["best_epoch"] for run in runs)
-    ended = sum(run["epochs"] < 3 for run in runs)
-    (said,) = (line for line in lines if "the last epoch was the best" in line)
-    assert said.startswith(f"{ended} of 6 runs ended before `train.epochs`") and f"In {last} the last epoch" in said
-    assert 0 < last < 6
-
-
-def test_the_page_says_by_which_gains_the_claims_are(tmp_path):
-    page = " ".join(claims_page(tmp_path).split())
-    assert "by `match`, mAP@R is by `entails`, and no claim is by `holds`" in page
-    assert MEASURES["scenes-10k"] == Measures("match", "entails:mAP@R")
-    assert MEASURES["coco-objects"] == Measures("cider", "eccv:mAP@R")
-
-
-def test_the_stored_page_is_that_of_the_stored_summaries():
-    stored = Path("docs/studies/claims.md").read_text(encoding="utf-8")
-    assert stored.endswith(claims_page())
 
 
 def test_an_interrupted_suite_stops_its_processes(tmp_path):

@@ -276,6 +276,14 @@ def metric_sum(
     >>> metric_sum("R1Sum", parts=("R@1",), formula="R@1 in both directions", cite=())
     >>> [str(part) for part in parse("eccv:R1Sum").parts()]
     ['eccv:R@1']
+
+    Args:
+        template: the name, without a view.
+        parts: names of the metrics that are added up, means over queries.
+        formula, cite, aliases: as of ``metric``.
+
+    Raises:
+        UsageError: no parts, or one that is not a mean over queries.
     """
     if not parts:
         raise UsageError(f"metric '{template}' has no parts", fix="name the metrics to add up")
