@@ -7,6 +7,7 @@ ranked by every metric::
 
 - ``world``: the scenes of a split, and what is true of every pair
 - ``systems``: the oracle embedding, its corruptions, and which system is truly better than which
+- ``ratings``: judgements made of simulated ratings
 - ``pool``: judgements of the candidates that a few systems retrieve, as those of ECCV Caption were made
 - ``measure``: every system by every metric, with bootstrap samples of the images
 - ``findings``: how well metrics recover the order, how many images they need, and what false negatives do

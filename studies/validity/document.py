@@ -17,7 +17,8 @@ from scipy.stats import rankdata
 import vsebench
 from studies.validity import findings
 from studies.validity.measure import DRAWS, FIRST, GAINS, SMALL, Measured, measure
-from studies.validity.pool import DEPTH, pool_systems, pooled, registered
+from studies.validity.pool import DEPTH, judgements, pool_systems, pooled, registered
+from studies.validity.ratings import JUDGED
 from studies.validity.systems import (
     BASE_NOISE,
     CUE,
@@ -79,7 +80,7 @@ def study(size: Size, said: Callable[[str], None], parts: Path | None = None) ->
     systems = [s for seed in range(size.seeds) for s in family_systems(seed, levels)] + mixed_systems(size.mixed)
     pool = pool_systems()
     positive = pooled(world, oracle, pool)
-    with registered(positive):
+    with registered(JUDGED, judgements(positive)):
         measured = measure(world, systems, oracle, size.resamples, said, parts)
     said("findings")
     return {

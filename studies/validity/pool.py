@@ -48,21 +48,27 @@ def pooled(world: World, oracle: Oracle, systems: Sequence[System], depth: int =
     return found
 
 
-@contextmanager
-def registered(positive: dict[Direction, Bool]) -> Iterator[None]:
-    """The judgements under the name ``pooled`` while the context lasts."""
+def judgements(positive: dict[Direction, Bool]) -> Judgements:
+    """Pairs, (image, caption) by direction, as the judgements ``pooled``."""
 
     def load(split: Split, direction: Direction) -> Relevance:
         table = positive[direction]
         return from_pairs(NAME, direction, *np.nonzero(table if direction == "i2t" else table.T))
 
-    JUDGEMENTS[NAME] = Judgements(
+    return Judgements(
         name=NAME, title="Pooled", heading="pooled", meaning="true candidates among the first of five systems",
         rule="the ground truth, and what is true among the first of a few systems", judged_by="the truth of scenes",
         cite="chun2022eccv", reference="Chun et al., ECCV Caption: Correcting False Negatives, ECCV 2022",
         load=load, identity=lambda split: None,
     )  # fmt: skip
+
+
+@contextmanager
+def registered(*several: Judgements) -> Iterator[None]:
+    """Judgements are known under their names while the context lasts."""
+    JUDGEMENTS.update({one.name: one for one in several})
     try:
         yield
     finally:
-        del JUDGEMENTS[NAME]
+        for one in several:
+            del JUDGEMENTS[one.name]

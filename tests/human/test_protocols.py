@@ -154,7 +154,7 @@ def test_names_are_checked_before_anything_is_read(tmp_path: Path) -> None:
         correlate("flickr30k")
     with pytest.raises(UsageError, match="unknown task of cxc 'sit'"):
         correlate("cxc", tasks=["sit"])
-    with pytest.raises(UsageError, match="embeddings are correlated with CxC and with splits of scenes only"):
+    with pytest.raises(UsageError, match="embeddings are correlated with CxC only"):
         correlate("flickr8k", embeddings=tmp_path / "x.npz")
     with pytest.raises(UsageError, match="nothing to correlate"):
         correlate("cxc", gains=[])

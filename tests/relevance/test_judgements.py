@@ -134,7 +134,7 @@ def test_pairs_outside_the_gallery_are_missing() -> None:
 
 
 def test_the_table_of_judgements() -> None:
-    assert list(relevance.JUDGEMENTS) == ["gt", "1k", "eccv", "cxc", "entails", "judged"]
+    assert list(relevance.JUDGEMENTS) == ["gt", "1k", "eccv", "cxc", "entails"]
     assert "agg_score >= 3" in relevance.JUDGEMENTS["cxc"].rule
     for name, j in relevance.JUDGEMENTS.items():
         assert j.name == name

@@ -160,7 +160,7 @@ def test_pooled_judgements_are_the_true_ones_among_the_first_and_the_written_pai
             written = np.flatnonzero(image_of == q).tolist() if direction == "i2t" else [image_of[q]]
             assert set(np.flatnonzero(table[q])) == {c for c in first if true[q, c]} | set(written)
     assert pool.NAME not in pool.JUDGEMENTS
-    with pool.registered(found):
+    with pool.registered(pool.judgements(found)):
         loaded = pool.JUDGEMENTS[pool.NAME].load(world.split, "t2i")
         assert loaded.size.sum() == found["t2i"].sum()
     assert pool.NAME not in pool.JUDGEMENTS

@@ -21,10 +21,7 @@ def run(
     terminal: Terminal,
     data: Annotated[
         str,
-        typer.Argument(
-            help="Which judgements: cxc (Crisscrossed Captions), flickr8k (experts and CrowdFlower), or a split of "
-            "scenes such as scenes-10k-test (the gains match and simulated ratings)."
-        ),
+        typer.Argument(help="Which judgements: cxc (Crisscrossed Captions) or flickr8k (experts and CrowdFlower)."),
     ],
     gains: Annotated[
         str | None,
@@ -34,10 +31,7 @@ def run(
         ),
     ] = None,
     embeddings: Annotated[
-        Path | None,
-        typer.Option(
-            help="A model: its vectors of COCO 5K, or of the split of scenes, in any format of `vsebench eval`."
-        ),
+        Path | None, typer.Option(help="A model: its vectors of COCO 5K, in any format of `vsebench eval`.")
     ] = None,
     texts: Annotated[
         Path | None, typer.Option(help="The text vectors, when that file has those of the images only.")
@@ -47,10 +41,7 @@ def run(
     similarity: Annotated[str, typer.Option(help="Of the model's vectors: cosine or dot.")] = "cosine",
     tasks: Annotated[
         str | None,
-        typer.Option(
-            help="Some of sits, sts, sis (cxc), expert, crowdflower (flickr8k) or match, judged (scenes); by default "
-            "all."
-        ),
+        typer.Option(help="Some of sits, sts, sis (cxc) or expert, crowdflower (flickr8k); by default all."),
     ] = None,
     human_data: Annotated[
         Path | None,

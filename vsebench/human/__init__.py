@@ -1,6 +1,6 @@
 """Human judgements of similarity, and how well relevances and models correlate with them.
 
-``study.correlate`` takes the name of the data (``cxc``, ``flickr8k`` or a split of scenes), relevances by name, and
+``study.correlate`` takes the name of the data (``cxc`` or ``flickr8k``), relevances by name, and
 perhaps a file of embeddings; it returns a ``report.correlation.Study``::
 
     cxc, flickr8k        files of ratings ──► ratings
@@ -11,7 +11,7 @@ perhaps a file of embeddings; it returns a ``report.correlation.Study``::
 - ``study``: the public function
 - ``judgements``: where the files of ratings are, and reading their lines
 - ``cxc``, ``flickr8k``: two sets of ratings
-- ``protocols``: the published evaluation protocols; the gains ``match`` and simulated ratings of scenes
+- ``protocols``: the published evaluation protocols
 - ``sources``: relevances as functions of pairs
 - ``models``: similarities of embeddings, and the sampled correlation of CxC
 - ``coefficients``, ``kernels``: correlations of weighted points

@@ -20,9 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from ..data.formats.ids import places
-from ..data.splits import catalogue
 from ..errors import BadInput, count_of
-from ..relevance.scenes.ratings import POOL, RATERS, ratings_of
 from ..report.correlation import Over, Row, Tau
 from ..report.model import Resampling
 from ..types import Bool, Float, Int, Modality, Split, frozen
@@ -31,7 +29,6 @@ from .cxc import TASKS, CxcRatings
 from .flickr8k import Flickr8k, Rated
 
 PairGain = Callable[[Int, Int], Float]  # (pair,) image and caption indices of a split -> (pair,) float64 gains
-SCENE_TASKS = ("match", "judged")
 UNREFERENCED = "(captions that are no reference)"
 
 
@@ -123,35 +120,6 @@ def flickr8k_tasks(data: Flickr8k) -> tuple[Task, Task]:
             left[image].remove(same)
     every = np.arange(len(data.crowd.image))
     return expert, _flickr8k("CrowdFlower", data, data.crowd, every, left, "b")
-
-
-def scene_tasks(name: str, *, captions: bool = False) -> tuple[list[Task], str]:
-    """The rated pairs of a split of scenes with their gains ``match``, with their mean ratings; a note on the raters.
-
-    Args:
-        name: the split, such as ``scenes-10k-test``.
-        captions: also read the captions as strings.
-
-    Raises:
-        UsageError: another split.
-        MissingPackage: the data set is not built here.
-        BadInput: it is damaged.
-    """
-    split = catalogue.load_split(name, captions=captions)
-    ratings = ratings_of(split)
-    subsets = {"all": None, "non-GT": ~ratings.own}
-    scores = {"Match": ratings.match.astype(np.float64), "Judged": ratings.mean}
-    tasks = [
-        Task(
-            title, split, ("caption", "image"), ratings.caption, ratings.image, human[:, None], split.image_of, subsets
-        )
-        for title, human in scores.items()
-    ]
-    note = (
-        f"the ratings are simulated: {RATERS} of {POOL} raters a pair, from 0 to 5, with an agreement of "
-        f"{ratings.alpha:.2f} (Krippendorff's alpha, intervals); as they err, not even match has a correlation of 1"
-    )
-    return tasks, note
 
 
 def values(task: Task, gain: PairGain) -> Float:

@@ -18,18 +18,16 @@ from ..registry import unknown
 from ..relevance.kinds import load_gains
 from ..report.correlation import Over, Row, Study
 from ..report.model import Resampling
-from ..scenes.settings import is_name, of_split
 from ..types import Embeddings, Float, Modality
 from . import sources
 from .cxc import TASKS, fetch, read_cxc
 from .flickr8k import read_flickr8k
 from .judgements import find
-from .models import SAMPLES, Similarity, model_rows, similarities
-from .protocols import SCENE_TASKS, Task, correlations, cxc_task, flickr8k_tasks, scene_tasks, values
+from .models import SAMPLES, Similarity, model_rows
+from .protocols import Task, correlations, cxc_task, flickr8k_tasks, values
 
 DATA: dict[str, tuple[str, ...]] = {"cxc": tuple(TASKS), "flickr8k": ("expert", "crowdflower")}
 DEFAULT_GAINS: dict[str, tuple[str, ...]] = {"cxc": ("binary", "cider"), "flickr8k": ("cider",)}
-GAINS_OF_SCENES = ("binary", "cider", "match")
 SPLIT = "coco-5k"
 
 Names = str | Sequence[str]
@@ -60,19 +58,18 @@ def correlate(
     """Correlate relevances, or a model, with human judgements: Pearson, Spearman and Kendall with intervals.
 
     Args:
-        data: ``cxc`` (Crisscrossed Captions), ``flickr8k`` (experts and CrowdFlower), or a split of scenes such as
-            ``scenes-10k-test`` (the gains ``match`` and simulated ratings).
+        data: ``cxc`` (Crisscrossed Captions) or ``flickr8k`` (experts and CrowdFlower).
         gains: kinds of gains (see ``docs/relevance.md``), ``binary`` (1 for the caption's own image, else 0), or scores
             of captioning, as a list or separated by commas. Without them and ``embeddings``: ``binary`` and ``cider``
-            for ``cxc``, ``cider`` for ``flickr8k``, and ``binary``, ``cider`` and ``match`` for scenes.
-        embeddings: a file of vectors (see ``docs/formats.md``): of COCO 5K for ``cxc``, of the split for scenes.
+            for ``cxc``, ``cider`` for ``flickr8k``.
+        embeddings: a file of vectors of COCO 5K (see ``docs/formats.md``), for ``cxc``.
         texts: the file of the caption vectors, when ``embeddings`` is an .npy of images.
         image_key, text_key: names of the arrays in the file.
         similarity: of the vectors, ``cosine`` or ``dot``.
-        tasks: ``sits``, ``sts`` and ``sis`` of ``cxc``, ``expert`` and ``crowdflower`` of ``flickr8k``, ``match`` and
-            ``judged`` of scenes: some, as a list or separated by commas; all by default.
+        tasks: ``sits``, ``sts`` and ``sis`` of ``cxc``, ``expert`` and ``crowdflower`` of ``flickr8k``: some, as
+            a list or separated by commas; all by default.
         human_data: folder with the judgements; by default that of the variable ``VSEBENCH_HUMAN_DATA``, else ``human``
-            in the cache. Scenes need none.
+            in the cache.
         ci: level of the intervals in percent; 0 for none.
         resamples: how many resamples an interval is made of.
         seed: of what is drawn at random.
@@ -94,14 +91,8 @@ def correlate(
         ['Expert', 'CrowdFlower']
     """
     chosen = _tasks(data, tasks)
-    if human_data is not None and data not in DATA:
-        raise UsageError(
-            f"{spell('human_data')} has no meaning for scenes", fix="leave it out: their ratings are simulated"
-        )
     default = gains is None and embeddings is None
-    names = list(
-        dict.fromkeys(map(sources.check, DEFAULT_GAINS.get(data, GAINS_OF_SCENES) if default else _listed(gains)))
-    )
+    names = list(dict.fromkeys(map(sources.check, DEFAULT_GAINS[data] if default else _listed(gains))))
     _check_options(data, embeddings, {"texts": texts, "image_key": image_key, "text_key": text_key}, similarity, over)
     if not names and embeddings is None:
         raise UsageError(
@@ -117,17 +108,12 @@ def correlate(
     settings: dict[str, dict[str, str]] = {}
     if embeddings is not None:
         file = Path(embeddings)
-        vectors, read_notes = _vectors(file, texts, image_key, text_key, SPLIT if data == "cxc" else data)
-        settings[file.name] = {"similarity": similarity}
+        vectors, read_notes = _vectors(file, texts, image_key, text_key)
+        settings[file.name] = {"similarity": similarity, "samples": str(SAMPLES)}
         notes += read_notes
-        if data == "cxc":
-            for task in _cxc(chosen, human_data, False):
-                rows += model_rows(task, file.name, vectors, similarity, how, over, seed, threads)
-            settings[file.name]["samples"] = str(SAMPLES)
-        else:
-            for task in _scenes(data, chosen, False, notes):
-                rows += correlated(task, file.name, similarities(task, vectors, similarity))
-    for group in _groups(data, chosen, names, human_data, notes) if names else ():
+        for task in _cxc(chosen, human_data, False):
+            rows += model_rows(task, file.name, vectors, similarity, how, over, seed, threads)
+    for group in _groups(data, chosen, names, human_data) if names else ():
         for name in names:
             found, source = _relevance(name, group, correlated, java, bar or (lambda _: nullcontext()))
             rows += found
@@ -149,23 +135,20 @@ def _listed(names: Names | None) -> list[str]:
 
 
 def _tasks(data: str, tasks: Names | None) -> list[str]:
-    offered = SCENE_TASKS if of_split(data) else DATA.get(data)
-    if offered is None and is_name(data):
-        raise UsageError(f"'{data}' is no split of scenes", fix="name a part of a data set, as in scenes-10k-test")
-    if offered is None:
-        raise unknown("judgements", data, [*DATA, "scenes-10k-test"])
+    if data not in DATA:
+        raise unknown("judgements", data, DATA)
     chosen = _listed(tasks)
     for task in chosen:
-        if task not in offered:
-            raise unknown(f"task of {data}", task, offered)
-    return list(dict.fromkeys(chosen or offered))
+        if task not in DATA[data]:
+            raise unknown(f"task of {data}", task, DATA[data])
+    return list(dict.fromkeys(chosen or DATA[data]))
 
 
 def _check_options(
     data: str, embeddings: PathLike | None, of_the_file: dict[str, object], similarity: str, over: str
 ) -> None:
     if embeddings is not None and data == "flickr8k":
-        what = "embeddings are correlated with CxC and with splits of scenes only"
+        what = "embeddings are correlated with CxC only"
         raise UsageError(what, fix="use: vsebench correlate cxc --embeddings FILE")
     for name, value in of_the_file.items():
         if embeddings is None and value is not None:
@@ -200,15 +183,10 @@ def _check_cxc(chosen: Sequence[str], folder: PathLike | None, names: Sequence[s
         raise MissingPackage(f"{count_of(len(missing), 'thing is', 'things are')} missing: {what}", fix=fix)
 
 
-def _groups(
-    data: str, chosen: Sequence[str], names: Sequence[str], folder: PathLike | None, notes: list[str]
-) -> list[list[Task]]:
-    """The tasks, those together whose relevances are made from one split; ``notes`` grows."""
-    captions = any(sources.needs_captions(name) for name in names)
-    if data not in DATA:
-        return [_scenes(data, chosen, captions, notes)]
+def _groups(data: str, chosen: Sequence[str], names: Sequence[str], folder: PathLike | None) -> list[list[Task]]:
+    """The tasks, those together whose relevances are made from one split."""
     if data == "cxc":
-        return [_cxc(chosen, folder, captions)]
+        return [_cxc(chosen, folder, any(sources.needs_captions(name) for name in names))]
     return [[task] for task in flickr8k_tasks(read_flickr8k(folder)) if task.name.lower() in chosen]
 
 
@@ -216,12 +194,6 @@ def _cxc(chosen: Sequence[str], folder: PathLike | None, captions: bool) -> list
     ratings = [read_cxc(task, folder) for task in TASKS if task in chosen]
     split = catalogue.load_split(SPLIT, captions=captions)
     return [cxc_task(r, split) for r in ratings]
-
-
-def _scenes(data: str, chosen: Sequence[str], captions: bool, notes: list[str]) -> list[Task]:
-    tasks, note = scene_tasks(data, captions=captions)
-    notes.append(note)
-    return [task for task in tasks if task.name.lower() in chosen]
 
 
 def _relevance(
@@ -238,10 +210,10 @@ def _relevance(
 
 
 def _vectors(
-    file: Path, texts: PathLike | None, image_key: str | None, text_key: str | None, split: str
+    file: Path, texts: PathLike | None, image_key: str | None, text_key: str | None
 ) -> tuple[dict[Modality, Embeddings], list[str]]:
-    """The vectors of a file in the order of a split, and what was decided about them."""
+    """The vectors of a file in the order of COCO 5K, and what was decided about them."""
     beside = None if texts is None else Path(texts)
     raw = read.read_embeddings(file, texts=beside, image_key=image_key, text_key=text_key)
-    ready = align_embeddings(raw, split, None)
+    ready = align_embeddings(raw, SPLIT, None)
     return {"image": ready.images, "caption": ready.captions}, [*ready.notes, *ready.warnings]

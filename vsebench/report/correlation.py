@@ -69,7 +69,7 @@ class Study(Rendered):
     """Correlations with human judgements.
 
     Attributes:
-        data: ``cxc``, ``flickr8k``, or a split of scenes.
+        data: ``cxc`` or ``flickr8k``.
         rows: the correlations.
         settings: of every relevance.
         notes: what was decided.
@@ -89,8 +89,7 @@ class Study(Rendered):
     @property
     def title(self) -> str:
         """The title of a page."""
-        whose = "human" if self.data in DATA_TITLES else "simulated"
-        return f"Agreement with {whose} judgements · {DATA_TITLES.get(self.data, self.data)}"
+        return f"Agreement with human judgements · {DATA_TITLES[self.data]}"
 
     def grids(self) -> list[Grid]:
         """A table for every set of pairs, one row a relevance; and one for the sampled correlation of models."""
@@ -110,7 +109,7 @@ class Study(Rendered):
         for row in self.rows:
             judged = "" if row.points == row.pairs else f", {row.points:,} judgements"
             subset = "" if row.subset == "all" else f" · {row.subset}"
-            title = f"{DATA_TITLES.get(self.data, self.data)} {row.task}{subset} · {row.pairs:,} pairs{judged}"
+            title = f"{DATA_TITLES[self.data]} {row.task}{subset} · {row.pairs:,} pairs{judged}"
             found.setdefault(title, []).append(row)
         return found
 

@@ -7,7 +7,7 @@ one row a query). Modules:
 - ``table``: ``JUDGEMENTS``, the one table of the sets, loading by name, and checks of the published numbers
 - ``own``: judgements of the user, placed among the items of a split
 - ``as_gains``: judgements as gains, for metrics normalised by the ideal gains
-- ``ground_truth`` (``gt``, ``1k``), ``coco_files`` (``eccv``, ``cxc``), ``scenes`` (``entails``, ``judged``)
+- ``ground_truth`` (``gt``, ``1k``), ``coco_files`` (``eccv``, ``cxc``), ``scenes`` (``entails``)
 
 A new set is a ``Judgements`` in a file and one line in ``table``.
 """

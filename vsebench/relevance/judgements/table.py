@@ -11,11 +11,9 @@ from ...types import DIRECTIONS, Direction, Relevance, Split
 from .coco_files import CXC, ECCV
 from .declare import Counts, Judgements
 from .ground_truth import COCO_1K, GROUND_TRUTH
-from .scenes import ENTAILS, JUDGED
+from .scenes import ENTAILS
 
-JUDGEMENTS: dict[str, Judgements] = {
-    judged.name: judged for judged in (GROUND_TRUTH, COCO_1K, ECCV, CXC, ENTAILS, JUDGED)
-}
+JUDGEMENTS: dict[str, Judgements] = {judged.name: judged for judged in (GROUND_TRUTH, COCO_1K, ECCV, CXC, ENTAILS)}
 COUNTS: dict[tuple[str, Direction], Counts] = {
     (name, direction): counts for name, judged in JUDGEMENTS.items() for direction, counts in judged.counts.items()
 }

@@ -1,4 +1,4 @@
-"""Simulated ratings of captions and images, as a study with people would have collected them.
+"""The judgements ``judged``: simulated ratings of captions and images, as if a study with people had collected them.
 
 Which facts hold is known for every pair of a split of scenes; a study rates few pairs, and every rater errs. Both are
 simulated, so that what they do to a conclusion can be seen. Raters judge the gain ``match``: how well a caption
@@ -10,6 +10,7 @@ describes an image. The protocol follows Crisscrossed Captions (Parekh et al., E
 3. A rating is an integer from 0 to 5: ``round(5 (min(1, STEEP match) + bias + error))``, at least 0 and at most 5.
    The factor is there because captions state few of the facts of a scene: the match of a caption and its own image is
    about a half in the middle, and only that of a caption with all facts is 1.
+4. Positives are the rated pairs with a mean rating of at least ``LEAST``.
 
 Bias and error are sums of four uniform numbers, with the deviations ``BIAS`` and ``ERROR``. All is drawn with the seed
 of the data set, and is the same on every machine.
@@ -17,19 +18,18 @@ of the data set, and is the same on every machine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
 from functools import lru_cache
 from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import BadInput
-from ...scenes.draws import Draws
-from ...scenes.settings import CAPTIONS
-from ...types import Bool, Float, Int, Split, Vectors, frozen
-from .shares import match
-from .truth import scenes_of, truth_of
+from vsebench.relevance.judgements.declare import Judgements, from_pairs
+from vsebench.relevance.scenes.shares import match
+from vsebench.relevance.scenes.truth import fingerprint, scenes_of, truth_of
+from vsebench.scenes.draws import Draws
+from vsebench.types import Bool, Direction, Float, Int, Relevance, Split, Vectors
 
 STRATA = ((4, 0.01), (3, 0.1), (3, 1.0))  # pairs an image; of this share of the other captions, the best
 RATERS, POOL = 5, 20
@@ -37,76 +37,27 @@ BIAS, ERROR = 0.05, 0.15  # standard deviations; a step of the scale is 0.2
 SCALE = 5  # the largest rating
 STEEP = 1.5
 PARAMETERS = (STRATA, RATERS, POOL, BIAS, ERROR, SCALE, STEEP)
-BLOCK = 256  # images whose gains are computed at a time
+LEAST = 3.0  # mean rating of a positive, as of CxC
+Scores = npt.NDArray[np.int8]
 
 
-@dataclass(frozen=True, eq=False)
-class Ratings:
-    """Rated pairs of a split, image after image.
-
-    Attributes:
-        image, caption: (pair,) int64 indices in the split.
-        own: (pair,) bool, the caption was written for the image.
-        match: (pair,) float32 gains.
-        scores: (pair, rater) int8 ratings, 0 to 5.
-    """
-
-    image: Int
-    caption: Int
-    own: Bool
-    match: Vectors
-    scores: npt.NDArray[np.int8]
-
-    @property
-    def mean(self) -> Float:
-        """(pair,) float64 mean rating."""
-        return np.asarray(self.scores.mean(axis=1, dtype=np.float64))
-
-    @property
-    def alpha(self) -> float:
-        """Agreement of the raters: Krippendorff's alpha for intervals, 1 - (variance within pairs) / (of all ratings).
-
-        1 when all raters of every pair agree; about 0 when ratings do not depend on the pair.
-        """
-        scores = self.scores.astype(np.float64)
-        return float(1 - scores.var(axis=1, ddof=1).mean() / scores.var(ddof=1))
-
-
-@lru_cache(maxsize=2)
-def ratings_of(split: Split) -> Ratings:
-    """The ratings of a split of scenes.
-
-    Raises:
-        UsageError: a split of other data.
-        MissingPackage: the data set is not built here.
-        BadInput: it is damaged, or the split has other items than its name says, or has them in another order.
-    """
-    gains, (stored, part) = match(truth_of(split)), scenes_of(split)
-    seed, first = stored.settings.seed, part.start
-    expected = np.arange(first, part.stop), np.arange(first * CAPTIONS, part.stop * CAPTIONS)
-    given = stored.image_rows(split.image_ids), stored.caption_rows(split.caption_ids)
-    if not all(map(np.array_equal, expected, given)):
-        what = f"split '{split.name}' has items that were not rated, or another order than was rated"
-        raise BadInput(what, where=stored.folder, fix=f"load it: vsebench.load_split('{split.name}')")
+@lru_cache(maxsize=1)  # every system is evaluated on the same split, in two directions
+def ratings_of(split: Split) -> tuple[Int, Int, Scores]:
+    """(pair,) images and captions of the rated pairs of a split of scenes, and (pair, rater) ratings, 0 to 5."""
+    n = len(split.image_ids)
+    stored, part = scenes_of(split)
+    seed = stored.settings.seed
     biases = BIAS * _normal(Draws(seed, "raters"), (POOL,))
     chosen: list[Int] = []
-    known: list[Vectors] = []
-    scores: list[npt.NDArray[np.int8]] = []
-    for i in range(len(split.image_ids)):
-        if i % BLOCK == 0:
-            rows = gains.rows("i2t", i, min(i + BLOCK, len(split.image_ids)))
-        row = rows[i % BLOCK]
-        draws = Draws(seed, "ratings", first + i)
-        captions = sampled(row, split.image_of == i, draws)
+    scores: list[Scores] = []
+    for i, gains in enumerate(match(truth_of(split)).rows("i2t", 0, n)):
+        draws = Draws(seed, "ratings", part.start + i)
+        captions = sampled(gains, split.image_of == i, draws)
         raters = draws.shuffled(range(POOL))[:RATERS]
         chosen.append(captions)
-        known.append(row[captions])
-        scores.append(rated(known[-1], biases[raters], draws))
-    image = np.repeat(np.arange(len(chosen)), [len(captions) for captions in chosen])
-    caption = np.concatenate(chosen)
-    own = split.image_of[caption] == image
-    known_pairs, scores_of_pairs = np.concatenate(known), np.concatenate(scores)
-    return Ratings(frozen(image), frozen(caption), frozen(own), frozen(known_pairs), frozen(scores_of_pairs))
+        scores.append(rated(gains[captions], biases[raters], draws))
+    image = np.repeat(np.arange(n), [len(captions) for captions in chosen])
+    return image, np.concatenate(chosen), np.concatenate(scores)
 
 
 def sampled(gains: Vectors, own: Bool, draws: Draws) -> Int:
@@ -141,8 +92,8 @@ def _some(n: int, count: int, draws: Draws) -> list[int]:
     return found
 
 
-def rated(gains: Vectors, biases: Float, draws: Draws) -> npt.NDArray[np.int8]:
-    """(pair, rater) int8 ratings of pairs, (pair,) float32 gains, by raters, (rater,) float64 biases."""
+def rated(gains: Vectors, biases: Float, draws: Draws) -> Scores:
+    """(pair, rater) ratings of pairs, (pair,) float32 gains, by raters, (rater,) float64 biases."""
     degree = np.minimum(STEEP * gains.astype(np.float64), 1)
     error = ERROR * _normal(draws, (len(gains), len(biases)))
     return np.rint(SCALE * (degree[:, None] + biases + error)).clip(0, SCALE).astype(np.int8)
@@ -153,3 +104,27 @@ def _normal(draws: Draws, shape: tuple[int, ...]) -> Float:
     uniform = np.frombuffer(draws.bytes(8 * int(np.prod(shape))), "<u2").reshape(*shape, 4)
     total = uniform.sum(axis=-1, dtype=np.int64) - 2 * 0xFFFF
     return np.asarray(total * (sqrt(3) / 0x10000), np.float64)
+
+
+def _load(split: Split, direction: Direction) -> Relevance:
+    """The rated pairs with a mean rating of at least ``LEAST``; rated items without any are in ``without``."""
+    images, captions, scores = ratings_of(split)
+    positive = scores.mean(axis=1, dtype=np.float64) >= LEAST
+    query, item = (images, captions) if direction == "i2t" else (captions, images)
+    return from_pairs("judged", direction, query[positive], item[positive], query)
+
+
+def _identity(split: Split) -> str:
+    """``ratings#`` and eight digits of the SHA-256 of scenes, facts and everything that ratings depend on."""
+    made_of = " ".join(map(str, (fingerprint(truth_of(split)), PARAMETERS, LEAST)))
+    return f"ratings#{hashlib.sha256(made_of.encode()).hexdigest()[:8]}"
+
+
+JUDGED = Judgements(
+    name="judged", title="Simulated judgements", heading="Simulated judgements",
+    meaning=f"rated pairs with a mean rating of at least {LEAST:g}; few pairs are rated, others count as wrong",
+    rule=f"the mean of {RATERS} simulated ratings on the scale 0 to 5 is at least {LEAST:g}",
+    judged_by=f"{RATERS} simulated raters a pair, who err, over pairs sampled by match",
+    cite="parekh2021cxc", reference="the protocol follows Parekh et al., Crisscrossed Captions, EACL 2021",
+    load=_load, identity=_identity,
+)  # fmt: skip
