@@ -15,9 +15,9 @@ narrow: in simulations with three seeds and 1,000 images 93 to 99 % of them have
 The quantile is that of Student's t with the degrees of freedom of Welch and Satterthwaite; tables print the interval of
 95 %. Verdicts are read from wider ones, at the levels of Bonferroni (``levels``), because there are many of them:
 
-- A part holds when its interval is above its limit, at the level for all verdicts that the suite has: every claim on
-  all data that have its variants, also where a run of the suite leaves data or losses out. A claim holds when all of
-  its parts do.
+- A part holds when its interval is above its limit, at the level for all verdicts that the suite has: every claim,
+  also where a run of the suite leaves losses out, and those on other data (``Suite.elsewhere``). A claim holds when all
+  of its parts do.
 - It does not hold when an interval is below its limit, at the level for all verdicts and all parts of the claim: a
   claim of many parts has as many chances not to hold. A claim does not hold when one part does not.
 - Recall counts as equal down to ``EQUAL`` of the other value, the mean of its seeds, whose own error is left out of the
@@ -43,7 +43,7 @@ from vsebench.report.report import Report
 from vsebench.stats.columns import per_image
 from vsebench.types import Float
 
-from .suites import EUCLIDEAN, SMALL_DIM, measures
+from .suites import COHERENT, EUCLIDEAN, SMALL_DIM, metric_on
 
 Verdict = Literal["holds here", "does not hold here", "undecided"]
 HOLDS: Verdict = "holds here"
@@ -62,7 +62,7 @@ class Part:
     Attributes:
         says: what is compared, for a table.
         weights: of the variants; the difference is the weighted sum of their values.
-        metric: by its word, see ``suites.Measures.of``.
+        metric: its name, as for ``suites.metric_on``.
         equal: whether a value of at least ``EQUAL`` times that of the variants with negative weights is enough.
     """
 
@@ -107,25 +107,25 @@ CLAIMS = (
     ),
     Claim(
         "coherent", "Ladder loss (AAAI 2020)", "The ladder raises the coherent score, at equal recall",
-        (_less("ladder", "mh", "graded:CS"), _less("ladder", "mh", "R@1", equal=True)),
+        (_less("ladder", "mh", COHERENT), _less("ladder", "mh", "R@1", equal=True)),
     ),
     Claim(
         "little-data", "SAM (WACV 2022)", "The adaptive margin wins with little training data",
         tuple(_less(f"sam-{share}", f"mh-{share}", metric)
-              for share in ("3%", "5%", "10%", "25%") for metric in ("RSum", "graded:NCS@10")),
+              for share in ("3%", "5%", "10%", "25%") for metric in ("RSum", "match:NCS@10")),
     ),
     Claim(
         "ranking-of-all", "BCLS (arXiv 2210.11319)", "BCLS orders the complete gallery better than losses of pairs",
         tuple(_less("bcls", other, metric)
-              for other in ("mh", "triplet_sn") for metric in ("graded:Kendall", "complete")),
+              for other in ("mh", "triplet_sn") for metric in ("match:Kendall", "entails:mAP@R")),
     ),
     Claim(
         "label-distance", "Log-ratio (CVPR 2019)", "The log-ratio loss gives higher nDCG than triplets of labels",
-        tuple(_less(EUCLIDEAN, other, "graded:nDCG@10") for other in ("dense_triplet", "nearest_triplet")),
+        tuple(_less(EUCLIDEAN, other, "match:nDCG@10") for other in ("dense_triplet", "nearest_triplet")),
     ),
     Claim(
         "short-embeddings", "Log-ratio (CVPR 2019)", "The log-ratio loss loses less with short embeddings",
-        tuple(_drop(EUCLIDEAN, other, "graded:nDCG@10") for other in ("dense_triplet", "nearest_triplet")),
+        tuple(_drop(EUCLIDEAN, other, "match:nDCG@10") for other in ("dense_triplet", "nearest_triplet")),
     ),
 )  # fmt: skip
 
@@ -231,7 +231,7 @@ def _judged(
     part: Part, data: str, reports: Mapping[Key, Report], at: dict[str, float], degrees: Mapping[tuple[str, str], str]
 ) -> dict[str, Any]:
     """The difference of a part with its interval and its verdict, from numbers as they are stored."""
-    metric = measures(data).of(part.metric)
+    metric = metric_on(data, part.metric)
     names = [name for name, _ in part.weights]
     seeds = sorted(set.intersection(*({s for d, v, s in reports if (d, v) == (data, name)} for name in names)))
     values = {name: np.stack([contributions(reports[data, name, s], metric) for s in seeds]) for name in names}

@@ -52,8 +52,8 @@ class Data:
     """What is trained on.
 
     Attributes:
-        name: scenes (``scenes-10k``), ``coco-objects``, or the folder or file of other data (see ``data``).
-        images: a folder of images, or a file of labels, where the data need one.
+        name: scenes (``scenes-10k``), or the folder or file of other data (see ``data``).
+        images: the folder of images, where the data need one.
         features: of scenes, what an image is: ``regions`` (a set of vectors) or ``pixels``.
         first: share of the training captions that is used: the first ones, in (0, 1].
         word_count: how often a word must occur in the training captions to be in the vocabulary.

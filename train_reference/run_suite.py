@@ -32,10 +32,10 @@ from vsebench.options import spell
 from vsebench.report.report import Report
 
 from . import checkpoint, claims
-from .config import Data, from_dict
+from .config import from_dict
 from .data import Bar, no_bar, open_data
 from .losses import published
-from .suites import DESIGNED, OBJECTS, UNTRAINED, Measures, Planned, Suite, chosen_losses, degree_of, measures
+from .suites import DESIGNED, HEADLINE, UNTRAINED, Planned, Suite, chosen_losses, degree_of, metric_on, metrics_on
 from .train import LOG, Say, train
 
 SCHEMA = "vsebench/suite/1"
@@ -46,7 +46,6 @@ def run_suite(
     suite: Suite,
     out: Path,
     *,
-    objects: Data | None = None,
     losses: Sequence[str] | None = None,
     resume: bool = False,
     jobs: int = 1,
@@ -58,7 +57,6 @@ def run_suite(
     Args:
         suite: its runs.
         out: the folder of the suite.
-        objects: the files of coco-objects, see ``sources.coco_objects``; None leaves that data out.
         losses: only the runs of these; as for ``losses.get_loss``, also ``my_loss.py:function``.
         resume: go on in a folder that has runs already.
         jobs: how many runs are trained at a time, each in a process of its own; the values do not depend on it.
@@ -75,7 +73,7 @@ def run_suite(
         UsageError: an unknown loss; the folder has runs and ``resume`` is not given, or runs of other settings.
         BadInput, MissingPackage, DiskError: as ``train.train``.
     """
-    planned, notes = suite.runs(objects, None if losses is None else chosen_losses(losses))
+    planned = suite.runs(None if losses is None else chosen_losses(losses))
     if out.exists() and not out.is_dir():
         raise UsageError("is a file", where=out, fix=f"give the folder of the suite with {spell('out')}")
     if not resume and any((out / p.name).exists() for p in planned):
@@ -83,9 +81,7 @@ def run_suite(
             "holds runs already", where=out, fix=f"add {spell('resume', True)} to continue, or choose another folder"
         )
     make_folder(out)
-    for note in notes:
-        say(note)
-    summary = _empty(suite, planned, notes, _earlier(out))
+    summary = _empty(suite, planned, _earlier(out))
     waiting = []
     for plan in planned:
         if (out / plan.name / RESULT).is_file():
@@ -106,11 +102,11 @@ def run_suite(
         there = [p for p in planned if (p.data, p.variant) not in lost]
         reports = {(p.data, p.variant, p.config.train.seed): out / p.name / RESULT for p in there}
         degrees = {(p.data, p.variant): degree_of(p.config) for p in there}
-        whole, _ = suite.runs(objects or Data(OBJECTS), None)
-        summary["verdicts"] = len(claims.complete(((p.data, p.variant) for p in whole), claims.CLAIMS))
+        whole = claims.complete(((p.data, p.variant) for p in suite.runs(None)), claims.CLAIMS)
+        summary["verdicts"] = len(whole) + suite.elsewhere
         summary["claims"] = claims.judge(reports, claims.CLAIMS, summary["verdicts"], degrees)
         summary["left_out"] = claims.left_out([(p.data, p.variant) for p in planned], lost, claims.CLAIMS)
-    summary["notes"] = [*notes, *(f"{name} diverged: {run['message']}" for name, run in summary["diverged"].items())]
+    summary["notes"] = [f"{name} diverged: {run['message']}" for name, run in summary["diverged"].items()]
     summary["complete"] = True
     _write(out, summary, planned)
     return summary
@@ -149,9 +145,9 @@ def _trained(
 
 def _train(plan: Planned, out: Path, say: Say, bar: Bar) -> tuple[float, str | None]:
     """Train one run, or go on with it; returns the seconds that it took and, where it diverged, the message."""
-    started, names = time.monotonic(), ",".join(measures(plan.data).metrics)
+    started = time.monotonic()
     try:
-        train(plan.config, out / plan.name, resume=True, metrics=names, say=say, bar=bar)
+        train(plan.config, out / plan.name, resume=True, metrics=metrics_on(plan.data), say=say, bar=bar)
     except Diverged as error:
         return time.monotonic() - started, error.what
     return time.monotonic() - started, None
@@ -194,10 +190,7 @@ def _results(plan: Planned, folder: Path) -> dict[str, Any]:
     """What the summary says of a finished run."""
     report, log = vb.load(folder / RESULT), folder / LOG
     config = plan.config.to_dict()
-    # The summary may be published: names of files only, without their folders.
-    config["data"]["images"] = Path(config["data"]["images"]).name if config["data"]["images"] else ""
-    config["data"]["name"] = plan.data
-    config["loss"]["name"] = published(plan.config.loss.name)
+    config["loss"]["name"] = published(plan.config.loss.name)  # the summary may be published: without its folder
     return {
         "epochs": log.read_bytes().count(b"\n") if log.is_file() else 0,
         "best_epoch": checkpoint.read(folder).progress.best_epoch,
@@ -225,7 +218,7 @@ def learned(runs: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
         key = (run["data"], run["seed"])
         if run["variant"] == UNTRAINED or key not in base:
             continue
-        metric = measures(run["data"]).of(DESIGNED.get(run["loss"], "RSum"))
+        metric = metric_on(run["data"], DESIGNED.get(run["loss"], "RSum"))
         value, untrained = run["values"][metric], base[key][metric]
         out.append({
             "run": name, "loss": run["loss"], "metric": metric, "value": value, "untrained": untrained,
@@ -236,21 +229,14 @@ def learned(runs: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 def headline(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """The table of a summary, for reading: headings, and a row a variant with means over its seeds, in percent."""
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    groups: dict[str, list[dict[str, Any]]] = {}
     for run in summary["runs"].values():
-        groups.setdefault((run["data"], run["variant"]), []).append(run)
-    several = len({data for data, _ in groups}) > 1
-    first: Measures | None = None
+        groups.setdefault(run["variant"], []).append(run)
     rows = []
-    for (data, variant), runs in groups.items():
-        chosen = measures(data)
-        first = first or chosen
-        values = [100 * sum(r["values"][m] for r in runs) / len(runs) for m in chosen.headline]
-        rows.append([f"{data} {variant}" if several else variant, *(f"{v:.1f}" for v in values)])
-    names = list(first.headline) if first is not None else []
-    if several:
-        names[2:] = ["NCS@10", "mAP@R"]
-    return ["run", *names], rows
+    for variant, runs in groups.items():
+        means = (100 * sum(r["values"][m] for r in runs) / len(runs) for m in HEADLINE)
+        rows.append([variant, *(f"{mean:.1f}" for mean in means)])
+    return ["run", *HEADLINE], rows
 
 
 def _check_same(plan: Planned, folder: Path) -> None:
@@ -264,7 +250,7 @@ def _check_same(plan: Planned, folder: Path) -> None:
         raise UsageError("was trained with other settings than the suite has now", where=folder, fix=fix)
 
 
-def _empty(suite: Suite, planned: list[Planned], notes: list[str], earlier: dict[str, Any]) -> dict[str, Any]:
+def _empty(suite: Suite, planned: list[Planned], earlier: dict[str, Any]) -> dict[str, Any]:
     """The summary with the finished runs of an earlier call."""
     names = {p.name for p in planned}
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
@@ -274,7 +260,7 @@ def _empty(suite: Suite, planned: list[Planned], notes: list[str], earlier: dict
         "complete": False,
         "started": earlier.get("started", now),
         "seeds": sorted({p.config.train.seed for p in planned}),
-        "notes": notes,
+        "notes": [],
         "versions": versions(PACKAGES),
         "machine": _machine(),
         "python": platform.python_version(),

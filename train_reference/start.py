@@ -74,8 +74,7 @@ def configured(
 
 def default_folder(config: Config) -> Path:
     """The folder of a run for which none is named: ``runs/DATA-LOSS-seedN``."""
-    kind, colon, _ = config.data.name.partition(":")  # coco-objects:FILE; one letter is a drive
-    data = kind if colon and len(kind) > 1 else Path(config.data.name).stem or "data"
+    data = Path(config.data.name).stem or "data"
     return Path("runs") / f"{data}-{label(config.loss.name)}-seed{config.train.seed}"
 
 

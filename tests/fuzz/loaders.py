@@ -292,21 +292,6 @@ def karpathy(data: bytes, folder: Path) -> None:
     reads(lambda p: open_karpathy(Config(Data(name=str(path), images=str(p))), _no_bar), folder)
 
 
-def karpathy_val(data: bytes, folder: Path) -> None:
-    """The images of Karpathy's val part."""
-    from train_reference.sources.karpathy_val import val_image_ids
-
-    for name in ("v.txt", "v.npz"):
-        reads(lambda p: val_image_ids(str(p)), _file(data, folder, name))
-
-
-def objects(data: bytes, folder: Path) -> None:
-    """The objects in images, to train on."""
-    from train_reference.sources.object_files import read_objects
-
-    reads(lambda p: read_objects(str(p)), _file(data, folder, "o.txt"))
-
-
 def configuration(data: bytes, folder: Path) -> None:
     """A configuration of the trainer; what is read can be stored and read again."""
     from train_reference.config import from_dict, read

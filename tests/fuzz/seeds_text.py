@@ -17,7 +17,7 @@ import vsebench
 from tests import human_files, leaderboard_worlds, reports
 from tests.embedding_files import IMAGE_IDS, OWNER, TEXT_IDS
 from tests.fuzz import bundle
-from tests.fuzz.seeds_arrays import CAPTIONS, npy, npz
+from tests.fuzz.seeds_arrays import CAPTIONS, npy
 
 
 def lines(rows: Iterable[object]) -> bytes:
@@ -114,20 +114,6 @@ def published_sets() -> list[bytes]:
 def karpathy_files() -> list[bytes]:
     """Karpathy files of COCO and of Flickr30K."""
     return captions()[4:6]
-
-
-def validation_images() -> list[bytes]:
-    """Ids of images, in every form in which the trainer takes those of the val part."""
-    table = "caption,image,agg_score,sampling_method\nx,COCO_val2014_000000000042.jpg,5,c2i_original\n"
-    return [b"42\n73\n", table.encode(), captions()[4], npz({"image_ids": IMAGE_IDS})]
-
-
-def objects() -> list[bytes]:
-    """Objects in images: a table, and COCO's annotations."""
-    notes = [{"image_id": n, "category_id": 1 + n % 2, "area": 50.5} for n in range(4)]
-    images = [{"id": n, "height": 20, "width": 30} for n in range(4)]
-    kinds = [{"id": 1, "name": "dog"}, {"id": 2, "name": "person"}]
-    return [b"42\tdog,person\n43\t\n44\tsea\n", as_json({"annotations": notes, "images": images, "categories": kinds})]
 
 
 def columns() -> list[bytes]:

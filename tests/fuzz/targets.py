@@ -94,8 +94,6 @@ TARGETS: dict[str, Target] = {
         Target("cxc", loaders.cxc, seeds_text.cxc, "bundle"),
         Target("precomputed", loaders.precomputed, seeds_arrays.precomputed_folders, "bundle", needs=("torch",)),
         Target("karpathy", loaders.karpathy, seeds_text.karpathy_files, "json", needs=("torch", "PIL")),
-        Target("karpathy-val", loaders.karpathy_val, seeds_text.validation_images, "text", needs=("torch",)),
-        Target("objects", loaders.objects, seeds_text.objects, "json", needs=("torch",)),
         Target("checkpoint", loaders.checkpoint, seeds_arrays.checkpoints, "binary", needs=("torch", "safetensors")),
         Target("configuration", loaders.configuration, seeds_text.configurations, "text", needs=("torch",)),
         Target("assignments", loaders.assignment, seeds_text.assignments, "name", needs=("torch",)),

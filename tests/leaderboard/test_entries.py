@@ -528,7 +528,7 @@ def test_the_file_of_the_scheduled_suite_has_what_it_can_run():
     assert {claim.data for claim in suites["small_coco-objects"].claims} == {"coco-objects"}
     commands = {entry.id: entry.reproduce[0] for entry in read(BOARD).entries if entry.level == "reproduced"}
     assert commands["small-scenes-10k-mh"].endswith("--suite small --out runs/suite-small")
-    assert commands["small-coco-objects-mh"].endswith(" --data coco-objects:FILE --set data.images=FILE")
+    assert commands["small-coco-objects-mh"].startswith("python -m studies.coco_objects labels.tsv.gz ")
 
 
 def test_a_single_seed_has_no_interval(tmp_path):

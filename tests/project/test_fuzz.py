@@ -21,7 +21,6 @@ FOUND = sorted(path for path in CASES.rglob("*") if path.is_file())
 DEEP = b"[" * 20_000
 HEADER = json.dumps({"__metadata__": {"vsebench": DEEP.decode()}}).encode()
 MADE = {  # cases that are too large to be stored
-    "karpathy-val": b"image,sampling_method\n" + b"1" * 140_000 + b".jpg,c2i_original\n",
     "run-folder": bundle.pack({"run.json": DEEP}),
     "checkpoint": len(HEADER).to_bytes(8, "little") + HEADER,
 }

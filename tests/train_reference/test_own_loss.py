@@ -18,9 +18,9 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra: trai
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
 from tests.training import DATA, OPTIONS, cli, small  # noqa: E402
-from train_reference import checkpoint, config, run_suite, suites, train  # noqa: E402
+from train_reference import checkpoint, run_suite, suites, train  # noqa: E402
 from train_reference.losses import fingerprint, get_loss  # noqa: E402
-from train_reference.suites import MEASURES, Measures, Planned, Suite  # noqa: E402
+from train_reference.suites import DEEP, Planned, Suite  # noqa: E402
 
 OWN = """
 def squared(scores, positive, *, margin=0.2, reduction="sum"):
@@ -47,7 +47,7 @@ def ends(scores, positive, *, reduction="sum"):
 @pytest.fixture(autouse=True)
 def metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics for the scenes of these tests."""
-    monkeypatch.setitem(MEASURES, DATA, Measures("match", "entails:mAP@R", deep=5))
+    monkeypatch.setitem(DEEP, DATA, 5)
 
 
 @pytest.fixture
@@ -117,10 +117,9 @@ def test_a_file_that_cannot_be_imported(text, file):
 def test_a_suite_of_chosen_losses(file):
     chosen = suites.chosen_losses(["vse++", "sam", f"{file}:graded"])
     assert chosen == ["mh", "sam", f"{file}:graded"]
-    small, _ = suites.get_suite("small").runs(config.Data("coco-objects:v.json", images="o.json"), chosen)
-    assert {p.variant for p in small if p.data == "coco-objects"} == {"mh", "sam", "my_loss-graded"}
+    small = suites.get_suite("small").runs(chosen)
     assert {p.config.loss.name for p in small} == set(chosen) and "sam-3%" in {p.variant for p in small}
-    smoke, _ = suites.get_suite("smoke").runs(None, chosen)
+    smoke = suites.get_suite("smoke").runs(chosen)
     assert [p.variant for p in smoke] == ["untrained", "mh", "sam", "my_loss-graded"]
     assert smoke[-1].config.loss.fingerprint == fingerprint(chosen[-1])
 
@@ -159,7 +158,7 @@ def test_bad_names_of_losses(losses, message, tmp_path):
 def tiny_suite() -> Suite:
     """A run in double precision, as those of the smoke suite."""
     found = small(loss={"name": "sh"}, train={"epochs": 2, "lr": 0.01, "precision": "float64"})
-    return Suite("tiny", "one run", lambda objects, losses: ([Planned(DATA, "sh", found)], []))
+    return Suite("tiny", "one run", lambda losses: [Planned(DATA, "sh", found)])
 
 
 def moved(folder: Path, stored: dict[str, Any]) -> list[str]:

@@ -18,7 +18,7 @@ from vsebench.errors import BadInput, UsageError  # noqa: E402
 from vsebench.relevance.kinds import parse_spec  # noqa: E402
 
 RECIPES = config.recipes()
-PAPERS = [name for name in RECIPES if not name.startswith(("scenes/", "coco-objects/"))]
+PAPERS = [name for name in RECIPES if not name.startswith("scenes/")]
 
 
 def comment(name: str) -> list[str]:

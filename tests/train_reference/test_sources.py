@@ -2,167 +2,30 @@
 
 from __future__ import annotations
 
-import gzip
+import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import vsebench
-from vsebench.data.splits import packages
-from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.data.splits.declared import DECLARED
+from vsebench.errors import BadInput, UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
+
 
 from tests.training import silent  # noqa: E402
 from train_reference import config, start, train  # noqa: E402
 from train_reference.data import open_data  # noqa: E402
 from train_reference.sources.image_files import ImageFiles, ten_crops  # noqa: E402
-from train_reference.sources.karpathy_val import val_image_ids  # noqa: E402
-from train_reference.sources.object_files import read_objects  # noqa: E402
 from train_reference.towers import Crops, build_for  # noqa: E402
 
 
 def of(**data: object) -> config.Config:
     return config.from_dict({"data": data})
-
-
-INSTANCES = {
-    "images": [{"id": 7, "height": 10, "width": 20}, {"id": 9, "height": 4, "width": 5}],
-    "categories": [{"id": 3, "name": "dog"}, {"id": 1, "name": "cat"}],
-    "annotations": [
-        {"image_id": 7, "category_id": 3, "area": 50.0},
-        {"image_id": 7, "category_id": 3, "area": 8.0},
-        {"image_id": 7, "category_id": 3, "area": 2},
-    ],
-}
-
-
-def test_objects_of_instances_are_logarithms_of_counts_and_roots_of_areas(tmp_path):
-    (tmp_path / "i.json").write_text(json.dumps(INSTANCES))
-    found = read_objects(str(tmp_path / "i.json"))
-    assert found.categories == ("cat", "dog")
-    # three dogs: log2(1 + 3) = 2; the largest one covers 50 of 200 pixels, whose root is 0.5
-    assert found.vectors(np.array([9, 7, 8])).tolist() == [[0, 0, 0, 0], [0, 2, 0, 0.5], [0, 0, 0, 0]]
-
-
-def test_objects_of_a_table(tmp_path):
-    with gzip.open(tmp_path / "t.tsv.gz", "wt") as stream:
-        stream.write("42\tdog\n7\tzebra,dog\n8\t\n")
-    found = read_objects(str(tmp_path / "t.tsv.gz"))
-    assert found.categories == ("dog", "zebra")
-    assert found.vectors(np.array([7, 8, 42, 1])).tolist() == [[1, 1], [0, 0], [1, 0], [0, 0]]
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("42 dog\n", r"line 1 is no image id, tab and names: '42 dog'"),
-        ("42\tdog\n42\tcat\n", r"line 2 has image 42 again"),
-        ("42\t\n", r"no line names an object"),
-        ('{"annotations": [{"caption": "a dog"}]}', r"these are captions, not objects"),
-        (
-            json.dumps({**INSTANCES, "annotations": [{"image_id": 1, "category_id": 3}]}),
-            r"image 1 or category 3 is not",
-        ),
-    ],
-)
-def test_files_of_objects_that_are_wrong(content, words, tmp_path):
-    (tmp_path / "objects").write_text(content)
-    with pytest.raises(BadInput, match=words) as caught:
-        read_objects(str(tmp_path / "objects"))
-    assert "objects" in str(caught.value.where) and caught.value.fix
-
-
-def test_images_of_val_in_every_kind_of_file(tmp_path):
-    sentences = [{"raw": "a dog", "sentid": k} for k in range(5)]
-    images = [{"split": "val", "cocoid": n, "sentences": [{**s, "sentid": 9 * n + s["sentid"]} for s in sentences]}
-              for n in (5, 3)]  # fmt: skip
-    (tmp_path / "dataset_coco.json").write_text(json.dumps({"images": [{**images[0], "split": "test"}, *images[1:]]}))
-    assert val_image_ids(str(tmp_path / "dataset_coco.json")).tolist() == [3]
-    (tmp_path / "sits_val.csv").write_text(
-        "caption,image,agg_score,sampling_method\n"
-        "COCO_val2014:sentid:1,COCO_val2014_000000000005.jpg,5.0,c2i_original\n"
-        "COCO_val2014:sentid:1,COCO_val2014_000000000009.jpg,1.0,c2i_intrasim\n"
-        "COCO_val2014:sentid:2,COCO_val2014_000000000003.jpg,5.0,c2i_original\n"
-        "COCO_val2014:sentid:3,COCO_val2014_000000000005.jpg,5.0,c2i_original\n"
-    )
-    assert val_image_ids(str(tmp_path / "sits_val.csv")).tolist() == [5, 3]
-    (tmp_path / "val.txt").write_text("5\n3\n")
-    assert val_image_ids(str(tmp_path / "val.txt")).tolist() == [5, 3]
-    np.savez(tmp_path / "val.npz", image_ids=np.array([5, 3], np.int32))
-    assert val_image_ids(str(tmp_path / "val.npz")).tolist() == [5, 3]
-    np.savez(tmp_path / "other.npz", ids=np.array([5, 3]))
-    with pytest.raises(BadInput, match=r"is no \.npz file with image_ids"):
-        val_image_ids(str(tmp_path / "other.npz"))
-    (tmp_path / "val.txt").write_text("5\ndog\n")
-    with pytest.raises(BadInput, match="'dog' is no image id"):
-        val_image_ids(str(tmp_path / "val.txt"))
-
-
-def test_everything_that_coco_objects_lack_is_in_one_message(monkeypatch):
-    monkeypatch.setattr(packages, "has_ids", lambda: True)
-    monkeypatch.setattr(packages, "has_captions", lambda: True)
-    with pytest.raises(UsageError, match=r"lacks the objects of the images: .*; the images of Karpathy's val"):
-        open_data(of(name="coco-objects"))
-    monkeypatch.setattr(packages, "has_captions", lambda: False)
-    with pytest.raises(MissingPackage, match=r"lacks the images of Karpathy's val.*; the captions \(pycocoevalcap\)"):
-        open_data(of(name="coco-objects", images="i.json"))
-
-
-@pytest.fixture
-def coco_objects(real_data: Path) -> config.Config:
-    """The configuration of real COCO objects; skips without the packages that hold ids and captions."""
-    if not (packages.has_ids() and packages.has_captions()):
-        pytest.skip("eccv_caption and pycocoevalcap are not installed (extra: text)")
-    val, labels = real_data / "coco_splits/karpathy_val_image_ids.npz", real_data / "coco_val2014_labels/labels.tsv.gz"
-    return of(name=f"coco-objects:{val}", images=str(labels), first=0.1)
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_coco_objects_are_those_of_the_test_data(coco_objects, real_data):
-    parts = open_data(coco_objects)
-    sizes = {name: (len(part.images), len(part.captions), part.split.name) for name, part in parts.items()}
-    assert sizes == {
-        "train": (30504, 15252, "coco-restval"),
-        "val": (5000, 25000, "coco-val"),
-        "test": (5000, 25000, "coco-5k"),
-    }
-    # other files with the same content, made by other people
-    ids = np.load(real_data / "coco_splits/karpathy_caption_ids.npz")
-    assert parts["val"].split.caption_ids.tolist() == ids["dev"].tolist()
-    assert set(parts["train"].split.caption_ids.tolist()) < set(ids["restval"].tolist())
-    matrix = np.load(real_data / "coco5k/label_matrix.npy")
-    names = (real_data / "coco5k/label_names.txt").read_text().splitlines()
-    assert names == sorted(names)
-    assert np.array_equal(parts["test"].images.take(np.arange(5000))["images"].numpy(), matrix)
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_an_epoch_of_coco_objects_reaches_recall_above_chance(coco_objects, tmp_path):
-    """A tenth of the captions, one epoch, 32 dimensions: RSum 46.7 percent; 0.64 in a random order."""
-    c = config.assign(coco_objects, ["train.epochs=1", "train.lr=0.003", "train.threads=1", "loss.name=info_nce",
-                                     "model.dim=32", "model.word_dim=32"])  # fmt: skip
-    c = config.override(c, loss_settings={})
-    report = train.train(c, tmp_path / "run", say=silent)
-    random = 2 * (1 + 5 + 10) / 5000  # every image has a share of 1 / 5000 of the captions, and every caption one image
-    assert report["RSum"].value > 30 * random
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_images_of_the_test_part_are_not_validated_on(coco_objects, tmp_path):
-    test = vsebench.load_split("coco-5k").image_ids[:2]
-    (tmp_path / "val.txt").write_text("\n".join(map(str, test)))
-    with pytest.raises(BadInput, match=rf"2 images are of the test part \(first: {min(test)}\)"):
-        open_data(config.override(coco_objects, data_name=f"coco-objects:{tmp_path / 'val.txt'}"))
-    (tmp_path / "val.txt").write_text("1\n")
-    with pytest.raises(BadInput, match=r"1 image is not of COCO val2014 \(first: 1\)"):
-        open_data(config.override(coco_objects, data_name=f"coco-objects:{tmp_path / 'val.txt'}"))
 
 
 WORDS = ("red", "blue", "green", "black")
@@ -215,6 +78,29 @@ def test_the_complete_test_part_of_coco_is_taken(tmp_path):
     assert len(open_data(of(name=str(folder)))["test"].images) == 20
 
 
+def test_ids_of_a_folder_of_features(tmp_path, monkeypatch):
+    """Ids of a declared split in its order make the test part that split."""
+    folder = precomp(tmp_path / "f")
+    image_of = np.arange(12).repeat(5)
+    rows = [f"{100 - image}\tc#{n}" for n, image in enumerate(image_of)]
+    (folder / "test_ids.tsv").write_text("\n".join(rows))
+    split = open_data(of(name=str(folder)))["test"].split
+    assert split.name == "f-test" and split.image_ids.tolist() == list(range(100, 88, -1))
+    assert split.caption_ids[7] == "c#7" and split.image_of.tolist() == image_of.tolist()
+    sha256 = hashlib.sha256("".join(f"{row}\n" for row in rows).replace("\t", " ").encode()).hexdigest()
+    monkeypatch.setitem(DECLARED, "f30k", replace(DECLARED["f30k"], rows_sha256=sha256))
+    assert open_data(of(name=str(folder)))["test"].split.name == "f30k"
+    for wrong, words in (
+        (rows[:-1], "differ in number"),
+        ([row.partition("\t")[0] for row in rows], "is no table"),
+        ([*rows[:4], *rows[5:], rows[4]], "ids of other images than the captions"),
+    ):
+        (folder / "test_ids.tsv").write_text("\n".join(wrong))
+        with pytest.raises(BadInput, match=words) as caught:
+            open_data(of(name=str(folder)))
+        assert caught.value.where == str(folder / "test_ids.tsv")
+
+
 def test_folders_of_features_that_are_wrong(tmp_path):
     def refuses(words: str, file: Path) -> None:
         with pytest.raises(BadInput, match=words) as caught:
@@ -257,14 +143,13 @@ def test_captions_without_a_word_give_no_vocabulary(tmp_path):
 
 
 def test_the_folder_of_a_run_is_named_after_its_data():
-    names = [start.default_folder(of(name=name)).as_posix() for name in ("coco-objects:/a/val.npz", "/a/f30k_precomp")]
-    assert names == ["runs/coco-objects-mh-seed0", "runs/f30k_precomp-mh-seed0"]
+    assert start.default_folder(of(name="/a/f30k_precomp")).as_posix() == "runs/f30k_precomp-mh-seed0"
 
 
 def test_a_name_that_no_source_opens():
     with pytest.raises(UsageError, match="no data 'elsewhere'") as caught:
         open_data(of(name="elsewhere"))
-    assert "coco-objects:FILE" in str(caught.value.fix) and "train_ims.npy" in str(caught.value.fix)
+    assert "scenes-10k" in str(caught.value.fix) and "train_ims.npy" in str(caught.value.fix)
 
 
 def karpathy(folder: Path) -> Path:
@@ -347,8 +232,6 @@ def test_a_home_in_the_paths_of_a_configuration(tmp_path, monkeypatch):
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     parts = open_data(of(name="~/dataset_coco.json", images="~/photos"))
     assert len(parts["test"].captions) == 40
-    (tmp_path / "objects.tsv").write_text("1\tdog,cat\n")
-    assert read_objects("~/objects.tsv").categories == ("cat", "dog")
 
 
 def test_the_mean_of_crops_is_the_mean_of_their_features():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,16 +18,17 @@ from scipy import stats
 import vsebench as vb
 from vsebench.data.lock import locked
 from vsebench.errors import BadInput, Diverged, UsageError
+from vsebench.leaderboard import suites as leaderboard
 from vsebench.leaderboard.suites import results_of
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
 from tests.training import DATA, begun, cli, small  # noqa: E402
-from train_reference import claims, config, run_suite, suites  # noqa: E402
+from train_reference import claims, config, run_suite, start, suites  # noqa: E402
 from train_reference.claims import FAILS, HOLDS, OPEN, Claim, Part  # noqa: E402
 from train_reference.losses import get_loss, loss_names  # noqa: E402
-from train_reference.suites import MEASURES, Measures, Planned, Suite  # noqa: E402
+from train_reference.suites import DEEP, Planned, Suite  # noqa: E402
 
 SMOKE = [sys.executable, "-m", "vsebench", "train-reference", "--suite", "smoke"]
 
@@ -45,13 +47,13 @@ def runs_of(**train: object) -> list[Planned]:
 
 
 def suite_of(runs: list[Planned], **facts: bool) -> Suite:
-    return Suite("two", "two losses", lambda objects, losses: (runs, ["a note"]), **facts)
+    return Suite("two", "two losses", lambda losses: runs, **facts)
 
 
 @pytest.fixture(autouse=True)
 def metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics for the scenes of these tests."""
-    monkeypatch.setitem(MEASURES, DATA, Measures("match", "entails:mAP@R", deep=5))
+    monkeypatch.setitem(DEEP, DATA, 5)
 
 
 def run(suite: Suite, out: Path, resume: bool = False) -> tuple[dict, list[str]]:
@@ -66,9 +68,9 @@ def without_time(summary: dict) -> dict:
 
 
 def test_the_summary_has_the_values_of_the_reports(tmp_path):
-    summary, notes = run(suite_of(runs_of()), tmp_path / "s")
+    summary, _ = run(suite_of(runs_of()), tmp_path / "s")
     assert summary == json.loads((tmp_path / "s" / "suite.json").read_text())
-    assert summary["complete"] and "a note" in notes and list(summary["runs"]) == [p.name for p in runs_of()]
+    assert summary["complete"] and list(summary["runs"]) == [p.name for p in runs_of()]
     entry = summary["runs"][f"{DATA}/sh-seed0"]
     report = vb.load(tmp_path / "s" / DATA / "sh-seed0" / "result.json")
     both = [report["match:NCS@10", d].value for d in ("i2t", "t2i")]
@@ -114,7 +116,7 @@ def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path, monkeypatch):
 def test_several_runs_at_a_time_have_the_same_results(tmp_path):
     """In processes of their own, where metrics of the data of these tests are not declared: with scenes-tiny."""
     planned = [replace(p, config=config.override(p.config, train_epochs=min(1, p.config.train.epochs)))
-               for p in suites.get_suite("smoke").runs(None, None)[0][:3]]  # fmt: skip
+               for p in suites.get_suite("smoke").runs(None)[:3]]  # fmt: skip
     suite = suite_of(planned)
     one, _ = run(suite, tmp_path / "one")
     notes: list[str] = []
@@ -143,10 +145,10 @@ def test_a_killed_suite_goes_on(tmp_path):
     begun(process, second.exists)
     process.kill()
     process.wait()
-    planned, _ = suites.get_suite("smoke").runs(None, None)
+    planned = suites.get_suite("smoke").runs(None)
     notes: list[str] = []
     summary = run_suite.run_suite(
-        replace(suites.get_suite("smoke"), runs=lambda objects, losses: (planned[:2], []), must_learn=False), out,
+        replace(suites.get_suite("smoke"), runs=lambda losses: planned[:2], must_learn=False), out,
         resume=True, say=notes.append,
     )  # fmt: skip
     assert notes[0] == "scenes-tiny/untrained-seed0: finished before"
@@ -203,14 +205,14 @@ def test_a_run_that_diverges_is_noted_and_the_suite_goes_on(tmp_path, sh_diverge
     lost = summary["diverged"][name]
     assert (lost["data"], lost["variant"], lost["loss"], lost["seed"]) == (DATA, "sh", "sh", 0)
     assert lost["message"] == "the loss is nan in epoch 2, in the batch of captions 7, 8, ..."
-    assert summary["notes"] == ["a note", f"{name} diverged: {lost['message']}"]
+    assert summary["notes"] == [f"{name} diverged: {lost['message']}"]
     assert f"  diverged: {lost['message']}" in notes
     again, _ = run(suite_of(runs_of()), tmp_path, resume=True)
     assert again["diverged"][name]["message"] == lost["message"]  # tried again, in vain
     sh_diverges[:] = ["cured"]
     found, _ = run(suite_of(runs_of()), tmp_path, resume=True)
     assert sh_diverges == ["cured", "sh-seed0"]  # the others were finished
-    assert found["diverged"] == {} and found["notes"] == ["a note"]
+    assert found["diverged"] == {} and found["notes"] == []
     whole, _ = run(suite_of(runs_of()), tmp_path / "whole")
     assert found["runs"][name]["values"] == whole["runs"][name]["values"]
 
@@ -250,16 +252,13 @@ def test_claims_that_need_a_run_that_diverged_are_left_out(tmp_path, monkeypatch
 
 
 def test_the_suites_have_every_loss_and_every_claim(monkeypatch):
-    smoke, _ = suites.get_suite("smoke").runs(None, None)
+    smoke = suites.get_suite("smoke").runs(None)
     assert {p.variant for p in smoke} == {"untrained", *loss_names()}
     assert len({(p.config.model, p.config.train.batch) for p in smoke}) == 1
     assert {p.config.train.epochs for p in smoke[1:]} == {16}
-    small, _ = suites.get_suite("small").runs(config.Data("coco-objects:val.json", images="objects.json"), None)
-    coco = [p.config for p in small if p.data == "coco-objects"]
-    assert len(coco) == 3 * (len(loss_names()) + 1) and {c.data.images for c in coco} == {"objects.json"}
-    assert "match" not in {c.loss.relevance for c in coco}
+    small = suites.get_suite("small").runs(None)
     assert len({p.name for p in small}) == len(small)
-    complete = [p.config.train for p in small if p.config.data.first == 1 and p.data == "scenes-10k"]
+    complete = [p.config.train for p in small if p.config.data.first == 1]
     assert len({(t.epochs, t.patience, t.decay_every, t.batch, t.lr) for t in complete}) == 1
     of = {p.variant: p.config for p in small}
     euclidean = [of[name] for name in of if "euclidean" in name]
@@ -267,9 +266,12 @@ def test_the_suites_have_every_loss_and_every_claim(monkeypatch):
     assert {c.model.dim for c in euclidean} == {128, suites.SMALL_DIM}
     assert of["mh-25%"].train.patience == 2 * complete[0].patience  # twice the epochs of a quarter: half of the steps
     assert of["mh-25%"].train.epochs == 2 * complete[0].epochs
-    assert len(claims.complete([(p.data, p.variant) for p in small], claims.CLAIMS)) == 10
+    assert (
+        len(claims.complete([(p.data, p.variant) for p in small], claims.CLAIMS)) + suites.get_suite("small").elsewhere
+        == 10
+    )
     for seed in suites.SEEDS:
-        there = {p.variant for p in small if p.data == "scenes-10k" and p.config.train.seed == seed}
+        there = {p.variant for p in small if p.config.train.seed == seed}
         assert there >= {name for c in claims.CLAIMS for part in c.parts for name, _ in part.weights}
     for plan in small:
         unknown = set(plan.config.loss.settings) - set(get_loss(plan.config.loss.name).settings)
@@ -474,14 +476,14 @@ def judged(cache, tmp_path_factory: pytest.TempPathFactory) -> dict:
     ]
     better = Claim("better", "paper", "bcls is better", tuple(
         Part("bcls - sh", (("bcls", 1.0), ("sh", -1.0)), metric, equal)
-        for metric, equal in (("RSum", False), ("graded:Kendall", False), ("R@1", True), ("complete", False))
+        for metric, equal in (("RSum", False), ("match:Kendall", False), ("R@1", True), ("entails:mAP@R", False))
     ))  # fmt: skip
     other = Claim("other", "paper", "mh is better", (Part("mh - sh", (("mh", 1.0), ("sh", -1.0)), "R@1"),))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(MEASURES, DATA, Measures("match", "entails:mAP@R", deep=5))
+        patch.setitem(DEEP, DATA, 5)
         patch.setattr(claims, "CLAIMS", (better, other))
-        suite = Suite("three", "-", lambda objects, losses: (
-            [p for p in runs if losses is None or p.variant in losses], []), claims=True)  # fmt: skip
+        suite = Suite("three", "-", lambda losses: (
+            [p for p in runs if losses is None or p.variant in losses]), claims=True)  # fmt: skip
         folder = tmp_path_factory.mktemp("judged")
         return run_suite.run_suite(suite, folder, losses=["sh", "bcls"], say=lambda text: None)
 
@@ -527,3 +529,15 @@ def test_an_interrupted_suite_stops_its_processes(tmp_path):
     for path in unfinished:  # no process trains in them
         with locked(path / ".lock", "in use"):
             pass
+
+
+def test_the_command_of_an_entry_on_objects_has_the_settings_of_its_run():
+    stored = Path("leaderboards/suites/small_coco-objects.json").read_text(encoding="utf-8")
+    stored = leaderboard.Suite.model_validate_json(stored)
+    for entry in leaderboard.entries_of(stored):
+        run = stored.runs[f"coco-objects/{entry.model.name}-seed0"]
+        words = shlex.split(entry.reproduce[1])[2:]
+        options = list(zip(words[::2], words[1::2], strict=True))
+        found = start.configured(run.loss, assignments=[value for name, value in options if name == "--set"])
+        assert ("--loss", run.loss) in options and ("--data", "coco-objects") in options
+        assert found.to_dict() == {**run.config, "data": {**run.config["data"], "name": "scenes-10k", "images": ""}}

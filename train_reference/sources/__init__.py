@@ -13,7 +13,7 @@ from vsebench.errors import UsageError
 
 from ..config import Config
 from ..data import Bar, Part, PartName
-from . import coco_objects, karpathy, precomp, scenes
+from . import karpathy, precomp, scenes
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,6 @@ class Source:
 # In the order in which they are tried.
 SOURCES: tuple[Source, ...] = (
     Source("scenes, such as scenes-10k", scenes.fits, scenes.open_scenes_data),
-    Source("coco-objects:FILE with the images of val", coco_objects.fits, coco_objects.open_coco_objects),
     Source("a folder with train_ims.npy and train_caps.txt", precomp.fits, precomp.open_precomp),
     Source("a Karpathy file, such as dataset_coco.json", karpathy.fits, karpathy.open_karpathy),
 )

@@ -3,6 +3,9 @@
 ``train_ims.npy`` and ``train_caps.txt``, and the same for ``dev`` and ``test`` (``testall`` where there is one: it is
 COCO's complete test part). Features are (image, width), or (image, region, width); some folders repeat every image for
 each of its captions. They are memory-mapped: a batch reads its rows from the disk, and nothing reads the others.
+
+``train_ids.tsv`` may have the ids, a line ``image id <TAB> caption id`` a caption: with those of ``coco-5k`` or
+``f30k``, in their order, the test part is that split.
 """
 
 from __future__ import annotations
@@ -13,8 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vsebench.data.formats.ids import as_ids
 from vsebench.data.formats.npy import npy_member
-from vsebench.data.regular import check_file
+from vsebench.data.regular import check_file, reading
+from vsebench.data.splits.declared import DECLARED
+from vsebench.data.splits.rows import CaptionRows, rows_sha256
 from vsebench.data.textfile import read_text, text_lines
 from vsebench.errors import BadInput, count_of
 from vsebench.types import Split
@@ -39,26 +45,41 @@ def open_precomp(config: Config, bar: Bar) -> dict[PartName, Part]:
     """
     folder = Path(config.data.name).expanduser()
     files = {part: _files(folder, stems) for part, stems in STEMS.items()}  # all are there before one is read
-    return {part: _part(folder.name, part, *pair) for part, pair in files.items()}
+    return {part: _part(f"{folder.name}-{part}", *found) for part, found in files.items()}
 
 
-def _files(folder: Path, stems: tuple[str, ...]) -> tuple[Path, Path]:
+def _files(folder: Path, stems: tuple[str, ...]) -> tuple[Path, Path, Path]:
     stem = next((s for s in stems if (folder / f"{s}_ims.npy").is_file()), stems[-1])
     features, captions = folder / f"{stem}_ims.npy", folder / f"{stem}_caps.txt"
     for file in (features, captions):
         check_file(file, "a folder of features has train, dev and test, each with _ims.npy and _caps.txt")
-    return features, captions
+    return features, captions, folder / f"{stem}_ids.tsv"
 
 
-def _part(name: str, part: PartName, features: Path, file: Path) -> Part:
+def _part(name: str, features: Path, file: Path, ids: Path) -> Part:
     captions = text_lines(read_text(file))
     array = _mapped(features)
     repeats = _repeats(array, len(captions), features, file)
     array = array[::repeats]
     images = Vectors(array, "regions" if array.ndim == 3 else "vectors", features)
     image_of = np.arange(len(captions)) // (len(captions) // len(array))
-    ids = np.arange(len(array)), np.arange(len(captions))
-    return Part(Split(f"{name}-{part}", *ids, image_of, tuple(captions)), images)
+    if not ids.is_file():
+        return Part(Split(name, np.arange(len(array)), np.arange(len(captions)), image_of, tuple(captions)), images)
+    rows = _rows(ids, tuple(captions))
+    image_ids, found = rows.images()
+    if not np.array_equal(found, image_of):
+        raise BadInput("ids of other images than the captions", where=ids, fix=f"give them in the order of {file}")
+    known, sha256 = [s for s in DECLARED.values() if s.built_as == s.name], rows_sha256(rows)
+    name = next((split.name for split in known if split.rows_sha256 == sha256), name)
+    return Part(Split(name, image_ids, rows.caption_id, image_of, rows.captions), images)
+
+
+def _rows(path: Path, captions: tuple[str, ...]) -> CaptionRows:
+    """The captions with their ids; raises BadInput."""
+    with reading(path, "is no table", "write a line 'image id <TAB> caption id' a caption"):
+        image_id, caption_id = np.loadtxt(path, str, comments=None, delimiter="\t", ndmin=2, encoding="utf-8").T
+    given = as_ids(image_id, "image ids", path), as_ids(caption_id, "caption ids", path)
+    return CaptionRows(*given, captions, str(path))
 
 
 def _mapped(path: Path) -> npt.NDArray[Any]:

@@ -66,14 +66,11 @@ def run(
     learn, or diverges.
     """
     if suite is not None:
-        own = (loss, config, epochs, batch, lr, seed, device, output, smoke or None)
-        if any(value is not None for value in own) or style not in (None, "terminal") or (settings and data is None):
-            fix = (
-                "give it with --losses, --out, --resume, --jobs, --json; with coco-objects also --data, "
-                "--set data.images=FILE"
-            )
+        own = (loss, data, config, epochs, batch, lr, seed, device, output, settings or None, smoke or None)
+        if any(value is not None for value in own) or style not in (None, "terminal"):
+            fix = "give it with --losses, --out, --resume, --jobs, --json"
             raise UsageError("--suite has its own settings", fix=fix)
-        _suite(terminal, suite, losses, out, resume, jobs, data, settings)
+        _suite(terminal, suite, losses, out, resume, jobs)
         return
     if losses is not None:
         raise UsageError(f"--losses {losses} without --suite", fix="give --loss for a single run")
@@ -104,20 +101,13 @@ def _suite(
     out: Path | None,
     resume: bool,
     jobs: int,
-    data: str | None,
-    settings: list[str] | None,
 ) -> None:
     """Run a suite, and print its table."""
     chosen = trainer("suites").get_suite(name)
     runner = trainer("run_suite")
     folder = (out or Path("runs") / f"suite-{name}").expanduser()
-    objects = None
-    if data is not None:
-        objects = trainer("start").configured(data=data, assignments=settings).data
-        if data.partition(":")[0] != "coco-objects":
-            raise UsageError(f"--suite with --data {data}", fix="give coco-objects:FILE, or no --data")
     summary = runner.run_suite(
-        chosen, folder, objects=objects, losses=None if losses is None else [x.strip() for x in losses.split(",")],
+        chosen, folder, losses=None if losses is None else [x.strip() for x in losses.split(",")],
         resume=resume, jobs=jobs, say=terminal.note, bar=terminal.progress,
     )  # fmt: skip
     failed = [entry for entry in summary.get("learned", []) if not entry["improved"]]

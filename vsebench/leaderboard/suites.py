@@ -7,8 +7,10 @@ at random between images and seeds together is in both, so that an interval is r
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import shlex
 import statistics
 from typing import Any, Literal
 
@@ -33,6 +35,10 @@ TRAINED = "trained by vsebench train-reference with the loss {}"
 OBJECTS = "coco-objects"
 # What a model reads of an image: as ``data.features`` of its run says, else by its data (``train_reference.sources``).
 FEATURES = {"pixels": "pixels", "regions": "region features", "vectors": "vectors"}
+CHANGED = (  # settings of the runs on objects that are not those of a single run, beside the loss
+    ("data", "first"), ("model", "similarity"), ("train", "epochs"), ("train", "patience"), ("train", "decay_every"),
+    ("train", "threads"), ("train", "seed"),
+)  # fmt: skip
 IMAGES = {OBJECTS: "object annotations", "scenes-10k": FEATURES["regions"]}
 
 
@@ -174,16 +180,32 @@ def _entry(suite: Suite, data: str, variant: str, runs: list[Run]) -> Entry:
         for key, value in settings.items()
         if not (part == "train" and key == "seed") and value not in ("", None)
     }  # fmt: skip
-    command = f"vsebench train-reference --suite {suite.suite} --out runs/suite-{suite.suite}"
-    if data == OBJECTS:  # a suite runs on it only where its files are named
-        command += " --data coco-objects:FILE --set data.images=FILE"
     return Entry(
         id=slug(f"{suite.suite} {data} {variant}".replace("%", "pc")), level="reproduced",
         model=Model(name=variant, setting=setting(first), image_input=image_input(first),
                     description=TRAINED.format(first.loss)),
         benchmark=split[1] if split else data, signature=first.signature, values=tuple(values), facts=provenance,
-        reproduce=(command,), notes=(f"Means of {len(runs)} seeds.",) if several else (),
+        reproduce=_commands(suite, first), notes=(f"Means of {len(runs)} seeds.",) if several else (),
     )  # fmt: skip
+
+
+def _commands(suite: Suite, run: Run) -> tuple[str, ...]:
+    """The suite again; of objects, which it no longer has, the data and one run with the settings that differ."""
+    if run.data != OBJECTS:
+        return (f"vsebench train-reference --suite {suite.suite} --out runs/suite-{suite.suite}",)
+    folder, loss = f"runs/{run.variant}", run.config["loss"]
+    given = {
+        **{f"{part}.{key}": run.config[part][key] for part, key in CHANGED},
+        **{f"loss.{key}": value for key, value in loss.items() if key not in ("name", "fingerprint", "settings")},
+        **{f"loss.settings.{key}": value for key, value in loss["settings"].items()},
+    }
+    words = {key: value if isinstance(value, str) else json.dumps(value) for key, value in given.items()}
+    settings = " ".join(f"--set {key}={shlex.quote(word)}" for key, word in words.items())
+    return (
+        f"python -m studies.coco_objects {run.config['data']['images']} dataset_coco.json {OBJECTS}",
+        f"vsebench train-reference --loss {run.loss} --data {OBJECTS} --out {folder} {settings}",
+        f"vsebench eval {folder} --metrics {','.join(run.values)}",
+    )
 
 
 def _numbers(runs: list[Run]) -> dict[tuple[str, Side | None], list[Number]]:

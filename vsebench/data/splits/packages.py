@@ -20,7 +20,7 @@ import numpy as np
 from ...errors import MissingPackage
 from ...types import Ids
 from ..regular import reading
-from ..textfile import field, parse_json
+from ..textfile import parse_json
 from .annotations import annotation_rows
 from .rows import CaptionRows
 
@@ -114,19 +114,6 @@ def coco_rows() -> CaptionRows:
     ids = coco_id_rows()
     path = _captions_file()
     return annotation_rows(_annotations(path), f"{path}!{CAPTIONS_IN_JAR}", ids.caption_id)
-
-
-def val2014_rows() -> CaptionRows:
-    """Ids and captions of all 40,504 images of COCO val2014, in the order of the file; about a second.
-
-    Raises:
-        MissingPackage: ``pycocoevalcap`` is not installed.
-        BadInput: its file is damaged.
-    """
-    path = _captions_file()
-    document, where = _annotations(path), f"{path}!{CAPTIONS_IN_JAR}"
-    ids = [field(note, "id", int, f"{where}: annotations[{n}]") for n, note in enumerate(document["annotations"])]
-    return annotation_rows(document, where, np.asarray(ids))
 
 
 def _captions_file() -> Path:
