@@ -25,8 +25,6 @@ from .text import Vocabulary
 
 SCHEMA = "vsebench/checkpoint/2"
 BEST = "best.safetensors"
-
-
 MODEL, STATE, RANDOM = "model.", "optimiser.", "random."
 OF_CONTENT = (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
 FIX = "give a checkpoint that this version of vsebench wrote; last.safetensors may be complete"

@@ -88,6 +88,11 @@ class Claim:
     says: str
     parts: tuple[Part, ...]
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """What its records begin with."""
+        return {"claim": self.name, "paper": self.paper, "says": self.says}
+
 
 def _less(first: str, second: str, metric: str, equal: bool = False) -> Part:
     return Part(f"{first} - {second}", ((first, 1.0), (second, -1.0)), metric, equal)
@@ -169,10 +174,8 @@ def judge(
     for data, claim in complete((key[:2] for key in reports), claims):
         at = levels(verdicts, len(claim.parts))
         parts = [_judged(part, data, loaded, at, degrees or {}) for part in claim.parts]
-        out.append({
-            "claim": claim.name, "paper": claim.paper, "says": claim.says, "data": data, "levels": at,
-            "verdict": together([p["verdict"] for p in parts]), "parts": parts,
-        })  # fmt: skip
+        verdict = together([p["verdict"] for p in parts])
+        out.append({**claim.facts, "data": data, "levels": at, "verdict": verdict, "parts": parts})
     return out
 
 
@@ -194,10 +197,7 @@ def left_out(
         needed = dict.fromkeys((data, name) for part in claim.parts for name, _ in part.weights)
         runs = [name for key in needed for name in lost.get(key, ())]
         if runs:
-            out.append({
-                "claim": claim.name, "paper": claim.paper, "says": claim.says, "data": data,
-                "because": f"{', '.join(runs)} diverged",
-            })  # fmt: skip
+            out.append({**claim.facts, "data": data, "because": f"{', '.join(runs)} diverged"})
     return out
 
 

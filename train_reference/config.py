@@ -27,9 +27,9 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from vsebench.data.regular import check_file
+from vsebench.data.regular import check_file, reading
 from vsebench.data.textfile import shown
-from vsebench.errors import BadInput, UsageError, printable
+from vsebench.errors import UsageError, printable
 from vsebench.registry import unknown
 
 FOLDER = Path(__file__).parent / "configs"
@@ -61,7 +61,7 @@ class Data:
 
     name: str = "scenes-10k"
     images: str = ""
-    features: Literal["auto", "vectors", "regions", "pixels"] = "auto"
+    features: Literal["auto", "regions", "pixels"] = "auto"
     first: Share = 1.0
     word_count: Size = 4
 
@@ -154,7 +154,6 @@ class Train:
         deterministic: only algorithms of torch that give the same result every time.
         threads: of torch on the CPU; 0 for its own choice.
         seed: of the weights and of the order of the pairs.
-        tensorboard: whether the log is written for TensorBoard too, into the folder of the run.
     """
 
     epochs: Count = 15
@@ -173,7 +172,6 @@ class Train:
     deterministic: bool = True
     threads: Count = 0
     seed: Seed = 0
-    tensorboard: bool = False
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -294,15 +292,8 @@ def override(config: Config, **changes: Any) -> Config:
 
 def _toml(file: Path) -> dict[str, Any]:
     check_file(file, "give a TOML file", missing=f"give a TOML file, or one of {', '.join(recipes())}")
-    try:
+    with reading(file, "is no TOML", "give a TOML file; docs/training.md has an example"):
         return _loads(file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        what = "is a binary file, not TOML"
-        raise BadInput(what, where=file, fix="give a TOML file; docs/training.md has an example") from error
-    except PermissionError as error:
-        raise BadInput(f"cannot be read: {error.strerror}", where=file, fix="give a TOML file") from error
-    except (OSError, ValueError, RecursionError) as error:  # UnicodeDecodeError, TOMLDecodeError are ValueErrors
-        raise BadInput(f"not TOML: {error}", where=file, fix="see docs/training.md for an example") from error
 
 
 def _loads(text: str) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from .config import Config
 
 PartName = Literal["train", "val", "test"]
 PARTS: tuple[PartName, ...] = ("train", "val", "test")
-KINDS = ("vectors", "regions", "pixels")  # of images
 Batch = dict[str, Any]
 Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None] | None]]  # a progress bar under some words
 
@@ -35,7 +34,7 @@ class Images(Protocol):
 
     Attributes:
         width: length of an input vector; of pixels the number of channels.
-        kind: one of ``KINDS``; ``regions`` are sets of vectors.
+        kind: ``vectors``, ``regions`` (sets of vectors) or ``pixels``.
     """
 
     @property

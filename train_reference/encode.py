@@ -201,10 +201,5 @@ def encode(
     return result, chosen
 
 
-def device_of(name: str) -> torch.device:
-    """The device of a name: auto, cpu or cuda; raises UsageError as ``vsebench.pretrained.device.device_of``."""
-    return torch.device(places.device_of(name))
-
-
 def _named(batch: dict[str, Any], device: torch.device) -> dict[str, torch.Tensor]:
     return {k: v.to(device) for k, v in batch.items() if k in ("images", "mask")}

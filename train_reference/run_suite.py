@@ -36,7 +36,7 @@ from .config import from_dict
 from .data import Bar, no_bar, open_data
 from .losses import published
 from .suites import DESIGNED, HEADLINE, UNTRAINED, Planned, Suite, chosen_losses, degree_of, metric_on, metrics_on
-from .train import LOG, Say, train
+from .train import LOG, Say, no_say, train
 
 SCHEMA = "vsebench/suite/1"
 PACKAGES = ("vsebench", "torch", "numpy", "scipy", "numba")
@@ -129,7 +129,7 @@ def _trained(
     context, started = multiprocessing.get_context("spawn"), time.monotonic()
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as workers:
         try:
-            running = {workers.submit(_train, plan, out, _silent, no_bar): plan for plan in plans}
+            running = {workers.submit(_train, plan, out, no_say, no_bar): plan for plan in plans}
             for number, done in enumerate(as_completed(running), start=1):
                 plan, (seconds, fault) = running[done], done.result()
                 left = (time.monotonic() - started) / number * (len(plans) - number)
@@ -151,10 +151,6 @@ def _train(plan: Planned, out: Path, say: Say, bar: Bar) -> tuple[float, str | N
     except Diverged as error:
         return time.monotonic() - started, error.what
     return time.monotonic() - started, None
-
-
-def _silent(text: str) -> None:
-    """No notes: those of several runs would be mixed."""
 
 
 def _end_with_parent() -> None:

@@ -15,7 +15,7 @@ from .config import Config
 from .data import Bar, no_bar
 from .losses import get_loss, label
 from .towers import OF_PIXELS, WIDTHS
-from .train import Say, train
+from .train import Say, no_say, train
 
 # Of --smoke, for one run of any recipe: an epoch of the warm-up, and two of the loss. Its matrices are too small for
 # two threads, which would take ten times the processor time.
@@ -97,11 +97,7 @@ def run(
         quiet = not parallel.is_first()
         if resume and not quiet and not (folder / LAST).exists():
             say(f"there is no run in {printable(str(folder))} to resume: it begins")
-        report = train(config, folder, resume=resume, say=_nothing if quiet else say, bar=no_bar if quiet else bar)
+        report = train(config, folder, resume=resume, say=no_say if quiet else say, bar=no_bar if quiet else bar)
         return None if quiet else report, folder
     finally:
         parallel.stop()
-
-
-def _nothing(text: str) -> None:
-    """Other processes than the first one say nothing."""

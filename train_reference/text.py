@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from vsebench.errors import BadInput, count_of
 from vsebench.text.tokenise import tokenise
@@ -33,16 +34,12 @@ class Vocabulary:
     def encode(self, captions: Sequence[str]) -> list[list[int]]:
         """For every caption the numbers of its words, between those of ``<start>`` and ``<end>``."""
         number = self._number
-        return [[START, *(number.get(word, OTHER) for word in words), END] for words in words_of(captions)]
-
-
-def words_of(captions: Sequence[str]) -> list[list[str]]:
-    """Lower-case words by the rules of the Penn Treebank, without punctuation, as on the COCO evaluation server."""
-    return _words_of(tuple(captions))
+        return [[START, *(number.get(word, OTHER) for word in words), END] for words in words_of(tuple(captions))]
 
 
 @lru_cache(maxsize=1)  # the vocabulary and the first epoch read the same training captions
-def _words_of(captions: tuple[str, ...]) -> list[list[str]]:
+def words_of(captions: tuple[str, ...]) -> list[list[str]]:
+    """Lower-case words by the rules of the Penn Treebank, without punctuation, as on the COCO evaluation server."""
     return tokenise(captions).lists()
 
 
@@ -56,7 +53,7 @@ def build(captions: Sequence[str], count: int) -> Vocabulary:
     Raises:
         BadInput: no word occurs so often.
     """
-    found = Counter(word for words in words_of(captions) for word in words)
+    found = Counter(word for words in words_of(tuple(captions)) for word in words)
     words = [word for word, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n >= count]
     if not words:
         what = f"no word occurs {count_of(count, 'time')} in the training captions"
@@ -66,8 +63,5 @@ def build(captions: Sequence[str], count: int) -> Vocabulary:
 
 def padded(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
     """Sequences of one batch as (caption, word) int64 filled up with ``PAD``, and their lengths (caption,) int64."""
-    lengths = torch.tensor([len(row) for row in rows])
-    out = torch.full((len(rows), int(lengths.max())), PAD, dtype=torch.int64)
-    for n, row in enumerate(rows):
-        out[n, : len(row)] = torch.tensor(row)
-    return out, lengths
+    found = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=PAD)
+    return found, torch.tensor([len(row) for row in rows])

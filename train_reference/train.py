@@ -7,8 +7,6 @@ test part into ``embeddings.npz``, which ``vsebench eval`` reads.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import os
@@ -28,8 +26,9 @@ import vsebench as vb
 from vsebench.data.atomic import make_folder, write_atomically
 from vsebench.data.lock import locked
 from vsebench.data.run_folder import ABOUT, LAST, RESULT
-from vsebench.errors import BadInput, Diverged, MissingPackage, UsageError, count_of
+from vsebench.errors import BadInput, Diverged, UsageError, count_of
 from vsebench.options import spell
+from vsebench.pretrained.device import device_of
 from vsebench.report.format import printed
 from vsebench.report.report import Report
 from vsebench.types import Split
@@ -44,6 +43,10 @@ from .towers import build, groups
 
 Say = Callable[[str], None]
 LOG = "log.jsonl"
+
+
+def no_say(text: str) -> None:
+    """No notes: those of several processes would be mixed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,17 +97,17 @@ def train(
 def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None:
     """All epochs that are left, each with its evaluation, checkpoints and line of the log."""
     config = run.config
-    board = _board(out, progress) if config.train.tensorboard and parallel.is_first() else None
+    metrics = "recall" if config.train.select in ("RSum", "") else f"recall,{config.train.select}"
     while progress.epoch < config.train.epochs and not _stops(config, progress):
         epoch, started = progress.epoch, time.monotonic()
         _schedule(run, epoch)
         with bar(f"this epoch, {epoch + 1} of {config.train.epochs}") as update:
             mean = _epoch(run, epoch, progress, update)
-        report = _evaluate(_encoded(run, "val"), _selecting(config))
+        report = _evaluate(_encoded(run, "val"), metrics)
         value = _value(report, config.train.select)
-        entry = {"epoch": epoch + 1, "loss": mean, "lr": run.optimiser.param_groups[0]["lr"], **_headline(report)}
+        values = {name: round(value, 6) for name, value in report.to_dict(prefix="").items()}
         progress.epoch += 1
-        progress.log.append(entry)
+        progress.log.append({"epoch": epoch + 1, "loss": mean, "lr": run.optimiser.param_groups[0]["lr"], **values})
         if 0 < epoch == config.loss.warmup:
             progress.best = None  # the best epoch is one of the loss itself, where it has any
             say(f"the warm-up of {count_of(epoch, 'epoch')} is over: the best epoch is chosen from here on")
@@ -116,9 +119,8 @@ def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None
             if better:
                 _save(run, out / BEST, progress)
             _save(run, out / LAST, progress, run.optimiser)
-            _write_log(out, progress)
-        if board is not None:
-            _add_scalars(board, entry)
+            with write_atomically(out / LOG, "w") as stream:  # complete, also of a resumed run
+                stream.writelines(json.dumps(line) + "\n" for line in progress.log)
         left = (config.train.epochs - epoch - 1) * seconds
         shown = f"{config.train.select} {_shown(report, config.train.select)}{' (best)' if better else ''}"
         say(f"epoch {epoch + 1:>3}: loss {mean:.3f}, {shown}, {seconds:.0f} s, about {_duration(left)} left in all")
@@ -162,7 +164,7 @@ def prepare(config: Config, bar: Bar) -> Run:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it torch refuses products on a GPU
     torch.use_deterministic_algorithms(t.deterministic)
     torch.utils.deterministic.fill_uninitialized_memory = False  # nothing here reads such memory; 40 % of a step
-    device = encode.device_of(t.device)
+    device = torch.device(device_of(t.device))
     _check_pooling(config, device)
     checkpoint.require()
     _check_select(t.select)
@@ -285,7 +287,7 @@ def _loaded(run: Run, path: Path, out: Path) -> checkpoint.Checkpoint:
 
 def _same(old: Config, new: Config, out: Path) -> None:
     """Refuse to resume with other settings, but for those that do not change what is trained."""
-    free = {("train", name) for name in ("epochs", "device", "threads", "deterministic", "tensorboard")}
+    free = {("train", name) for name in ("epochs", "device", "threads", "deterministic")}
     for section, values in old.to_dict().items():
         for key, value in values.items():
             now = getattr(getattr(new, section), key)
@@ -322,12 +324,6 @@ def _evaluate(found: dict[str, Any], metrics: str | None) -> Report:
     """The report of the first process: some metrics without intervals, or all headline ones (None)."""
     more: dict[str, Any] = {} if metrics is None else {"metrics": metrics, "ci": 0}
     return parallel.of_first(lambda: vb.evaluate(**found, trust=True, **more))
-
-
-def _selecting(config: Config) -> str:
-    """The metrics of the validation part: recall, and the one that selects the best epoch."""
-    select = config.train.select
-    return "recall" if select in ("RSum", "") else f"recall,{select}"
 
 
 def _check_select(name: str) -> None:
@@ -386,11 +382,6 @@ def _value(report: Report, name: str) -> float:
     return mean if found[0].higher_is_better else -mean
 
 
-def _headline(report: Report) -> dict[str, float]:
-    """The values of a report for the log: fractions and ranks."""
-    return {k: round(v, 6) for k, v in report.to_dict(prefix="").items()}
-
-
 def _loader(config: Config, loss: Loss, part: Part, vocabulary: text.Vocabulary, bar: Bar) -> Loader:
     """The batches; with a degree where the loss takes one."""
     degree = near = None
@@ -426,40 +417,6 @@ def _save(run: Run, path: Path, progress: Progress, optimiser: torch.optim.Optim
     checkpoint.save(path, run.config, run.vocabulary, images.width, images.kind, run.model, progress, optimiser)
 
 
-def _write_log(out: Path, progress: Progress) -> None:
-    """The log as JSON lines and as a table; complete after every epoch, also of a resumed run."""
-    with write_atomically(out / LOG, "w") as stream:
-        stream.writelines(json.dumps(entry) + "\n" for entry in progress.log)
-    table = io.StringIO()
-    writer = csv.DictWriter(table, list(progress.log[0]), extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(progress.log)
-    with write_atomically(out / "log.csv", "w") as stream:
-        stream.write(table.getvalue())
-
-
-def _board(out: Path, progress: Progress) -> Any:
-    """A writer for TensorBoard; what an interrupted run wrote after its last checkpoint is left out of view.
-
-    Raises:
-        MissingPackage: TensorBoard is not installed.
-    """
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        fix = "pip install tensorboard, or leave train.tensorboard out: log.csv has the same numbers"
-        raise MissingPackage("train.tensorboard needs tensorboard", fix=fix) from error
-    return SummaryWriter(str(out), purge_step=progress.epoch + 1)
-
-
-def _add_scalars(board: Any, entry: dict[str, Any]) -> None:
-    """The numbers of an epoch, under its number."""
-    for name, value in entry.items():
-        if name != "epoch":
-            board.add_scalar(name, value, entry["epoch"])
-    board.flush()
-
-
 def _described(run: Run) -> str:
     train, c = run.parts["train"], run.config
     numbers = sum(p.numel() for p in run.model.parameters())
@@ -471,8 +428,7 @@ def _described(run: Run) -> str:
 
 
 def _shown(report: Report, name: str) -> str:
-    found = [printed(r.value, r.unit) for r in report.results if str(r.metric) == name]
-    return " / ".join(found)
+    return " / ".join(printed(r.value, r.unit) for r in report.results if str(r.metric) == name)
 
 
 def _duration(seconds: float) -> str:
@@ -481,5 +437,4 @@ def _duration(seconds: float) -> str:
 
 def _to(batch: dict[str, Any], device: torch.device) -> dict[str, Any]:
     """The tensors on a device; lengths stay on the CPU, where packing needs them."""
-    move = {k: v.to(device) if isinstance(v, torch.Tensor) and k != "lengths" else v for k, v in batch.items()}
-    return move
+    return {k: v.to(device) if isinstance(v, torch.Tensor) and k != "lengths" else v for k, v in batch.items()}

@@ -203,12 +203,6 @@ def test_without_safetensors(tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
-def test_tensorboard_is_optional(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(MissingPackage, match="pip install tensorboard"):
-        train.train(small(train={"tensorboard": True}), tmp_path, say=silent)
-
-
 def test_streams(tmp_path, monkeypatch):
     """stdout is the result and stderr the talk, without colour; --json is one document, --quiet says nothing."""
 

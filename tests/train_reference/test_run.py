@@ -46,7 +46,7 @@ def test_a_run_from_the_command_line_is_evaluated_again(tmp_path):
     assert values == [r["value"] for r in report["results"]]
     assert json.loads(again.stdout)["split"] == "scenes-40-size16-test"
     assert {p.name for p in out.iterdir()} == {
-        "best.safetensors", "last.safetensors", "embeddings.npz", "run.json", "log.jsonl", "log.csv", "result.json"
+        "best.safetensors", "last.safetensors", "embeddings.npz", "run.json", "log.jsonl", "result.json"
     }  # fmt: skip
     encoded = cli("encode", out, "--part", "val", "-o", tmp_path / "val.npz", "--json")
     assert json.loads(encoded.stdout)["images"] == 10
@@ -345,10 +345,10 @@ def test_configurations_from_files_and_options(tmp_path):
         {"betas": [1.0, 0.5], "sampling": "sum"},
     )
     file.write_text("[train\n")
-    with pytest.raises(BadInput, match="not TOML: "):
+    with pytest.raises(BadInput, match="is no TOML "):
         config.read(file)
     file.write_bytes(b"\x80\x04\x95 pickled")
-    with pytest.raises(BadInput, match=r"a\.toml: is a binary file, not TOML\n  fix: give a TOML file"):
+    with pytest.raises(BadInput, match=r"a\.toml: is no TOML \(.*codec(.|\n)*fix: give a TOML file"):
         config.read(file)
     with pytest.raises(BadInput, match="this is a folder"):
         config.read(tmp_path)

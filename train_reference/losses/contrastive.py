@@ -16,16 +16,7 @@ def info_nce(
     """Cross-entropy of finding the pair among the negatives: -log softmax(scale * s)[pair], mean of both directions.
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
-        positive: (b, b) bool; True is left out of the negatives.
         scale: the inverse temperature, fixed; CLIP learns it, up to 100.
-        reduction: "sum" over the pairs of the batch, or "mean" (published).
-
-    Returns:
-        Scalar >= 0; 0 for one pair.
-
-    Raises:
-        UsageError: misshapen input, or the reduction is unknown.
     """
     scores = checked(scores, positive)
     logits = (scale * scores).masked_fill(positive & ~diagonal(scores), -torch.inf)
@@ -46,16 +37,10 @@ def siglip(
     """Binary cross-entropy of every image and caption: -log sigmoid(z (scale * s + bias)), z = 1 for the pair, else -1.
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
-        positive: (b, b) bool; True is left out of the negatives.
         scale, bias: fixed; the paper learns them from these values on.
-        reduction: "sum" over the pairs of the batch, or "mean" (published).
 
     Returns:
         Scalar >= 0; a pair without negatives costs nothing, as for all losses here.
-
-    Raises:
-        UsageError: misshapen input, or the reduction is unknown.
     """
     scores = checked(scores, positive)
     pairs = diagonal(scores)

@@ -26,17 +26,7 @@ def sum_hinge(
     ``sum_(i,c) [ sum_c' [margin - s(i,c) + s(i,c')]+ + sum_i' [margin - s(i,c) + s(i',c)]+ ]``
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
-        positive: (b, b) bool; True is left out of the negatives. The diagonal always is. Pass the identity
-            for the published form, which treats other captions of the same image as negatives.
         margin: 0.2 in the paper.
-        reduction: "sum" over the batch (published) or "mean" over its pairs.
-
-    Returns:
-        Scalar >= 0; 0 for one pair.
-
-    Raises:
-        UsageError: scores or positive is not (b, b) float or bool, or the reduction is unknown.
     """
     scores = checked(scores, positive)
     caption, image = _costs(scores, positive, margin)
@@ -55,17 +45,7 @@ def max_hinge(
     the batch.
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
-        positive: (b, b) bool; True is left out of the negatives. The diagonal always is. Pass the identity
-            for the published form, which treats other captions of the same image as negatives.
         margin: 0.2 in the paper.
-        reduction: "sum" over the batch (published) or "mean" over its pairs.
-
-    Returns:
-        Scalar >= 0; 0 for one pair.
-
-    Raises:
-        UsageError: scores or positive is not (b, b) float or bool, or the reduction is unknown.
     """
     scores = checked(scores, positive)
     caption, image = _costs(scores, positive, margin)

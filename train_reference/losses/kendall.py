@@ -33,19 +33,10 @@ def kendall(
     With ``alpha`` 0 it is the basic form, with 0.2 the relaxed one (eq. 17). Takes b^3 steps but no b^3 memory.
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
         positive: (b, b) bool; the loss orders all candidates, so it is not used.
-        degree: (b, b) float, relevance of caption j to image i.
         alpha: how much larger a relevance has to be.
         margin: 0 in eq. 4 and 17, where equal scores of all candidates cost nothing: training with this loss alone
             then ends in equal scores. Eq. 6-9 have a margin, without its value.
-        reduction: "sum" over the batch or "mean" over its pairs.
-
-    Returns:
-        Scalar >= 0.
-
-    Raises:
-        UsageError: misshapen input, or the reduction is unknown.
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     total = sum(ordered_hinges(s, r, alpha, margin, False) for s, r in ((scores, degree), (scores.T, degree.T)))
@@ -67,18 +58,8 @@ def kendall_sliding_window(
     """The sum over windows of relevance of all hinges between candidates above a window and below it.
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
-        positive: (b, b) bool; True is never below a window.
-        degree: (b, b) float in [-1, 1], relevance of caption j to image i.
         alpha, beta, start: of ``windows``.
         margin: as for ``kendall``.
-        reduction: "sum" over the batch or "mean" over its pairs.
-
-    Returns:
-        Scalar >= 0.
-
-    Raises:
-        UsageError: misshapen input, impossible windows, or the reduction is unknown.
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     low, high = windows(degree, alpha, beta, start)
@@ -108,18 +89,8 @@ def kendall_hard_samples(
     cumulative extremes of the candidates in the order of their relevance: b * b log b steps.
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
-        positive: (b, b) bool; True is never below a window.
-        degree: (b, b) float in [-1, 1], relevance of caption j to image i.
         alpha, beta, start: of ``windows``.
         margin: as for ``kendall``.
-        reduction: "sum" over the batch or "mean" over its pairs.
-
-    Returns:
-        Scalar >= 0.
-
-    Raises:
-        UsageError: misshapen input, impossible windows, or the reduction is unknown.
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     low, high = windows(degree, alpha, beta, start)
@@ -157,18 +128,9 @@ def bcls(
     """``triplet_sn`` plus ``kendall_sw_hs``, unweighted.
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
         positive: (b, b) bool; True is never a negative. Nor is a candidate with relevance 1 (the same text).
-        degree: (b, b) float in [-1, 1], relevance of caption j to image i.
         margin, gamma: of ``triplet_sn``.
         alpha, beta, order_margin: of ``kendall_sw_hs``; its margin.
-        reduction: "sum" over the batch or "mean" over its pairs.
-
-    Returns:
-        Scalar >= 0.
-
-    Raises:
-        UsageError: as the two losses.
     """
     degree = graded(checked(scores, positive), degree)
     triplet = triplet_smooth_negative(

@@ -39,7 +39,6 @@ def log_ratio(
     As mean over all (i, j) of (u_i - u_j)^2 = 2 var(u), with u = log D - log y, it takes b steps an anchor, not b^2.
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
         positive: (b, b) bool; not used, as all candidates have a label distance.
         degree: (b, b) float <= 1; the label distance is 1 - degree.
         similarity: what the scores are, see above.
@@ -47,13 +46,6 @@ def log_ratio(
         ties: pairs of candidates with the same label distance are left out (``drop``, as in the paper) or not
             (``keep``, as in the authors' code; faster).
         eps: added to both distances inside the logarithms.
-        reduction: "sum" over the anchors of both directions, or "mean" over the pairs of the batch.
-
-    Returns:
-        Scalar >= 0; 0 for one pair.
-
-    Raises:
-        UsageError: misshapen input or an unknown choice.
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     distance = _distance(scores, similarity)
@@ -101,18 +93,10 @@ def dense_triplet(
         [D(a,i) - D(a,j) + margin]+   for y(a,i) < y(a,j), D the squared Euclidean distance
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
         positive: (b, b) bool; not used, as all candidates have a label distance.
         degree: (b, b) float; the label distance is 1 - degree.
         similarity: what the scores are, see above.
         margin: 0.03 in the paper.
-        reduction: "sum" over the anchors of both directions, or "mean" over the pairs of the batch.
-
-    Returns:
-        Scalar >= 0; 0 for one pair.
-
-    Raises:
-        UsageError: misshapen input or an unknown choice.
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     near = -_distance(scores, similarity)
@@ -141,20 +125,12 @@ def nearest_triplet(
     for a batch; here they are the nearest of the batch.
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
-        positive: (b, b) bool; True is never a negative.
         degree: (b, b) float; the label distance is 1 - degree. Where it ties, all of the tied are positives.
         similarity: what the scores are, see above.
         neighbours: number of positives: 5 in the authors' code.
         margin: of squared distances, 0.2 in the paper.
         reduction: "sum" over the anchors of both directions (each the mean over its triplets), or "mean" over the pairs
             of the batch.
-
-    Returns:
-        Scalar >= 0; 0 where there are no negatives.
-
-    Raises:
-        UsageError: misshapen input, or an unknown choice.
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     near = -_distance(scores, similarity)

@@ -40,9 +40,6 @@ def ladder(
     The paper prints a_1 in eq. 8, where eq. 7 and the authors' code have a_l. With one level this is ``mh`` (``sh``).
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
-        positive: (b, b) bool; True is never a negative. The diagonal never is.
-        degree: (b, b) float, relevance of caption j to image i.
         margins: a_1, a_2, ..., one a level.
         thresholds: t_1 > t_2 > ..., one fewer than levels.
         betas: weights of the levels.
@@ -51,13 +48,9 @@ def ladder(
             code.
         negative_floor: the highest score of the negatives is at least 0, also where there are none: the authors' code.
         cumulative: terms l >= 2 are [a_1 + ... + a_l - s(q,q) + max_j s(q,j)]+, the later form of the authors' code.
-        reduction: "sum" over the batch (published) or "mean" over its pairs.
 
     Returns:
         Scalar >= 0; a level without candidates costs nothing (but see ``negative_floor``).
-
-    Raises:
-        UsageError: misshapen input, settings that do not fit together, or an unknown choice.
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     _check(margins, thresholds, betas, sampling, positives)

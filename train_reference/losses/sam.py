@@ -37,7 +37,6 @@ def semantic_adaptive_margin(
     scores the first of the batch is sampled, so that ties make the value depend on the order of the pairs.
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
         positive: (b, b) bool; True is never sampled. The diagonal never is, but see ``sampler``.
         degree: (b, b) float, relevance of caption j to image i: CIDEr-D (0 to 10) in the paper.
         tau: 3, 5 or 10 in the paper.
@@ -51,13 +50,6 @@ def semantic_adaptive_margin(
         triplet: whether the triplet loss is part of the sum (without it: "T no" in the paper).
         margin: of the triplet loss.
         weight: of the terms above; 5 or 10 in the authors' examples.
-        reduction: "sum" over the batch (published) or "mean" over its pairs.
-
-    Returns:
-        Scalar; a pair without negatives costs nothing.
-
-    Raises:
-        UsageError: misshapen input or an unknown choice.
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     check_choice("sam: sampler", sampler, get_args(Sampler))

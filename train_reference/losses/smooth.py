@@ -23,18 +23,10 @@ def triplet_smooth_negative(
     say which margin it used.
 
     Args:
-        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
         positive: (b, b) bool; True is left out of the negatives, as are in the paper captions with the same text
             (relevance 1). The diagonal always is.
         margin: 0.2, as in VSE++.
         gamma: 50 in the paper.
-        reduction: "sum" over the batch or "mean" over its pairs.
-
-    Returns:
-        Scalar >= 0; a pair without negatives costs nothing.
-
-    Raises:
-        UsageError: misshapen input, or the reduction is unknown.
     """
     scores = checked(scores, positive)
     spared = positive | diagonal(scores)

@@ -6,7 +6,6 @@ import numpy as np
 
 from vsebench import load_split
 from vsebench.data.scenes.build import build_scenes
-from vsebench.errors import UsageError
 from vsebench.scenes.settings import is_name, split_name
 
 from ..config import Config
@@ -24,12 +23,10 @@ def open_scenes_data(config: Config, bar: Bar) -> dict[PartName, Part]:
     Features are ``regions`` (also with ``auto``) or ``pixels``.
 
     Raises:
-        UsageError: no such name, or other features.
+        UsageError: no such name.
         DiskError: it cannot be built.
     """
     data = config.data
-    if data.features == "vectors":
-        raise UsageError("scenes have no features 'vectors'", fix="use regions or pixels")
     with bar(f"building {data.name}") as update:
         stored = build_scenes(data.name, progress=update)
     found: dict[PartName, Part] = {}
