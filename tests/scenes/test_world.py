@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_scenes as oracle
-from tests.scene_worlds import small_facts, small_scenes, world
+from tests.scene_worlds import small_facts, small_scenes
 from vsebench.scenes import encode
 from vsebench.scenes.content import KINDS
 from vsebench.scenes.draws import Draws
-from vsebench.scenes.facts import UNSAID, Facts, Mention, entails, match, matched
+from vsebench.scenes.facts import UNSAID, Facts, Mention, matched
 from vsebench.scenes.sample import changed, combination_weights, draw, scenes
 from vsebench.scenes.settings import PARTS, Settings, parse
 from vsebench.scenes.wording import captions
@@ -253,42 +253,30 @@ def test_draws_are_those_of_the_hash_function() -> None:
 # --- facts that hold ---
 
 
-def test_the_match_of_a_true_caption_is_the_largest_possible_one() -> None:
-    """F-score of n facts and s facts of a scene: at most 2 min(n, s) / (n + s), which a true caption reaches."""
-    shown, stated, _, _ = world()
-    for n, facts in enumerate(stated[::7]):
-        for scene in shown[n % 5 :: 17]:
-            value = match(facts, scene)
-            bound = 2 * facts.count / (facts.count + scene.facts)
-            assert 0 <= value <= min(1, bound)
-            assert (value == bound and facts.count > 0) == entails(facts, scene) == oracle.entails(facts, scene)
-
-
 @given(small_scenes(), small_facts())
-def test_a_false_fact_lowers_match_and_a_true_one_does_not(scene: Scene, facts: Facts) -> None:
+def test_a_true_fact_is_one_more_that_holds_and_a_false_one_is_not(scene: Scene, facts: Facts) -> None:
     facts = replace(facts, background=UNSAID)
     before = matched(facts, scene)
     false = replace(facts, background=(scene.background + 1) % 4)
-    assert matched(false, scene) == before and not entails(false, scene)
-    assert match(false, scene) < match(facts, scene) or before == 0
+    assert matched(false, scene) == before
     true = replace(facts, background=scene.background)
-    assert matched(true, scene) == before + 1 and match(true, scene) > match(facts, scene)
+    assert matched(true, scene) == before + 1
 
 
 @given(small_scenes(), small_facts())
 def test_what_says_less_is_true_where_more_is(scene: Scene, facts: Facts) -> None:
-    if not entails(facts, scene):
+    if matched(facts, scene) < facts.count:
         return
     for less in (replace(facts, relations=facts.relations[1:]), replace(facts, background=UNSAID)):
-        assert entails(less, scene) or less.count == 0
+        assert matched(less, scene) == less.count
 
 
 @given(SEEDS)
-def test_a_complete_description_has_match_one_but_for_relations(seed: int) -> None:
+def test_all_of_a_complete_description_holds(seed: int) -> None:
     scene = drawn(seed)
     every = Facts(tuple(Mention(*group.attributes, group.number) for group in scene.groups), (), scene.background)
-    assert match(every, scene) == 2 * every.count / (2 * every.count + len(scene.relations))
-    assert match(Facts(), scene) == 0 and not entails(Facts(), scene)
+    assert matched(every, scene) == every.count == scene.facts - len(scene.relations)
+    assert matched(Facts(), scene) == 0
 
 
 # --- rows ---

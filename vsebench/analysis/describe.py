@@ -9,11 +9,12 @@ import numpy as np
 
 from ..arguments import public
 from ..data.splits.catalogue import load_split
+from ..relevance.scenes.truth import truth_of
 from ..report.description import Description, Part, SceneFacts, spread
 from ..scenes import settings
 from ..text.tokenise import tokenise
 from ..types import Split
-from .true_pairs import count_true, known_scenes, scene_facts
+from .true_pairs import count_true, scene_facts
 
 Progress = Callable[[int, int], None]
 FREQUENT = 100  # words
@@ -60,7 +61,7 @@ def _part(label: str, split: Split, progress: Progress | None) -> Part:
     frequent = sorted(zip(tokens.words, count, strict=True), key=lambda pair: (-pair[1], pair[0]))
     scenes: SceneFacts | None = None
     if settings.of_split(split.name) is not None:
-        known = known_scenes(split)
+        known = truth_of(split)
         scenes = scene_facts(known, count_true(known, split.image_of, progress))
     same_words = [n for n in Counter(map(tuple, tokens.lists())).values() if n > 1]
     per_image = np.bincount(split.image_of, minlength=len(split.image_ids))

@@ -7,42 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from ..data.scenes.folder import check_content
-from ..data.scenes.store import open_scenes
 from ..numeric.parallel import each
 from ..relevance.scenes.truth import Truth
 from ..report.description import SceneFacts, spread
 from ..scenes.content import KINDS
-from ..scenes.encode import FACTS_COUNT, FACTS_KIND, Codes
-from ..types import Bool, Int, Split
+from ..scenes.encode import FACTS_COUNT, FACTS_KIND
+from ..types import Bool, Int
 
 MOST_PAIRS = 1 << 30  # that are compared, 15 s on 2 cores; of larger parts, every second, third, ... caption is
 _BLOCK = 1 << 22  # pairs at once: 4 MB
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What is known of a split of scenes.
-
-    Attributes:
-        scenes: (image, SCENE_WIDTH) int8.
-        facts: (caption, FACTS_WIDTH) int8.
-    """
-
-    scenes: Codes
-    facts: Codes
-
-    @property
-    def stated(self) -> npt.NDArray[np.int8]:
-        """(caption,) int8 number of facts."""
-        return self.facts[:, FACTS_COUNT]
-
-    @property
-    def kinds(self) -> npt.NDArray[np.int8]:
-        """(caption,) int8 index in ``KINDS``."""
-        return self.facts[:, FACTS_KIND]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +34,7 @@ class TruePairs:
     step: int
 
 
-def known_scenes(split: Split) -> Known:
-    """What is known of a split of scenes; raises as ``open_scenes``."""
-    stored = open_scenes(split.name)
-    check_content(stored.name, "scenes.npy", "facts.npy")  # the kernels take codes as they are
-    rows = stored.image_rows(split.image_ids)
-    return Known(np.asarray(stored.scenes[rows]), np.asarray(stored.facts[stored.caption_rows(split.caption_ids)]))
-
-
-def count_true(known: Known, image_of: Int, progress: Callable[[int, int], None] | None) -> TruePairs:
+def count_true(known: Truth, image_of: Int, progress: Callable[[int, int], None] | None) -> TruePairs:
     """Compare every image with every caption, or with some of them where there are many.
 
     Args:
@@ -96,14 +62,14 @@ def count_true(known: Known, image_of: Int, progress: Callable[[int, int], None]
     return TruePairs(images, own, step)
 
 
-def scene_facts(known: Known, pairs: TruePairs) -> SceneFacts:
+def scene_facts(known: Truth, pairs: TruePairs) -> SceneFacts:
     """The numbers for the table."""
     every, own = int(pairs.images.sum()), int(pairs.own.sum())
     of_own = pairs.images[pairs.own]
-    share = np.bincount(known.kinds, minlength=len(KINDS)) / len(known.kinds)
+    stated, share = known.facts[:, FACTS_COUNT], np.bincount(known.facts[:, FACTS_KIND], minlength=len(KINDS))
     return SceneFacts(
-        facts=spread(known.stated[known.stated > 0]),
-        kinds=dict(zip(KINDS, share.tolist(), strict=True)),
+        facts=spread(stated[stated > 0]),
+        kinds=dict(zip(KINDS, (share / len(stated)).tolist(), strict=True)),
         false_negatives=1 - own / every if every else 0.0,
         ambiguous=float((of_own > 1).mean()) if own else 0.0,
         images_a_caption=spread(of_own),

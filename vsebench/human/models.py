@@ -62,7 +62,6 @@ def model_rows(
     over: Over = "images",
     seed: int = 0,
     threads: int | None = None,
-    samples: int = SAMPLES,
 ) -> list[Row]:
     """A row for every subset of a task; the one of all pairs has the sampled correlation.
 
@@ -74,11 +73,10 @@ def model_rows(
         how, over: how intervals are made, as for ``agreement``.
         seed: of the sampled correlation.
         threads: never changes a result.
-        samples: of the sampled correlation.
     """
     x = similarities(task, embeddings, similarity)
     first, *others = correlations(task, name, x, how, over, threads)
-    return [replace(first, sampled=sampled_spearman(task, x, samples, seed, threads)), *others]
+    return [replace(first, sampled=sampled_spearman(task, x, SAMPLES, seed, threads)), *others]
 
 
 def sampled_spearman(

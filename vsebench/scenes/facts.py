@@ -108,16 +108,6 @@ def matched(facts: Facts, scene: Scene) -> int:
     return max(holding(facts, scene, groups) for groups in _meanings(len(facts.mentions), len(scene.groups)))
 
 
-def match(facts: Facts, scene: Scene) -> float:
-    """F-score of the facts of a caption and of a scene, in [0, 1]: 2 matched / (stated + facts of the scene)."""
-    return 2 * matched(facts, scene) / (facts.count + scene.facts)
-
-
-def entails(facts: Facts, scene: Scene) -> bool:
-    """Whether a caption is true of a scene: it states at least one fact, and all of them hold."""
-    return facts.count > 0 and matched(facts, scene) == facts.count
-
-
 def _meanings(mentions: int, groups: int) -> Iterator[tuple[int | None, ...]]:
     """Every way to give each mention a group of its own; None for those left over when there are more mentions."""
     choices: list[int | None] = [*range(groups), *[None] * max(0, mentions - groups)]

@@ -193,7 +193,7 @@ def _write_files(partial: Path, settings: Settings, progress: Progress | None) -
         for file in shapes:
             streams[file].write(bytes(HEADER))
         streams["region_start.npy"].write(bytes(8))
-        for image, scene in enumerate(islice(scenes(settings), settings.images)):
+        for image, scene in enumerate(scenes(settings)):
             if progress is not None and image % STEP == 0:
                 progress(image, settings.images)
             count = add_image(streams, settings, image, scene, count)

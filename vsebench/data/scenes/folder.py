@@ -80,18 +80,14 @@ def damaged(where: Path, name: str, why: str) -> BadInput:
     return BadInput(f"is damaged: {why}", where=where, fix=f"build it again: {command(name)} --force")
 
 
-def read_about(name: str, folder: Path | None = None) -> dict[str, Any]:
+def read_about(name: str) -> dict[str, Any]:
     """What ``about.json`` says of a data set that is complete; the content of the other files is not read.
-
-    Args:
-        name: the data set.
-        folder: where it is; by default in the cache.
 
     Raises:
         MissingPackage: it is not built here.
         BadInput: a file is missing or has another size, or another version of the generator has built it.
     """
-    folder = folder_of(name) if folder is None else folder
+    folder = folder_of(name)
     path = folder / ABOUT
     try:
         about = json.loads(path.read_text(encoding="utf-8"))

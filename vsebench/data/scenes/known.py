@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from ...errors import UsageError
-from ...scenes.settings import CAPTIONS, PARTS, of_split, parse, split_name
+from ...scenes.settings import PARTS, of_split, parse, split_name
 from ..atomic import hidden_of, make_folder, refused
 from ..lock import locked
 from ..regular import sha256_of
@@ -67,15 +67,6 @@ def require(split: str) -> None:
         read_about(name)
         if not stored_path(split).exists():
             raise missing(name)
-
-
-def counts(split: str) -> tuple[int, int]:
-    """The number of images and of captions of a split of scenes, by its name."""
-    found = of_split(split)
-    if found is None:
-        raise UsageError(f"'{split}' is no split of scenes", fix="give a name such as scenes-10k-test")
-    images = parse(found[0]).sizes[found[1]]
-    return images, images * CAPTIONS
 
 
 def remove(name: str) -> Path:

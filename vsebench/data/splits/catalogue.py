@@ -14,7 +14,7 @@ from ...arguments import public
 from ...errors import BadInput, MissingPackage, UsageError, count_of
 from ...options import spell
 from ...registry import closest, unknown
-from ...scenes.settings import is_name
+from ...scenes.settings import CAPTIONS, PARTS, Part, is_name, parse, split_name
 from ...types import Split
 from ..atomic import refused
 from ..regular import is_folder
@@ -311,7 +311,7 @@ def remove(name: str) -> Path:
 
 def status() -> list[SplitStatus]:
     """Every declared split and whether it can be used on this machine, without reading any."""
-    of_scenes = (_status_of_scenes(name, split) for name in scenes.names() for split in scenes.splits(name))
+    of_scenes = (_status_of_scenes(name, part) for name in scenes.names() for part in PARTS)
     of_own = (_status_of_own(name) for name in own.names() if not is_name(name))
     of_sets = (_status_of_set(found) for found in sets.SETS.values())
     return [*(_status(split) for split in DECLARED.values()), *filter(None, of_sets), *of_scenes, *of_own]
@@ -399,8 +399,9 @@ def _status(split: DeclaredSplit) -> SplitStatus:
     return line("packages", has_captions, "" if has_captions else f"{INSTALL} for the captions")
 
 
-def _status_of_scenes(name: str, split: str) -> SplitStatus:
-    images, captions = scenes.counts(split)
+def _status_of_scenes(name: str, part: Part) -> SplitStatus:
+    images = parse(name).sizes[part]
+    split, captions = split_name(name, part), images * CAPTIONS
     try:
         scenes.require(split)
     except MissingPackage:

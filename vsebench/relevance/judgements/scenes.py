@@ -10,7 +10,7 @@ from ...numeric.parallel import each
 from ...scenes.encode import FACTS_COUNT
 from ...scenes.settings import of_split
 from ...types import Direction, Int, Relevance, Split
-from ..scenes.truth import PATTERN, Truth, fingerprint, truth_of
+from ..scenes.truth import Truth, fingerprint, truth_of
 from .declare import Judgements
 
 BLOCK = 1 << 22  # pairs compared at a time
@@ -67,5 +67,5 @@ ENTAILS = Judgements(
     reference="the denotation of a caption: Young et al., From Image Descriptions to Visual Denotations, TACL 2014",
     load=entailed,
     identity=identity,
-    splits=(PATTERN,),
+    splits=("scenes-*",),
 )

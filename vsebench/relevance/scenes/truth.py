@@ -16,8 +16,6 @@ from ...scenes.encode import FACTS_COUNT, SCENE_FACTS, Codes
 from ...scenes.settings import of_split
 from ...types import Direction, Int, Split, Vectors
 
-PATTERN = "scenes-*"  # of the names of splits
-
 
 @dataclass(frozen=True, eq=False)
 class Truth:
