@@ -54,11 +54,11 @@ def caption(number: int) -> str:
     return f"COCO_val2014:sentid:{number}"
 
 
-def cxc(folder: Path, task: str, rows: Sequence[tuple[str, str, float, str]], part: str = "test") -> Path:
+def cxc(folder: Path, task: str, rows: Sequence[tuple[str, str, float, str]]) -> Path:
     """A file of CxC; returns its path."""
     head = {"sits": "caption,image", "sts": "caption1,caption2", "sis": "image1,image2"}[task]
     folder.mkdir(exist_ok=True)
-    path = folder / f"{task}_{part}.csv"
+    path = folder / f"{task}_test.csv"
     lines = [f"{head},agg_score,sampling_method", *(",".join(map(str, row)) for row in rows)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path

@@ -28,8 +28,8 @@ def test_cxc_columns(tmp_path: Path) -> None:
     assert read.score.tolist() == [4.97, 0.5] and read.own.tolist() == [True, False]
     files.cxc(tmp_path, "sts", [(files.caption(7), files.caption(8), 2, "c2c_cocaption")])
     assert read_cxc("sts", tmp_path).own.tolist() == [True]
-    files.cxc(tmp_path, "sis", [(files.image(3), files.image(575_916), 2, "i2i_csim")], part="val")
-    assert read_cxc("sis", tmp_path, "val").second.tolist() == [575_916]
+    files.cxc(tmp_path, "sis", [(files.image(3), files.image(575_916), 2, "i2i_csim")])
+    assert read_cxc("sis", tmp_path).second.tolist() == [575_916]
 
 
 def test_gzip_subfolders_and_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,27 +65,26 @@ class CxcRatings:
     where: Path
 
 
-def read_cxc(task: Task, folder: str | os.PathLike[str] | None = None, part: str = "test") -> CxcRatings:
-    """The ratings of one task.
+def read_cxc(task: Task, folder: str | os.PathLike[str] | None = None) -> CxcRatings:
+    """The ratings of one task, for the test half of Karpathy's split.
 
     Args:
         task: ``sits``, ``sts`` or ``sis``.
-        folder: where ``<task>_<part>.csv`` or ``.csv.gz`` is, see ``judgements.find``.
-        part: ``test`` or ``val``, the halves of Karpathy's split.
+        folder: where ``<task>_test.csv`` or ``.csv.gz`` is, see ``judgements.find``.
 
     Raises:
         MissingPackage: the file is absent; the message has the command to get it.
         BadInput: another file, or a line that cannot be read (named).
         UsageError: ``folder`` is no folder.
     """
-    (path,) = find([f"{task}_{part}.csv"], folder, fetch())
+    (path,) = find([f"{task}_test.csv"], folder, fetch())
     lines = rows(path, ",")
     head = next(lines, (0, []))[1]
     if [cell.strip() for cell in head] != COLUMNS[task]:
         raise BadInput(
             f"the first line is '{','.join(head)[:80]}', expected '{','.join(COLUMNS[task])}'",
             where=path,
-            fix=f"give the aggregated file {task}_{part}.csv, not the raw one or another task",
+            fix=f"give the aggregated file {task}_test.csv, not the raw one or another task",
         )
     patterns = [_CAPTION if side == "caption" else _IMAGE for side in TASKS[task]]
     ids: tuple[list[int], list[int]] = ([], [])
