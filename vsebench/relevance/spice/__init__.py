@@ -10,7 +10,7 @@
 - ``cache``: tuples in the user cache; export and import
 - ``file``: the file format of tuples, and tuples in the rows of another file
 - ``encode``: tuples as integers, merging graphs, similar concepts
-- ``postings``: matching the tuples of captions and images; saved in the cache
-- ``kernels``: the compiled parts
+- ``postings``: matching the tuples of captions and images, counts by sparse products; saved in the cache
+- ``kernels``: merging graphs, compiled
 - ``parser``: running the official parser
 """

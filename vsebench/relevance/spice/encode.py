@@ -1,9 +1,7 @@
 """SPICE in integers: tuples as word numbers, merged scene graphs, and similar concepts.
 
-Words are numbered once; merging and matching are compiled. Nothing depends on the order of a hash, so that the same
-tuples give the same arrays on every machine.
-
-*Ragged lists* are a pair of arrays: row r is ``items[ptr[r]:ptr[r + 1]]``.
+Words are numbered once; merging is compiled. Nothing depends on the order of a hash, so that the same tuples give the
+same arrays on every machine. *Ragged lists* are a pair of arrays: row r is ``items[ptr[r]:ptr[r + 1]]``.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,9 @@ from ...errors import BadInput
 from ...numeric.parallel import default_threads, spread
 from ...types import Int
 from ..gains import offsets
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Int32 = npt.NDArray[np.int32]
 StringTuples = Sequence[Sequence[Sequence[str]]]  # of every caption, its tuples in the order of the parser
@@ -35,16 +37,13 @@ class Encoded:
         text_ptr: (text + 1,) int64, where the tuples of each text start.
         tuples: (tuple, 3) int32 word numbers, padded with -1: (object), (object, attribute) or
             (source, target, relation).
-        syn_ptr, syn: (word + 1,) int64 and int32 ragged lists, the synsets of every word, numbered from 0.
-        n_synset: number of synsets.
+        synsets: (word, synset) float32, 1 for every synset of a word.
     """
 
     words: list[str]
     text_ptr: Int
     tuples: Int32
-    syn_ptr: Int
-    syn: Int32
-    n_synset: int
+    synsets: csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +53,12 @@ class Graphs:
     Attributes:
         ptr: (graph + 1,) int64, where the tuples of each graph start.
         tuples: (tuple, 3) int32 concepts, padded with -1, in the order of ``Encoded.tuples``.
-        concept_ptr, concept_words: (concept + 1,) int64 and int32 ragged lists, the words of each concept, ascending.
+        concepts: (concept, word) float32, 1 for every word of a concept.
     """
 
     ptr: Int
     tuples: Int32
-    concept_ptr: Int
-    concept_words: Int32
+    concepts: csr_array
 
     @property
     def size(self) -> Int:
@@ -98,13 +96,12 @@ def encode(tuples: StringTuples, synsets: Mapping[str, frozenset[int]]) -> Encod
     used = np.zeros(len(number), bool)
     used[rows[rows >= 0]] = True
     words = list(number)
-    syn_ptr, syn, n_synset = _synsets([words[i] if used[i] else None for i in range(len(words))], synsets)
-    text_ptr = offsets(np.fromiter(map(len, tuples), np.int64, len(tuples)))
-    return Encoded(words, text_ptr, rows, syn_ptr, syn, n_synset)
+    table = _synsets([words[i] if used[i] else None for i in range(len(words))], synsets)
+    return Encoded(words, offsets(np.fromiter(map(len, tuples), np.int64, len(tuples))), rows, table)
 
 
-def _synsets(words: list[str | None], synsets: Mapping[str, frozenset[int]]) -> tuple[Int, Int32, int]:
-    """The synsets of every word as ragged lists (none for None), renumbered from 0, and the number of synsets."""
+def _synsets(words: list[str | None], synsets: Mapping[str, frozenset[int]]) -> csr_array:
+    """(word, synset) float32 of every word (no synset of None); the synsets are renumbered from 0."""
     missing = [w for w in words if w is not None and w not in synsets]
     if missing:
         what = f"the synset table has no word '{missing[0]}'" + (f" and {len(missing) - 1:,} more" * (len(missing) > 1))
@@ -112,7 +109,7 @@ def _synsets(words: list[str | None], synsets: Mapping[str, frozenset[int]]) -> 
     lists: list[list[int]] = [[] if w is None else sorted(synsets[w]) for w in words]
     ptr = offsets(np.fromiter(map(len, lists), np.int64, len(lists)))
     ids, inverse = np.unique(np.fromiter(chain.from_iterable(lists), np.int64, int(ptr[-1])), return_inverse=True)
-    return ptr, inverse.reshape(-1).astype(np.int32), len(ids)
+    return ones(inverse.reshape(-1), ptr, len(ids))
 
 
 def build(encoded: Encoded, member_ptr: Int, member: Int, threads: int | None = None) -> Graphs:
@@ -141,19 +138,19 @@ def build(encoded: Encoded, member_ptr: Int, member: Int, threads: int | None = 
 
     def work(start: int, stop: int, _part: int) -> None:
         build_graphs(
-            start, stop, member_ptr, member, encoded.text_ptr, encoded.tuples, encoded.syn_ptr, encoded.syn,
-            encoded.n_synset, base, word, head_of, out, n_slot, n_out,
+            start, stop, member_ptr, member, encoded.text_ptr, encoded.tuples, encoded.synsets.indptr,
+            encoded.synsets.indices, encoded.synsets.shape[1], base, word, head_of, out, n_slot, n_out,
         )  # fmt: skip
 
     spread(work, n_graph, threads or default_threads())
-    concept, concept_ptr, concept_words = _name_concepts(word, head_of, len(encoded.words))
+    concept, concepts = _name_concepts(word, head_of, len(encoded.words))
     inside = np.arange(n_place) - np.repeat(base[:-1], np.diff(base)) < np.repeat(n_out, np.diff(base))
     heads = out[inside]
     tuples = np.where(heads >= 0, concept[heads], np.int32(-1))
-    return Graphs(offsets(n_out), tuples, concept_ptr, concept_words)
+    return Graphs(offsets(n_out), tuples, concepts)
 
 
-def _name_concepts(word: Int32, head_of: Int32, n_word: int) -> tuple[Int32, Int, Int32]:
+def _name_concepts(word: Int32, head_of: Int32, n_word: int) -> tuple[Int32, csr_array]:
     """Number the concepts: a concept of one word has the number of the word, larger sets the numbers that follow.
 
     Args:
@@ -161,7 +158,7 @@ def _name_concepts(word: Int32, head_of: Int32, n_word: int) -> tuple[Int32, Int
         head_of: (place,) int32 place of the first word of its concept.
 
     Returns:
-        (place,) int32 concept of every first word, and the words of every concept as ragged lists.
+        (place,) int32 concept of every first word, and (concept, word) float32 the words of every concept.
     """
     size = np.bincount(head_of[head_of >= 0], minlength=len(head_of))
     concept = word.copy()
@@ -175,40 +172,23 @@ def _name_concepts(word: Int32, head_of: Int32, n_word: int) -> tuple[Int32, Int
     concept[heads] = [number.setdefault(text[a:b], n_word + len(number)) for a, b in pairwise(edges)]
     lengths = np.concatenate([np.ones(n_word, np.int64), np.fromiter((len(k) // 4 for k in number), np.int64)])
     words = np.concatenate([np.arange(n_word, dtype=np.int32), np.frombuffer(b"".join(number), np.int32)])
-    return concept, offsets(lengths), words
+    return concept, ones(words, offsets(lengths), n_word)
 
 
-def similar_concepts(encoded: Encoded, graphs: Graphs) -> tuple[Int, Int32]:
-    """For every concept the concepts that share a word or a synset with it, itself included, as ragged lists."""
-    from .kernels import compose
+def similar_concepts(encoded: Encoded, graphs: Graphs) -> csr_array:
+    """(concept, concept) float32, 1 where two concepts share a word or a synset; with itself too."""
+    from scipy.sparse import eye_array, hstack
 
-    n_word, n_concept = len(encoded.words), len(graphs.concept_ptr) - 1
-    # The features of a word are its synsets and itself.
-    at = encoded.syn_ptr[1:]
-    feature_ptr = encoded.syn_ptr + np.arange(n_word + 1)
-    feature = np.insert(encoded.syn, at, encoded.n_synset + np.arange(n_word, dtype=np.int32))
-    width = encoded.n_synset + n_word
-    ptr, of = compose(graphs.concept_ptr, graphs.concept_words, feature_ptr, feature, width)
-    used = np.zeros(n_concept, bool)
-    used[graphs.tuples[graphs.tuples >= 0]] = True
-    keep = np.repeat(used, np.diff(ptr))
-    ptr, of = offsets(np.where(used, np.diff(ptr), 0)), of[keep]
-    back_ptr, back = transpose(ptr, of, width)
-    similar_ptr, similar = compose(ptr, of, back_ptr, back, n_concept)
-    return similar_ptr, similar
+    of_word = hstack([eye_array(len(encoded.words), dtype=np.float32), encoded.synsets], format="csr")
+    features = graphs.concepts @ of_word
+    similar = features @ features.T.tocsr()
+    similar.data.fill(1)
+    similar.sort_indices()  # for look-ups
+    return similar
 
 
-def grouped(key: Int32, value: Int32, n: int) -> tuple[Int, Int32]:
-    """Ragged lists of the values of every key below ``n``, in their order."""
-    return offsets(np.bincount(key, minlength=n)), value[np.argsort(key, kind="stable")]
+def ones(items: npt.NDArray[Any], ptr: Int, width: int) -> csr_array:
+    """Ragged lists of numbers below ``width`` as a (row, width) float32 matrix with a 1 for every item."""
+    from scipy.sparse import csr_array
 
-
-def take_rows(ptr: Int, rows: Int) -> tuple[Int, Int]:
-    """Row pointers of the given rows of ragged lists, and for each of their items its index in the old lists."""
-    new = offsets(np.diff(ptr)[rows])
-    return new, np.arange(new[-1]) + np.repeat(ptr[rows] - new[:-1], np.diff(new))
-
-
-def transpose(ptr: Int, items: Int32, width: int) -> tuple[Int, Int32]:
-    """Inverted ragged lists: for every value below ``width`` the rows that contain it, ascending."""
-    return grouped(items, np.repeat(np.arange(len(ptr) - 1, dtype=np.int32), np.diff(ptr)), width)
+    return csr_array((np.ones(len(items), np.float32), items, ptr), shape=(len(ptr) - 1, width))
