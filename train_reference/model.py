@@ -157,10 +157,8 @@ def order_scores(images: torch.Tensor, captions: torch.Tensor, *, squared: bool 
     rows = []
     for part in captions.split(WINDOW):
         violation = (part[None] - images[:, None]).clamp(min=0).square().sum(dim=2)
-        rows.append(-violation if squared else -_safe_root(violation))
+        if not squared:
+            zero = violation <= 0
+            violation = violation.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)
+        rows.append(-violation)
     return torch.cat(rows, dim=1)
-
-
-def _safe_root(x: torch.Tensor) -> torch.Tensor:
-    zero = x <= 0
-    return x.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)

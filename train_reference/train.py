@@ -97,7 +97,7 @@ def train(
 def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None:
     """All epochs that are left, each with its evaluation, checkpoints and line of the log."""
     config = run.config
-    metrics = "recall" if config.train.select in ("RSum", "") else f"recall,{config.train.select}"
+    metrics = "recall" if config.train.select == "RSum" else f"recall,{config.train.select}"
     while progress.epoch < config.train.epochs and not _stops(config, progress):
         epoch, started = progress.epoch, time.monotonic()
         _schedule(run, epoch)
@@ -167,12 +167,11 @@ def prepare(config: Config, bar: Bar) -> Run:
     device = torch.device(device_of(t.device))
     _check_pooling(config, device)
     checkpoint.require()
-    _check_select(t.select)
     loss = get_loss(config.loss.name)
     relevance.check_range(config.loss, loss.degree)
     _check_settings(loss, config.loss.settings)
     parts = parallel.first_before_others(lambda: open_data(config, bar))
-    _check_selects(config, parts["val"].split)
+    _check_select(t.select, parts["val"].split)
     vocabulary = text.build(parts["train"].captions, config.data.word_count)
     torch.manual_seed(t.seed)
     model = build(config.model, parts["train"].images, len(vocabulary.words), t.precision).to(device)
@@ -326,24 +325,22 @@ def _evaluate(found: dict[str, Any], metrics: str | None) -> Report:
     return parallel.of_first(lambda: vb.evaluate(**found, trust=True, **more))
 
 
-def _check_select(name: str) -> None:
-    """Refuse a selecting metric that is none, before any training; raises UsageError."""
+def _check_select(name: str, split: Split) -> None:
+    """Refuse a selecting metric that is none, or that the validation part does not have, by evaluating noise.
+
+    Raises:
+        UsageError, MissingPackage: as ``vsebench.evaluate``.
+    """
     try:
-        known = str(vb.parse(name)) == name
+        known = str(vb.parse(name))
     except UsageError as error:
         raise UsageError(f"train.select: {error.what}", fix=error.fix) from error
-    if not known:
-        raise UsageError(f"train.select is '{name}'", fix=f"write {vb.parse(name)}")
-
-
-def _check_selects(config: Config, split: Split) -> None:
-    """Refuse a selecting metric that the validation part does not have, by evaluating noise; raises as ``evaluate``."""
-    if config.train.select == "RSum":
-        return
-    rng = np.random.default_rng(0)
-    images = rng.standard_normal((len(split.image_ids), 4), np.float32)
-    texts = rng.standard_normal((len(split.caption_ids), 4), np.float32)
-    _value(vb.evaluate(images, texts, split=split, metrics=config.train.select, trust=True, ci=0), config.train.select)
+    if known != name:
+        raise UsageError(f"train.select is '{name}'", fix=f"write {known}")
+    if name != "RSum":
+        rng = np.random.default_rng(0)
+        images, texts = (rng.standard_normal((len(ids), 4), np.float32) for ids in (split.image_ids, split.caption_ids))
+        _value(vb.evaluate(images, texts, split=split, metrics=name, trust=True, ci=0), name)
 
 
 def _check_settings(loss: Loss, settings: dict[str, Any]) -> None:

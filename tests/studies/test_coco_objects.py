@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from studies import coco_objects
+from vsebench import load_split
 from vsebench.data.splits import packages
 from vsebench.types import Split
 
@@ -59,6 +60,7 @@ def test_the_folder_of_the_test_data(real_data: Path, tmp_path: Path) -> None:
     assert sizes == {
         "train": (30504, 152520, "objects-train"), "val": (5000, 25000, "objects-val"), "test": (5000, 25000, "coco-5k")
     }  # fmt: skip
+    assert np.array_equal(parts["test"].split.fold, load_split("coco-5k").fold)  # its signature is that of the set
     ids = np.load(real_data / "coco_splits/karpathy_caption_ids.npz")
     assert parts["val"].split.caption_ids.tolist() == ids["dev"].tolist()
     assert set(parts["train"].split.caption_ids.tolist()) <= set(ids["restval"].tolist())

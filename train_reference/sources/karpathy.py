@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from vsebench.data.image_files import find_images
-from vsebench.data.splits.catalogue import declared
+from vsebench.data.splits.catalogue import declared, split_of
 from vsebench.data.splits.identity import matches_ids, settle
 from vsebench.data.splits.karpathy import is_karpathy, karpathy_files, karpathy_rows
 from vsebench.data.splits.rows import CaptionRows
@@ -76,6 +76,6 @@ def _joined(rows: list[CaptionRows]) -> CaptionRows:
 def _split(rows: CaptionRows, name: str) -> Split:
     known = matches_ids(rows.image_id, rows.caption_id)
     if known in ("coco-5k", "f30k"):  # the declared split, with its order, judgements and folds
-        rows, name = settle(rows, declared(known)), known
+        return split_of(settle(rows, declared(known)), declared(known))
     image_ids, image_of = rows.images()
     return Split(name, image_ids, rows.caption_id, image_of, rows.captions)

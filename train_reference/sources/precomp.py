@@ -19,6 +19,7 @@ import numpy.typing as npt
 from vsebench.data.formats.ids import as_ids
 from vsebench.data.formats.npy import npy_member
 from vsebench.data.regular import check_file, reading
+from vsebench.data.splits.catalogue import split_of
 from vsebench.data.splits.declared import DECLARED
 from vsebench.data.splits.rows import CaptionRows, rows_sha256
 from vsebench.data.textfile import read_text, text_lines
@@ -69,9 +70,10 @@ def _part(name: str, features: Path, file: Path, ids: Path) -> Part:
     image_ids, found = rows.images()
     if not np.array_equal(found, image_of):
         raise BadInput("ids of other images than the captions", where=ids, fix=f"give them in the order of {file}")
-    known, sha256 = [s for s in DECLARED.values() if s.built_as == s.name], rows_sha256(rows)
-    name = next((split.name for split in known if split.rows_sha256 == sha256), name)
-    return Part(Split(name, image_ids, rows.caption_id, image_of, rows.captions), images)
+    sha256 = rows_sha256(rows)
+    known = [s for s in DECLARED.values() if s.built_as == s.name and s.rows_sha256 == sha256]
+    split = split_of(rows, known[0]) if known else Split(name, image_ids, rows.caption_id, image_of, rows.captions)
+    return Part(split, images)
 
 
 def _rows(path: Path, captions: tuple[str, ...]) -> CaptionRows:

@@ -145,10 +145,14 @@ def load_split(name: str, *, captions: bool = False) -> Split:
         BadInput: the stored or installed files are damaged.
     """
     split = declared(name)
-    rows = settle(_read(split, captions=captions), split)
+    return split_of(settle(_read(split, captions=captions), split), split)
+
+
+def split_of(rows: CaptionRows, split: DeclaredSplit) -> Split:
+    """The split of rows that are proven to be the declared one, in canonical order."""
     image_ids, image_of = rows.images()
     fold = None if split.fold_size is None else np.arange(len(image_ids), dtype=np.int64) // split.fold_size
-    return Split(name, image_ids, rows.caption_id, image_of, rows.captions, fold, in_folds=split.in_folds)
+    return Split(split.name, image_ids, rows.caption_id, image_of, rows.captions, fold, in_folds=split.in_folds)
 
 
 def build(
