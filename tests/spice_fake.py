@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from vsebench.relevance.spice import cache
+from vsebench.relevance.spice.tuples import Tuples
+
 # The tuples of a caption are its words in order, each an object. A word in capitals makes the worker fail.
 SOURCE = """
 import json, os, sys, time
@@ -23,7 +26,7 @@ if os.path.exists(os.path.join(folder, "fatal")):
     sys.stderr.write("WARNING: chatter\\ncannot open the library\\n")
     print(json.dumps({"fatal": "OSError: no such library"}), flush=True)
     sys.exit(0)
-print(json.dumps({"ready": "99.fake"}), flush=True)
+print("{}", flush=True)
 for line in sys.stdin:
     results = []
     for caption in json.loads(line)["captions"]:
@@ -37,21 +40,14 @@ for line in sys.stdin:
             sys.exit(3)
         if "HANG" in words:
             time.sleep(100)
-        if "NONSENSE" in words:
-            print("Exception in thread main", flush=True)
-        if "SHORT" in words:
-            results = []
-            break
-        if "CHAOS" in words:
-            results.append({"tuples": [["a", 5]]})
-        elif "BROKEN" in words:
+        if "BROKEN" in words:
             results.append({"broken": "NullPointerException: null"})
         elif caption == "a man is riding a brown horse":
             results.append({"tuples": [["man", "horse", "ride"], ["horse", "brown"], ["horse"], ["man"]]})
         else:
             results.append({"tuples": [[word] for word in words]})
     used = {word for r in results for t in r.get("tuples", ()) for word in t}
-    print(json.dumps({"results": results, "synsets": {str(w): [len(str(w))] for w in used}}), flush=True)
+    print(json.dumps({"results": results, "synsets": {w: [len(w)] for w in used}}), flush=True)
 """
 
 
@@ -60,6 +56,12 @@ def fake_worker(folder: Path, pause: float = 0.0) -> tuple[str, ...]:
     program = folder / "fake_worker.py"
     program.write_text(SOURCE, encoding="utf-8")
     return (sys.executable, str(program), str(folder), str(pause))
+
+
+def store_tuples(tuples: Tuples) -> None:
+    """Append tuples to the cache."""
+    with cache.writing() as append:
+        append(tuples)
 
 
 def requested(folder: Path) -> list[str]:

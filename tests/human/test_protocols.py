@@ -221,7 +221,7 @@ def test_meteor_on_flickr8k_as_published(
 def test_spice_on_flickr8k_as_published(
     flickr: dict[str, Task], real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vsebench.relevance.spice import cache as tuple_cache
+    from tests.spice_fake import store_tuples
     from vsebench.relevance.spice.tuples import Tuples, normal, words
 
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
@@ -237,7 +237,7 @@ def test_spice_on_flickr8k_as_published(
         for word, _, ids in (x.partition("\t") for x in lines(folder / "synsets.tsv.gz"))
     }
     needed = {word for found in parsed.values() for item in found for word in words(item)}
-    tuple_cache.add(Tuples(tuple(parsed), tuple(parsed.values()), {word: synsets[word] for word in needed}))
+    store_tuples(Tuples(tuple(parsed), tuple(parsed.values()), {word: synsets[word] for word in needed}))
     # The original captions are parsed, which gives 44.8 for Expert; 44.9 is printed for tokenised captions.
     assert round(kendall("spice", flickr["Expert"]), 2) == 44.78
     assert round(kendall("spice", flickr["CrowdFlower"]), 1) == 24.4

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests import oracle_spice as oracle
 from tests import spice_jar
 from tests.relevance.test_spice_graph import Item, items, tables
+from tests.spice_fake import store_tuples
 from tests.word_world import split_of, whole
 from vsebench.data import store
 from vsebench.errors import BadInput, MissingPackage, UsageError
@@ -27,7 +28,6 @@ from vsebench.relevance.gains import Gains
 from vsebench.relevance.kinds import load_gains
 from vsebench.relevance.spice import postings as spice_postings
 from vsebench.relevance.spice import spice as spice
-from vsebench.relevance.spice.cache import add
 from vsebench.relevance.spice.spice import gains
 from vsebench.relevance.spice.tuples import Tuples, normal
 from vsebench.types import DIRECTIONS, Split
@@ -114,7 +114,7 @@ def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tuples:
     tuples = Tuples(
         ("a cat", "dogs"), ((("cat",),), (("dog",), ("dog", "big"))), {w: frozenset() for w in ("cat", "dog", "big")}
     )
-    add(tuples)
+    store_tuples(tuples)
     return tuples
 
 
@@ -137,7 +137,9 @@ def test_a_second_load_reads_the_cache(parsed: Tuples, monkeypatch: pytest.Monke
 def test_other_settings_captions_and_tuples_have_other_entries(parsed: Tuples, what: str) -> None:
     load_gains("spice", split_of(["a cat", "dogs"], [0, 1], 2))
     if what == "tuples":
-        add(Tuples(("a cat",), ((("cat",), ("big",)),), {w: frozenset() for w in ("cat", "big")}))
+        store.clear("spice")
+        store_tuples(Tuples(("a cat",), ((("cat",), ("big",)),), {w: frozenset() for w in ("cat", "big")}))
+        store_tuples(parsed)
     texts, owners = (
         (["dogs", "a cat"] if what == "texts" else ["a cat", "dogs"]),
         ([1, 0] if what == "owners" else [0, 1]),
@@ -196,7 +198,7 @@ def test_without_a_writable_cache_the_values_are_the_same(parsed: Tuples) -> Non
 
 
 def test_graphs_with_broken_captions_are_not_cached(parsed: Tuples) -> None:
-    add(Tuples(("hm",), ((),), {}, {"hm": "no parse"}))
+    store_tuples(Tuples(("hm",), ((),), {}, {"hm": "no parse"}))
     made = load_gains("spice", split_of(["a cat", "hm"], [0, 1], 2))
     assert "spice: 1 caption could not be parsed, gain 0 with every image" in made.notes
     assert store.entries(spice.GRAPHS) == []

@@ -74,9 +74,8 @@ def build(
         terminal.emit({"kind": kind, **vars(done), "broken": broken, "seconds": round(done.seconds, 3)})
         return
     rate = f" in {done.seconds:.0f} s ({done.parsed / done.seconds:.0f} a second)" if done.parsed else ""
-    shared = f", {done.shared:,} by another build" if done.shared else ""
     counts = f"{done.captions:,} distinct captions, {done.before:,} parsed before, {done.parsed:,} now"
-    terminal.say(f"spice: {counts}{rate}{shared}")
+    terminal.say(f"spice: {counts}{rate}")
 
 
 @app.command("list")
@@ -204,7 +203,7 @@ def import_(
         tuples = unpack(file)
     else:
         tuples = read_rows(file, synsets, _captions(split, captions, text))
-    new = cache.add_agreeing(tuples, file)
+    new = cache.add_agreeing(tuples, file, terminal.note)
     words = f"{count_of(len(tuples.texts), 'caption was', 'captions were')} read, {new:,} of them new"
     _report(terminal, words, file, tuples, new=new)
 

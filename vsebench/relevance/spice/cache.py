@@ -1,22 +1,27 @@
 """Scene-graph tuples in the user cache, and their export and import.
 
-The cache has *packs*: each is a complete file of tuples (see ``file``), so that several builds can add packs at the
-same time and packs can be merged at any time.
+All tuples are lines of one file, which only grows (see ``file``). One process at a time appends to it, under a lock;
+whoever reads it takes the complete lines. The words of a caption are written before the caption, so that what a killed
+process leaves is always a file of tuples.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
-from collections.abc import Iterable
+import secrets
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ...data import store
-from ...data.atomic import write_atomically
+from ...data.atomic import make_folder, refused, write_atomically
+from ...data.lock import locked
 from ...errors import BadInput
-from .file import pack, unpack
-from .tuples import BUILD, TOOLS, NotParsed, Tuples, merge, select, unique
+from .file import FORMAT, caption_lines, complete, pack, read_lines, word_lines
+from .tuples import BUILD, TOOLS, NotParsed, Tuples, select, unique
 
-KIND = "spice"  # of entries in the cache
+KIND = "spice"  # of the entry in the cache
 
 
 def load_tuples(texts: Iterable[str], build: str = BUILD) -> Tuples:
@@ -28,109 +33,96 @@ def load_tuples(texts: Iterable[str], build: str = BUILD) -> Tuples:
 
     Raises:
         NotParsed: some are not parsed yet.
-        BadInput: a stored file is damaged.
+        BadInput: the stored file is damaged.
     """
     wanted = unique(texts)
-    found = stored(wanted)
+    found = stored()
     missing = sum(text not in found.row for text in wanted)
     if missing:
         raise NotParsed(f"SPICE tuples: {missing:,} of {len(wanted):,} captions are not parsed", build)
     return select(found, wanted)
 
 
-def stored(wanted: Iterable[str] | None = None) -> Tuples:
-    """All captions in the cache, or at least the wanted (normal) captions that are in it.
+def stored() -> Tuples:
+    """All captions in the cache.
 
     Raises:
-        BadInput: a stored file is damaged.
+        BadInput: the stored file is damaged.
     """
-    while True:
-        packs: list[Tuples] = []
-        remaining = None if wanted is None else set(wanted)
-        try:
-            for entry in reversed(pack_files()):
-                if remaining is not None and not remaining:
-                    break
-                content = read_pack(entry.path)
-                if remaining is None or not remaining.isdisjoint(content.texts):
-                    store.touch(entry.path)
-                    packs.append(content)
-                    # A caption that the parser failed on may have tuples in another pack.
-                    parsed = (t for t in content.texts if t not in content.broken)
-                    remaining = None if remaining is None else remaining.difference(parsed)
-        except FileNotFoundError:  # another process has merged it into another pack: start again
-            continue
-        return merge(packs)
-
-
-def pack_files() -> list[store.Entry]:
-    """The packs made by these versions of the tools, least recently used first."""
-    return [entry for entry in store.entries(KIND) if entry.key.startswith(_prefix())]
-
-
-def read_pack(path: Path) -> Tuples:
-    """One pack.
-
-    Raises:
-        FileNotFoundError: it was removed.
-        BadInput: it is damaged.
-    """
+    path = store.get(KIND, _key())
+    if path is None:
+        return Tuples((), (), {})
     try:
-        return unpack(path)
-    except BadInput as error:
-        if not path.exists():
-            raise FileNotFoundError(path) from error
-        fix = "remove this file and build again: vsebench relevance build spice"
-        raise BadInput(f"the stored tuples are damaged ({error.what})", where=path, fix=fix) from error
+        lines = path.read_text(encoding="utf-8").split("\n")[1:-1]  # behind the last end of a line: being written
+        return complete(read_lines(enumerate(lines, 2), path), path)
+    except ValueError as error:
+        what = error.what if isinstance(error, BadInput) else str(error)
+        fix = "run: vsebench relevance clear spice, and build or import the tuples again"
+        raise BadInput(f"the stored tuples are damaged ({what})", where=path, fix=fix) from error
 
 
-def add(tuples: Tuples) -> Path:
-    """Add tuples to the cache as a pack; returns its path.
+def identity() -> str:
+    """A text that changes when the stored tuples of a caption do; captions may have been added to them."""
+    path = store.get(KIND, _key())
+    if path is None:
+        return ""
+    with path.open(encoding="utf-8") as stream:
+        return stream.readline()
+
+
+@contextlib.contextmanager
+def writing(note: Callable[[str], object] = lambda _: None) -> Iterator[Callable[[Tuples], None]]:
+    """Hold the lock of the cache; gives the function that appends tuples. A caption with tuples keeps these.
+
+    Args:
+        note: called with a line when another process holds the lock, whose end is then awaited.
 
     Raises:
         DiskError: the cache cannot be written.
     """
-    data = pack(tuples, compress=True)
-    key = f"{_prefix()}{store.fingerprint(data)[:32]}.jsonl.gz"
-    return store.put(KIND, key, lambda stream: stream.write(data))
+    path = store.root() / KIND / _key()
+    make_folder(path.parent)
+    with locked(path.parent / ".writing", "SPICE tuples are being stored", waiting=note):
+        if not path.exists():
+            with write_atomically(path) as stream:
+                header = {"format": FORMAT, "tools": TOOLS, "made": secrets.token_hex(8)}
+                stream.write(json.dumps(header).encode() + b"\n")
+        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)  # the line that a killed process was writing
+
+        written: set[str] = set()  # lines of words
+
+        def append(tuples: Tuples) -> None:
+            new = [line for line in word_lines(tuples) if line not in written]
+            written.update(new)
+            try:
+                with path.open("r+b") as stream:  # not "ab", which would make a file that was removed meanwhile
+                    stream.seek(0, os.SEEK_END)
+                    stream.write("".join((*new, *caption_lines(tuples))).encode())
+            except OSError as error:
+                raise refused(path, error) from error
+
+        yield append
+        store.trim(keep={path})
 
 
-def add_agreeing(tuples: Tuples, source: str | os.PathLike[str]) -> int:
+def add_agreeing(tuples: Tuples, source: str | os.PathLike[str], note: Callable[[str], object] = lambda _: None) -> int:
     """Add those imported tuples that the cache lacks; returns the number of their captions.
 
     Raises:
         BadInput: a caption has other tuples in the cache; ``source`` is named.
         DiskError: the cache cannot be written.
     """
-    cached = stored(tuples.texts)
-    new = []
-    for text, items in zip(tuples.texts, tuples.tuples, strict=True):
-        if text not in cached.row or (text in cached.broken and text not in tuples.broken):
-            new.append(text)
-        elif text not in cached.broken and text not in tuples.broken and cached.tuples[cached.row[text]] != items:
-            fix = "run: vsebench relevance clear spice  (when those of the file are the right ones)"
-            raise BadInput(f"caption '{text[:60]}' has other tuples in the cache", where=source, fix=fix)
-    if new:
-        add(select(tuples, new))
+    with writing(note) as append:
+        cached = stored()
+        new = []
+        for text, items in zip(tuples.texts, tuples.tuples, strict=True):
+            if text not in cached.row or (text in cached.broken and text not in tuples.broken):
+                new.append(text)
+            elif text not in cached.broken and text not in tuples.broken and cached.tuples[cached.row[text]] != items:
+                fix = "run: vsebench relevance clear spice  (when those of the file are the right ones)"
+                raise BadInput(f"caption '{text[:60]}' has other tuples in the cache", where=source, fix=fix)
+        append(select(tuples, new))
     return len(new)
-
-
-def compact(most: int = 8, size: int = 4 << 20) -> None:
-    """Merge the packs smaller than ``size`` bytes into one when there are more than ``most`` of them.
-
-    Safe while other processes read and write: the merged pack exists before any of the others is removed.
-    """
-    small = [entry for entry in pack_files() if entry.size < size]
-    if len(small) <= most:
-        return
-    try:
-        merged = merge([read_pack(entry.path) for entry in small])
-    except (FileNotFoundError, BadInput):  # another process merges them, or reading will name the damaged file
-        return
-    path = add(merged)
-    for entry in small:
-        if entry.path != path:
-            store.remove(entry.path)
 
 
 def export_tuples(path: str | os.PathLike[str], tuples: Tuples) -> None:
@@ -144,5 +136,5 @@ def export_tuples(path: str | os.PathLike[str], tuples: Tuples) -> None:
         stream.write(data)
 
 
-def _prefix() -> str:
-    return store.fingerprint(TOOLS)[:8] + "-"
+def _key() -> str:
+    return f"{store.fingerprint(TOOLS)[:8]}.jsonl"

@@ -11,7 +11,7 @@ from ...errors import BadInput, count_of
 from ...types import Split
 from ..gains import Gains, Progress, shape_of
 from . import postings as postings_file
-from .cache import load_tuples, pack_files
+from .cache import identity, load_tuples
 from .encode import encode
 from .postings import Postings, postings
 from .tuples import TOOLS, Tuples, build_command, normal
@@ -38,10 +38,9 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
     form, own = settings["text"], settings["own"]
     texts = parsed_texts(split, form)
     unique = list(dict.fromkeys(texts))
-    packs = sorted(entry.key for entry in pack_files())  # other packs may have other tuples
     image_of = np.ascontiguousarray(split.image_of, "<i8").tobytes()
     n_image = len(split.image_ids)
-    key = store.fingerprint(postings_file.FORMAT, TOOLS, packs, texts, image_of, n_image, own)[:40] + ".npz"
+    key = store.fingerprint(postings_file.FORMAT, TOOLS, identity(), texts, image_of, n_image, own)[:40] + ".npz"
     path = store.get(GRAPHS, key)
     found = None if path is None else postings_file.load(path)
     if found is None:

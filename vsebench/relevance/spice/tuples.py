@@ -77,24 +77,6 @@ def words(item: tuple[str, ...]) -> tuple[str, ...]:
     return (*item[:2], item[2].removeprefix("be ")) if len(item) == 3 else item
 
 
-def merge(parts: Iterable[Tuples]) -> Tuples:
-    """All captions of several ``Tuples``, each once; tuples replace a failure of the parser."""
-    found: dict[str, tuple[tuple[str, ...], ...]] = {}
-    broken: dict[str, str] = {}
-    synsets: dict[str, frozenset[int]] = {}
-    for part in parts:
-        for text, items in zip(part.texts, part.tuples, strict=True):
-            if text in part.broken:
-                if text not in found:
-                    broken.setdefault(text, part.broken[text])
-                    found[text] = ()
-            elif text not in found or text in broken:
-                broken.pop(text, None)
-                found[text] = items
-        synsets.update(part.synsets)
-    return Tuples(tuple(found), tuple(found.values()), synsets, broken)
-
-
 def select(tuples: Tuples, texts: Iterable[str]) -> Tuples:
     """The given (normal, distinct) captions, in that order, and the synsets of their words.
 

@@ -1,9 +1,9 @@
-"""The worker process that runs the SPICE parser in Java: ``python -m vsebench.relevance.spice.parser.worker``.
+"""The worker process that runs the SPICE parser in Java: a program that imports nothing of this package.
 
 It is a separate process, so that a crash or a lack of memory ends one chunk and not the build. Requests and answers are
 JSON lines on stdin and stdout:
 
-- settings, answered by ``{"ready": version of Java}`` or ``{"fatal": reason}``
+- settings, answered by ``{}`` when the parser is ready, or ``{"fatal": reason}``
 - ``{"captions": [...]}``, answered by
   ``{"results": [{"tuples": [...]} or {"broken": reason}], "synsets": {word: [ids]}}``
 
@@ -20,13 +20,14 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import IO, Any
+from typing import Any
 
 ANNOTATORS = "tokenize,ssplit,parse,lemma"
 # Without ExitOnOutOfMemoryError, CoreNLP catches a lack of memory and continues with a made-up parse tree.
 OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     "-XX:+ExitOnOutOfMemoryError",
+    f"-XX:ErrorFile={os.devnull}",
     "-Dfile.encoding=UTF-8",
     "-Duser.language=en",
     "-Duser.country=US",
@@ -40,31 +41,37 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
-    threading.Thread(target=_read_requests, args=(sys.stdin, requests), daemon=True).start()
+
+    def read() -> None:
+        for line in sys.stdin:
+            requests.put(json.loads(line))
+        os._exit(0)  # the parent has ended; Java may still be parsing
+
+    threading.Thread(target=read, daemon=True).start()
+    answer: dict[str, Any] = {}
     try:
-        parse, version = start_java(requests.get())
+        parse = start_java(requests.get())
     except Exception as error:
-        _answer(answers, {"fatal": f"{type(error).__name__}: {error}"})
-        return
-    _answer(answers, {"ready": version})
+        answer = {"fatal": f"{type(error).__name__}: {error}"}
     while True:
-        _answer(answers, parse(requests.get()["captions"]))
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+        answer = parse(requests.get()["captions"])
 
 
-def start_java(settings: dict[str, Any]) -> tuple[Callable[[list[str]], dict[str, Any]], str]:
+def start_java(settings: dict[str, Any]) -> Callable[[list[str]], dict[str, Any]]:
     """Load Java and the models.
 
     Args:
-        settings: ``library`` (path of the Java virtual machine), ``classpath`` (list of jars), ``heap`` (bytes),
-            ``log`` (file for the crash report of Java) and ``threads``.
+        settings: ``library`` (path of the Java virtual machine), ``classpath`` (list of jars), ``heap`` (bytes) and
+            ``threads``.
 
     Returns:
-        A function from captions to the answer, and the version of Java.
+        A function from captions to the answer.
     """
     import jpype
 
-    options = [*OPTIONS, f"-Xmx{settings['heap'] >> 20}m", f"-XX:ErrorFile={settings['log']}"]
-    jpype.startJVM(settings["library"], *options, classpath=settings["classpath"])
+    jpype.startJVM(settings["library"], *OPTIONS, f"-Xmx{settings['heap'] >> 20}m", classpath=settings["classpath"])
     properties = jpype.JClass("java.util.Properties")()
     properties.setProperty("annotators", ANNOTATORS)
     properties.setProperty("depparse.extradependencies", "MAXIMAL")
@@ -88,11 +95,11 @@ def start_java(settings: dict[str, Any]) -> tuple[Callable[[list[str]], dict[str
             return _reason(error)
         return document
 
-    def tuples(caption: Any) -> dict[str, Any]:
-        if isinstance(caption, str):
-            return {"broken": caption}
+    def tuples(document: Any) -> dict[str, Any]:
+        if isinstance(document, str):
+            return {"broken": document}
         try:
-            found = tuples_of.get(to_tuples.invoke(parser, caption))
+            found = tuples_of.get(to_tuples.invoke(parser, document))
             return {"tuples": [[str(word) for word in item] for item in found]}
         except Exception as error:
             return {"broken": _reason(error)}
@@ -103,13 +110,12 @@ def start_java(settings: dict[str, Any]) -> tuple[Callable[[list[str]], dict[str
         return known[word]
 
     def parse(captions: list[str]) -> dict[str, Any]:
-        from ..tuples import words
-
         results = [tuples(document) for document in pool.map(annotated, captions)]
-        used = {word for result in results for item in result.get("tuples", ()) for word in words(tuple(item))}
+        items = [item for result in results for item in result.get("tuples", ())]
+        used = {word for item in items for word in (*item[:2], *(w.removeprefix("be ") for w in item[2:]))}
         return {"results": results, "synsets": {word: synsets(word) for word in sorted(used)}}
 
-    return parse, str(jpype.JClass("java.lang.System").getProperty("java.version"))
+    return parse
 
 
 def _accessible(member: Any) -> Any:
@@ -122,17 +128,6 @@ def _reason(error: Exception) -> str:
     while hasattr(cause, "getCause") and cause.getCause() is not None:  # an exception of Java
         cause = cause.getCause()
     return f"{type(cause).__name__}: {str(cause)[:200]}"
-
-
-def _read_requests(stream: IO[str], requests: queue.Queue[dict[str, Any]]) -> None:
-    for line in stream:
-        requests.put(json.loads(line))
-    os._exit(0)  # the parent has ended; Java may still be parsing
-
-
-def _answer(stream: IO[str], document: dict[str, Any]) -> None:
-    stream.write(json.dumps(document) + "\n")
-    stream.flush()
 
 
 if __name__ == "__main__":
