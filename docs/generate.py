@@ -168,7 +168,8 @@ def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 def formats_table() -> str:
     """The table of input files: every format of embeddings and of retrieved lists."""
-    from vsebench.data.formats.table import FORMATS, LIST_FORMATS
+    from vsebench.data.formats.table import FORMATS
+    from vsebench.data.read_pairs import FORMS
 
     rows = [
         (f"`{kind.suffix}`" if kind.suffix else kind.words, kind.holds, f"`{kind.extra}`" if kind.extra else "-")
@@ -177,7 +178,7 @@ def formats_table() -> str:
     ]
     scores = "a score matrix, one row an image, one column a text (cross-attention models)"
     rows.append(("`--scores FILE`", scores, "-"))
-    rows += [("`--run FILE`", f"retrieved lists: {kind.holds}", "-") for kind in LIST_FORMATS]
+    rows += [("`--run`, `--judgements`, `--rerank`", f"pairs: {holds}", "-") for holds in FORMS.values()]
     lines = ["| input | what it holds | needs |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
     return "\n".join(lines) + "\n"
 

@@ -7,14 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vsebench.data.formats.eccv_json import of_value
-from vsebench.data.formats.raw import RawLists
-from vsebench.data.formats.trec import parse_trec
-from vsebench.data.runs import read_runs
+from vsebench.data.pairs import LISTS, Pairs
+from vsebench.data.read_pairs import read_pairs
 from vsebench.errors import BadInput, UsageError
 
 BOTH = {"i2t": {"391895": [2, 1], "522418": [3]}, "t2i": {"1": [391895], "2": [522418, 391895]}}
@@ -28,74 +27,96 @@ def write(path: Path, content: Any) -> Path:
     return path
 
 
-def refused(path: Path, *words: str, error: type[Exception] = BadInput, **kwargs: Any) -> None:
+def read(given: Any, direction: Any = None, **more: Any) -> list[Pairs]:
+    return read_pairs(given, direction, LISTS, both=None, where="<run>", **more)
+
+
+def lists_of(pairs: Pairs) -> dict[Any, list[Any]]:
+    """query id -> item ids, best first."""
+    out: dict[Any, list[Any]] = {query: [] for query in pairs.queries[pairs.given].tolist()}
+    for query, item in zip(pairs.queries[pairs.query].tolist(), pairs.items[pairs.item].tolist(), strict=True):
+        out[query].append(item)
+    return out
+
+
+def of_lines(lines: list[str], folder: Path, order: Any = "score") -> Pairs:
+    """The lists of the lines of a run."""
+    (pairs,) = read(write(folder / "run", "\n".join(lines)), order=order)
+    assert pairs.direction is None and pairs.format == "trec"
+    return pairs
+
+
+def ties_of(pairs: Pairs) -> int:
+    """Items with the score of the one before."""
+    same = np.diff(pairs.query) == 0
+    return 0 if pairs.number is None else int((same & (np.diff(pairs.number) == 0)).sum())
+
+
+def refused(given: Any, *words: str, error: type[Exception] = BadInput, **kwargs: Any) -> None:
     with pytest.raises(error) as caught:
-        read_runs([path], **kwargs)
+        read(given, **kwargs)
     message = str(caught.value)
     for word in words:
         assert word in message, message
-    assert "fix: " in message and str(path) in message
+    assert "fix: " in message and (str(given) if isinstance(given, Path) else "<run>") in message
 
 
 # --- JSON ------------------------------------------------------------------------------------------------
 
 
-def check_both(raw: RawLists) -> None:
-    assert raw.lists == {
+def check_both(found: list[Pairs]) -> None:
+    assert {pairs.direction: lists_of(pairs) for pairs in found} == {
         "i2t": {391895: [2, 1], 522418: [3]},
         "t2i": {1: [391895], 2: [522418, 391895]},
     }
 
 
 def test_json_holds_both_directions(tmp_path: Path) -> None:
-    raw = read_runs(write(tmp_path / "r.json", BOTH))
-    check_both(raw)
-    assert raw.format == "eccv-json" and raw.sources == (tmp_path / "r.json",) and raw.notes == ()
-    check_both(read_runs([write(tmp_path / "r.gz", gzip.compress(json.dumps(BOTH).encode()))]))
-    check_both(read_runs([write(tmp_path / "bom.json", b"\xef\xbb\xbf" + json.dumps(BOTH).encode())]))
+    found = read(write(tmp_path / "r.json", BOTH))
+    check_both(found)
+    assert {(pairs.format, pairs.notes) for pairs in found} == {("eccv-json", ())}
+    check_both(read(write(tmp_path / "r.gz", gzip.compress(json.dumps(BOTH).encode()))))
+    check_both(read(write(tmp_path / "bom.json", b"\xef\xbb\xbf" + json.dumps(BOTH).encode())))
+    check_both(read(BOTH))
 
 
-def test_json_of_two_files(tmp_path: Path) -> None:
-    one, two = write(tmp_path / "1", BOTH["i2t"]), write(tmp_path / "2", BOTH["t2i"])
-    check_both(read_runs([one, two], ["i2t", "t2i"]))
-    assert list(read_runs([one, two]).lists) == ["?0", "?1"]
-    assert list(read_runs([one, two], [None, "t2i"]).lists) == ["?0", "t2i"]
-    check_both(read_runs([write(tmp_path / "3", {"i2t": BOTH["i2t"]}), two], ["i2t", "t2i"]))
-    with pytest.raises(BadInput, match=f"holds i2t, as does {one}"):
-        read_runs([one, two], ["i2t", "i2t"])
-    refused(write(tmp_path / "4", BOTH), "holds i2t and t2i, but was given as i2t", "leave out", directions=["i2t"])
-    with pytest.raises(UsageError, match="1 direction for 2 runs"):
-        read_runs([one, two], ["i2t"])
-    with pytest.raises(UsageError, match="no run was given"):
-        read_runs([])
+def test_json_of_one_direction(tmp_path: Path) -> None:
+    one = write(tmp_path / "1", BOTH["i2t"])
+    assert [(p.direction, lists_of(p)) for p in read(one)] == [(None, {391895: [2, 1], 522418: [3]})]
+    assert [p.direction for p in read(one, "t2i")] == ["t2i"]
+    assert [p.direction for p in read(write(tmp_path / "3", {"i2t": BOTH["i2t"]}), "i2t")] == ["i2t"]
+    refused(write(tmp_path / "4", BOTH), "holds i2t and t2i, but was given as i2t", "leave out", direction="i2t")
 
 
-def test_ids_are_numbers_only_when_all_of_their_kind_are(tmp_path: Path) -> None:
-    lists = {"i2t": {"1": ["2", 3]}, "t2i": {"5": ["1", "a.jpg"], "007": ["1"]}}
-    raw = read_runs([write(tmp_path / "r", lists)])
-    assert raw.lists == {"i2t": {"1": ["2", "3"]}, "t2i": {"5": ["1", "a.jpg"], "007": ["1"]}}
-    raw = read_runs([write(tmp_path / "r", {"a.jpg": ["2", 3], "\u56fe": [4]})])
-    assert raw.lists == {"?0": {"a.jpg": [2, 3], "\u56fe": [4]}}
+def test_ids_are_numbers_when_all_of_a_side_are(tmp_path: Path) -> None:
+    found = read(write(tmp_path / "r", {"5": ["1", "a.jpg"], "007": ["1"]}))
+    assert lists_of(found[0]) == {"5": ["1", "a.jpg"], "007": ["1"]}
+    found = read(write(tmp_path / "r", {"a.jpg": ["2", 3], "\u56fe": [4]}))
+    assert lists_of(found[0]) == {"a.jpg": [2, 3], "\u56fe": [4]}
+    assert lists_of(read({"a": [2.0, np.int64(3), np.str_(" 4 ")]})[0]) == {"a": [2, 3, 4]}
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ('{"i2t": {}}', ("i2t: holds no lists",)),
-        ('{"i2t": [1]}', ("i2t: is a list, not a mapping of queries",)),
+        ('{"i2t": {}}', ("i2t: holds no retrieved lists",)),
+        ('{"i2t": [1]}', ("i2t: pair 0 is 1",)),
         ('{"1": {}}', ("query '1' has an empty list",)),
-        ('{"1": null}', ("query '1' has a null, not a list of ids or a mapping of ids to scores",)),
-        ('{"1": 3}', ("query '1' has a number",)),
-        ('{"1": {"2": 0.5, "3": "high"}}', ("query '1', item '3': 'high' is not a finite number",)),
-        ('{"1": {"2": 0.5, "3": NaN}}', ("query '1', item '3': nan is not a finite number",)),
-        ('{"1": {"2": 0.5, "3": null}}', ("query '1', item '3': None is not a finite number",)),
-        ('{"1": {"2": 0.5, " 2": 0.4}}', ("query '1' lists item '2' twice, at ranks 1 and 2",)),
+        ('{"1": null}', ("query '1' has None, no list of ids and no items with scores",)),
+        ('{"1": 3}', ("query '1' has 3, no list of ids",)),
+        (
+            '{"1": {"2": 0.5, "3": "high"}}',
+            ("score of item '3' of query '1' (place 2) is 'high', no finite number",),
+        ),
+        ('{"1": {"2": 0.5, "3": NaN}}', ("item '3' of query '1' (place 2) is nan, no finite number",)),
+        ('{"1": {"2": 0.5, "3": null}}', ("item '3' of query '1' (place 2) is nan, no finite number",)),
+        ('{"1": {"2": 0.5, " 2": 0.4}}', ("query '1' has item '2' twice, in places 1 and 2",)),
         ('{"1": {"2": 0.5}, "2": [1]}', ("query '2' has no scores, and 1 of 2 queries have them",)),
-        ('{"1": [true]}', ("rank 1: True is not an id",)),
-        ('{"1": [NaN]}', ("rank 1: nan is not an id",)),
-        ('{"1": [[1]]}', ("rank 1: [1] is not an id",)),
-        ('{"1": [5, 6, "5"]}', ("query '1' lists item '5' twice, at ranks 1 and 3", "count twice")),
-        ('{"i2t": {"1": [5, 5]}}', ("i2t: query '1' lists item '5' twice",)),
+        ('{"1": [true]}', ("query '1', place 1: True is not an id",)),
+        ('{"1": [NaN]}', ("query '1', place 1: nan is not an id",)),
+        ('{"1": [[1]]}', ("query '1', place 1: [1] is not an id",)),
+        ('{"1": [5, 6, "5"]}', ("query '1' has item '5' twice, in places 1 and 3", "count twice")),
+        ('{"i2t": {"1": [5, 5]}}', ("i2t: query '1' has item '5' twice",)),
         ('{"1": [1]} x', ("is not valid JSON (Extra data",)),
     ],
 )
@@ -115,13 +136,11 @@ RUN = """391895 Q0 770337 1 0.9 model
 
 def test_trec(tmp_path: Path) -> None:
     expected = {391895: [770337, 771687], 522418: [681330, 686718]}
-    raw = read_runs([write(tmp_path / "run.txt", RUN)], ["i2t"])
-    assert raw.lists == {"i2t": expected} and raw.format == "trec"
-    assert raw.notes == ("run.txt: lists are ordered by the rank column, which agrees with the scores",)
+    (found,) = read(write(tmp_path / "run.txt", RUN), "i2t")
+    assert lists_of(found) == expected and (found.format, found.direction) == ("trec", "i2t")
+    assert found.notes == ("run.txt: lists are ordered by the rank column, which agrees with the scores",)
     packed = write(tmp_path / "run.gz", gzip.compress(RUN.replace("\n", "\r\n").encode()))
-    assert read_runs([packed]).lists == {"?0": expected}
-    mixed = read_runs([packed, write(tmp_path / "r", {"1": [2]})], ["i2t", "t2i"])
-    assert mixed.format == "trec + eccv-json"
+    assert lists_of(read(packed)[0]) == expected
 
 
 @pytest.mark.parametrize(
@@ -133,47 +152,45 @@ def test_trec(tmp_path: Path) -> None:
         (["q Q0 a 5 0.9 t", "q Q0 b 6 0.5 t"], ["a", "b"]),
     ],
 )
-def test_scores_decide_where_ranks_contradict(lines: list[str], order: list[str]) -> None:
-    found = parse_trec(lines, Path("run"))
-    assert found.lists == {"": {"q": order}}
-    assert found.notes == ("lists are ordered by score, then rank: the ranks of query 'q' contradict its scores",)
+def test_scores_decide_where_ranks_contradict(lines: list[str], order: list[str], tmp_path: Path) -> None:
+    found = of_lines(lines, tmp_path)
+    assert lists_of(found) == {"q": order}
+    assert found.notes == ("run: lists are ordered by score, then rank: the ranks of query 'q' contradict its scores",)
 
 
 DISTANCES = ["q Q0 a 1 0.1 t", "q Q0 b 2 0.9 t", "q Q0 c 3 0.9 t", "p Q0 a 1 3 t", "p Q0 b 2 4 t", "o Q0 a 1 1 t"]
 
 
-def test_scores_that_ascend_with_the_rank_are_doubted() -> None:
-    found = parse_trec(DISTANCES, Path("run"))
+def test_scores_that_ascend_with_the_rank_are_doubted(tmp_path: Path) -> None:
+    found = of_lines(DISTANCES, tmp_path)
     assert found.doubt == "the scores of 2 of 2 queries are smallest at rank 1: they look like distances"
-    assert found.lists[""] == {"q": ["b", "c", "a"], "p": ["b", "a"], "o": ["a"]}, "as trec_eval orders them"
-    assert parse_trec([*DISTANCES[:3], "p Q0 a 1 4 t", "p Q0 b 2 3 t"], Path("run")).doubt is None
+    assert lists_of(found) == {"q": ["b", "c", "a"], "p": ["b", "a"], "o": ["a"]}, "as trec_eval orders them"
+    assert not of_lines([*DISTANCES[:3], "p Q0 a 1 4 t", "p Q0 b 2 3 t"], tmp_path).doubt
     for calm in (["q Q0 a 1 1 t", "q Q0 b 2 1 t"], ["q Q0 a 0 1 t", "q Q0 b 0 2 t"], ["q Q0 a 1 9 t", "q Q0 b 2 8 t"]):
-        assert parse_trec(calm, Path("run")).doubt is None
+        assert not of_lines(calm, tmp_path).doubt
 
 
 def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path) -> None:
-    found = parse_trec(DISTANCES[::-1], Path("run"), "rank")
-    assert found.lists[""] == {"q": ["a", "b", "c"], "p": ["a", "b"], "o": ["a"]}
-    assert found.tied == {"": {"q": [2]}} and found.doubt is None
-    assert found.notes == ("lists are ordered by the rank column alone",)
+    found = of_lines(DISTANCES[::-1], tmp_path, "rank")
+    assert lists_of(found) == {"q": ["a", "b", "c"], "p": ["a", "b"], "o": ["a"]}
+    assert ties_of(found) == 1 and not found.doubt
+    assert found.notes == ("run: lists are ordered by the rank column alone",)
     with pytest.raises(BadInput, match="query 'q' has rank 1 twice, in lines 1 and 2"):
-        parse_trec(["q Q0 a 1 0.1 t", "q Q0 b 1 0.9 t"], Path("run"), "rank")
-    with pytest.raises(UsageError, match="run_order='rank' has no meaning for lists without a rank column"):
-        read_runs([write(tmp_path / "r", {"1": [2]})], ["i2t"], "rank")
-    path = write(tmp_path / "run.txt", "\n".join(DISTANCES))
-    assert read_runs(path).doubts == ((path, found_doubt := parse_trec(DISTANCES, path).doubt),) and found_doubt
-    assert read_runs(path, (), "rank").doubts == ()
+        of_lines(["q Q0 a 1 0.1 t", "q Q0 b 1 0.9 t"], tmp_path, "rank")
+    for run in ({"1": [2]}, {"1": {2: 0.5}}, [("1", 2, 0.5)], write(tmp_path / "three", "q a 0.5\n")):
+        with pytest.raises(UsageError, match="run_order='rank' has no meaning for lists without a rank column"):
+            read(run, order="rank")
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         ("q Q0 a 1 0.5 t\nq Q0 b 2 0.4 t x\n", ("line 2 has 7 columns",)),
-        ("q Q0 a 1 inf t\n", ("line 1: score 'inf'",)),
-        ("q Q0 a 1 0.9 t\nq Q0 b 2 0.8 t\nq Q0 a 3 0.7 t\n", ("query 'q' lists item 'a' twice, in lines 1 and 3",)),
-        (b"q Q0 a 1 0.5 t\n" * 400 + b"\xff\xfe\n", ("is not readable text",)),
+        ("q Q0 a 1 inf t\n", ("the score of item 'a' of query 'q' (line 1) is 'inf', no finite number",)),
+        ("q Q0 a 1 0.9 t\nq Q0 b 2 0.8 t\nq Q0 a 3 0.7 t\n", ("query 'q' has item 'a' twice, in lines 1 and 3",)),
+        (b"q Q0 a 1 0.5 t\n" * 400 + b"\xff\xfe\n", ("not UTF-8 text",)),
         (gzip.compress(b"q Q0 a\0 1 0.5 t\n", mtime=0), ("line 1 holds binary data",)),
-        (gzip.compress(RUN.encode(), mtime=0)[:12] + b"\xff" * 30, ("is not readable text",)),
+        (gzip.compress(RUN.encode(), mtime=0)[:12] + b"\xff" * 30, ("cannot be read",)),
     ],
 )
 def test_trec_that_is_refused(tmp_path: Path, content: Any, words: tuple[str, ...]) -> None:
@@ -182,10 +199,74 @@ def test_trec_that_is_refused(tmp_path: Path, content: Any, words: tuple[str, ..
 
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.integers(0, 99), st.lists(st.integers(0, 9), min_size=1, unique=True), min_size=1))
-def test_both_formats_give_the_same_lists(lists: dict[int, list[int]]) -> None:
-    lines = [
-        f"{query} Q0 {item} {rank} {-rank} t" for query, items in lists.items() for rank, item in enumerate(items, 1)
+def test_every_form_gives_the_same_lists(tmp_path_factory: pytest.TempPathFactory, lists: dict[int, list[int]]) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    rows = [(query, item, rank) for query, items in lists.items() for rank, item in enumerate(items, 1)]
+    forms: list[Any] = [
+        lists,
+        {query: {item: -rank for rank, item in enumerate(items, 1)} for query, items in lists.items()},
+        [(query, item) for query, item, _ in rows],
+        [(query, str(item), -rank) for query, item, rank in rows],
+        [{"query": query, "item": item, "score": -rank} for query, item, rank in rows],
+        write(folder / "6", "".join(f"{q} Q0 {i} {r} {-r} t\n" for q, i, r in rows)),
+        write(folder / "3", "query item score\n" + "".join(f"{q}\t{i} {-r}\n" for q, i, r in reversed(rows))),
+        write(folder / "csv", "score,item,query\n" + "".join(f"{-r},{i},{q}\n" for q, i, r in reversed(rows))),
+        write(folder / "tsv", "query_id\tdoc_id\trank\n" + "".join(f"{q}\t{i}\t{r}\n" for q, i, r in reversed(rows))),
+        write(folder / "jsonl", "".join(json.dumps({"qid": q, "docid": i, "sim": -r}) + "\n" for q, i, r in rows)),
+        write(folder / "json", [[q, str(i), -r] for q, i, r in rows]),
+        write(folder / "records", [{"image_id": q, "caption_id": i, "score": -r} for q, i, r in rows]),
     ]
-    trec = parse_trec(lines, Path("run")).lists[""]
-    assert trec == of_value(lists, Path("run")).lists[""]
-    assert trec == {str(query): [str(item) for item in items] for query, items in lists.items()}
+    for form in forms:
+        (found,) = read(form, "i2t")
+        assert lists_of(found) == lists, form
+
+
+# --- The end of a list -----------------------------------------------------------------------------------
+
+LISTED = [("a", "x"), ("a", "y"), ("b", "x"), ("c", "y"), ("c", "x")]
+
+
+def with_ends(form: str, counts: dict[str, int], folder: Path, at: int | None = None) -> Any:
+    """Lists a, b, c of one or two items in a form, with some -1 behind each, or in place ``at``."""
+    rows = {q: [i for own, i in LISTED if own == q] for q in "abc"}
+    for query, count in counts.items():
+        place = len(rows[query]) if at is None else at
+        rows[query][place:place] = ["-1"] * count
+    flat = [(q, i, rank) for q, items in rows.items() for rank, i in enumerate(items, 1)]
+    score = {"lowest": -3.4028235e38, "zero": 0.0, "nan": float("nan"), "-inf": -float("inf")}
+    if form == "json":
+        return write(folder / "r.json", {q: [-1 if i == "-1" else i for i in items] for q, items in rows.items()})
+    if form == "memory":
+        return {q: np.array(items) for q, items in rows.items()}
+    if form == "pairs":
+        return [(q, i) for q, i, _ in flat]
+    if form == "csv":
+        return write(folder / "r.csv", "query,item,rank\n" + "".join(f"{q},{i},{r}\n" for q, i, r in flat))
+    numbers = [(q, i, r, score.get(form, 1 - r / 10) if i == "-1" else 1 - r / 10) for q, i, r in flat]
+    return write(folder / "r.txt", "".join(f"{q} Q0 {i} {r} {s} t\n" for q, i, r, s in numbers))
+
+
+FORMS = ("json", "memory", "pairs", "csv", "six", "lowest", "zero", "nan", "-inf")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("counts", [{"a": 1}, {"b": 1}, {"c": 3}, {"a": 2, "b": 1, "c": 1}])
+def test_minus_1_ends_a_list(form: str, counts: dict[str, int], tmp_path: Path) -> None:
+    (found,) = read(with_ends(form, counts, tmp_path))
+    assert lists_of(found) == {"a": ["x", "y"], "b": ["x"], "c": ["y", "x"]}
+    said = [note for note in found.notes if "end with -1" in note]
+    assert len(said) == 1 and f"{len(counts)} of 3 lists end with -1, where an index found no more" in said[0]
+    assert found.ended == len(counts)
+    (plain,) = read(with_ends(form, {}, tmp_path))
+    assert not plain.ended and not any("-1" in note for note in plain.notes)
+
+
+@pytest.mark.parametrize("form", ("json", "memory", "pairs", "csv", "six"))
+@pytest.mark.parametrize(("query", "at"), [("a", 0), ("a", 1), ("b", 0), ("c", 1)])
+def test_minus_1_before_other_items_is_refused(form: str, query: str, at: int, tmp_path: Path) -> None:
+    refused(with_ends(form, {query: 1}, tmp_path, at), f"query '{query}' has -1 before other items")
+
+
+def test_a_list_of_nothing_but_ends_is_empty() -> None:
+    (found,) = read({"a": [-1, -1], "b": ["x", -1]})
+    assert lists_of(found) == {"a": [], "b": ["x"]} and found.ended == 2

@@ -91,7 +91,7 @@ class Tensor:
         lambda: vb.evaluate([[1.0], [1.0, 2.0]], TEXTS),
         lambda: vb.evaluate(Tensor(), TEXTS),
         lambda: vb.evaluate(scores=np.array([["a"]]), split="custom"),
-        lambda: vb.evaluate(run={"i2t": [[1, 2]]}),
+        lambda: vb.evaluate(run={"i2t": 5}),
         lambda: vb.evaluate(run=[None]),
         lambda: vb.evaluate(IMAGES, TEXTS, "coco-5k"),
         lambda: vb.evaluate(),

@@ -457,7 +457,10 @@ MESSAGES = {
         "2 of 3 caption ids are not in split 'custom' (first: a)",
     ),
     "the wrong direction": ({"t2i": {"im00": ["im00#0"]}}, "the pairs of t2i look swapped"),
-    "a pair twice": ([("im00", "im00#0"), ("im00", "im00#0")], "has item 'im00#0' of query 'im00' twice"),
+    "a pair twice": (
+        [("im00", "im00#0"), ("im00", "im00#0")],
+        "query 'im00' has item 'im00#0' twice, in places 1 and 2",
+    ),
     "no positive": (
         {"im00": {"im00#0": 0}, "im01": {"im01#0": 1}, "im02": {"im02#0": 0}},
         "'mine' (i2t): 1 of 3 judged queries have a positive, a candidate with a grade of at least 1; "
@@ -465,12 +468,12 @@ MESSAGES = {
     ),
     "a grade that is no number": (
         {"im00": {"im00#0": "much"}},
-        "the grade of item 'im00#0' of query 'im00' is 'much', no finite number",
+        "the grade of item 'im00#0' of query 'im00' (place 1) is 'much', no finite number",
     ),
-    "nothing": ({}, "holds no mapping of queries to items"),
+    "nothing": ({}, "holds no judgements"),
     "a number": (5, "judgements 'mine' are 5 (int)"),
     "another key": ({"i2t": {"im00": ["im00#0"]}, "x": {}}, "has the key 'x' beside i2t and t2i"),
-    "a query with a number": ({"im00": 3}, "query 'im00' has 3, no items with grades"),
+    "a query with a number": ({"im00": 3}, "query 'im00' has 3, no list of ids and no items with grades"),
     "a triple of four": ([("im00", "im00#0", 1, 2)], "pair 0 is ('im00', 'im00#0', 1, 2)"),
     "labels of too few": ({"labels": ([1], [1])}, "labels of 1 image for 20 images of split 'custom'"),
     "labels of one side": ({"labels": [1, 2, 3]}, "judgements 'mine': labels are [1, 2, 3] (list)"),

@@ -145,3 +145,69 @@ def test_a_level_needs_judgements(files: Path):
         vb.evaluate(files / "A.npz", level=2, metrics="R@1")
     with pytest.raises(UsageError, match="level=nan has no meaning"):
         evaluate(files, grades(), level=float("nan"))
+
+
+@pytest.mark.parametrize("words", [("True", "False"), ("true", "false"), ("1", "0")])
+@pytest.mark.parametrize("headings", ["image_id,caption_id,grade", "image,caption,relevant", "image,text,judgement"])
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+def test_truth_values_and_short_headings(
+    files: Path, tmp_path: Path, words: tuple[str, str], headings: str, separator: str
+):
+    judged = {q: {i: int(g == 2) for i, g in items.items()} for q, items in grades().items()}
+    rows = [(q, i, words[not g]) for q, items in judged.items() for i, g in items.items()]
+    path = tmp_path / "pairs.csv"
+    path.write_text("\n".join([headings.replace(",", separator), *(separator.join(row) for row in rows)]))
+    one, other = evaluate(files, path, "mine:R-P,mine:mAP"), evaluate(files, judged, "mine:R-P,mine:mAP")
+    assert values(one) == values(other) and one.signature == other.signature
+
+
+def test_a_truth_value_is_no_score_and_no_word_is_a_grade(files: Path, tmp_path: Path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("image_id,caption_id,grade\nim00,im00#0,True\nim01,im01#0,maybe\n")
+    with pytest.raises(BadInput, match=r"the grade of item 'im01#0' of query 'im01' \(row 2\) is 'maybe', no finite"):
+        evaluate(files, path, "mine:R@1")
+    path.write_text("image_id,caption_id,score\nim00,im00#0,True\n")
+    with pytest.raises(BadInput, match="the score of item 'im00#0' of query 'im00'"):
+        vb.evaluate(files / "A.npz", rerank=[f"i2t={path}"], metrics="R@1", ci=0, trust=True)
+
+
+def test_truth_values_of_parquet(files: Path, tmp_path: Path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    arrow = pytest.importorskip("pyarrow")
+    rows = [(q, i, g == 2) for q, items in grades().items() for i, g in items.items()]
+    columns = dict(zip(("image_id", "caption_id", "relevant"), map(list, zip(*rows, strict=True)), strict=True))
+    parquet.write_table(arrow.table(columns), tmp_path / "pairs.parquet")
+    judged = {q: {i: int(g == 2) for i, g in items.items()} for q, items in grades().items()}
+    found = evaluate(files, tmp_path / "pairs.parquet", "mine:R-P")
+    assert values(found) == values(evaluate(files, judged, "mine:R-P"))
+
+
+@pytest.mark.parametrize("odd", ["none", "nan", "9999", "total"])
+@pytest.mark.parametrize("place", [0, 3, -1])
+@pytest.mark.parametrize("side", ["query", "item"])
+def test_one_odd_id_has_no_influence_on_the_others(tmp_path: Path, odd: str, place: int, side: str):
+    """Ids are numbers in the vectors, and spelled as numbers, as text and as file names in the judgements."""
+    x = np.random.default_rng(3).standard_normal((12, 4)).astype(np.float32)
+    ids = np.arange(12)
+    arrays = {
+        "image_embeddings": x,
+        "text_embeddings": x,
+        "image_ids": ids,
+        "text_ids": 100 + ids,
+        "image_of_text": ids,
+    }
+    np.savez(tmp_path / "A.npz", **arrays)
+    for spell in (str, "{:06}.jpg".format, "val/{}".format):
+        judged = [(spell(n), [spell(100 + n)]) for n in range(12)]
+        plain = dict(judged)
+        if side == "query":
+            judged.insert(place % 12, (odd, [spell(100)]))
+        else:
+            judged[place][1].append(odd)
+        found = [
+            vb.evaluate(tmp_path / "A.npz", judgements={"mine": one}, metrics="mine:R@1,mine:R-P", ci=0, trust=True)
+            for one in (plain, dict(judged))
+        ]
+        assert [report["mine:R@1", "i2t"].value for report in found] == [1.0, 1.0]
+        said = " ".join(found[1].notes)
+        assert "not in the gallery" in said if side == "item" else f"(first: {odd})" in said

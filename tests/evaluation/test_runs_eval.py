@@ -13,10 +13,11 @@ import pytest
 
 import vsebench
 from vsebench.data.align import align_lists
-from vsebench.data.formats.raw import RawLists
+from vsebench.data.pairs import LISTS, Pairs
+from vsebench.data.read_pairs import read_pairs
 from vsebench.errors import BadInput, UsageError
 from vsebench.relevance import load
-from vsebench.types import Direction, Split
+from vsebench.types import DIRECTIONS, Direction, Split
 
 Lists = Mapping[Any, Any]
 
@@ -55,7 +56,11 @@ def values(report: vsebench.Report) -> dict[tuple[str, str | None], float]:
 
 def run(raw: Lists, split: str | None = None) -> Any:
     """Lists in memory, aligned with a split."""
-    return align_lists(RawLists(dict(raw), "eccv-json", (Path("r.json"),)), split)
+    found: list[Pairs] = []
+    for direction, lists in raw.items():
+        stated: Any = direction if direction in DIRECTIONS else None
+        found += read_pairs(lists, stated, LISTS, where="r.json")
+    return align_lists(found, split)
 
 
 def refused(raw: Lists, split: str | None = None) -> BadInput:
@@ -152,7 +157,8 @@ def test_the_ids_give_the_directions(coco: Split) -> None:
 @pytest.mark.parametrize("direction", ["i2t", "t2i"])
 def test_exchanged_directions_are_refused(coco: Split, direction: Direction) -> None:
     other = t2i(coco) if direction == "i2t" else i2t(coco)
-    message = f"the lists called {direction} look swapped: their queries and items are those of the other direction"
+    queries = "t2i" if direction == "i2t" else "i2t"
+    message = f"the pairs of {direction} look swapped: their queries and items are those of {queries}"
     assert refused({direction: other}).what == message
 
 
@@ -172,9 +178,9 @@ def test_foreign_ids_and_ambiguous_directions(coco: Split) -> None:
     )
     unclear = refused({"?0": {int(coco.image_ids[0]): [1], 2: [3], 4: [5]}}, "coco-5k").what
     assert unclear.startswith(
-        "it is not clear whether the lists are image-to-text or text-to-image: 0% of the ids fit i2t"
+        "it is not clear whether the queries are images or captions of split 'coco-5k': 0% of the ids fit i2t"
     )
-    assert refused({"i2t": i2t(coco), "?1": i2t(coco)}).what == "two runs hold i2t"
+    assert refused({"i2t": i2t(coco), "?1": i2t(coco)}).what == "holds i2t, as does r.json"
 
 
 def test_custom_is_no_split_for_lists() -> None:
@@ -329,3 +335,53 @@ def test_a_run_is_never_written_over_an_input(tmp_path: Path) -> None:
     (tmp_path / "e.i2t.run.npz").rename(tmp_path / "e.i2t.run")
     with pytest.raises(UsageError, match=r"e\.i2t\.run: cannot be written: it is an input"):
         vsebench.evaluate(tmp_path / "e.i2t.run", split=split, metrics="R@1", save_run=tmp_path / "e.run")
+
+
+@pytest.mark.parametrize("odd", ["nan", "none", "9999"])
+@pytest.mark.parametrize("place", [0, 44, -1])
+@pytest.mark.parametrize("direction", ["i2t", "t2i"])
+@pytest.mark.parametrize("form", ["json", "trec", "memory"])
+def test_one_odd_entry_is_named_with_its_query(
+    direction: Direction, form: str, place: int, odd: str, tmp_path: Path
+) -> None:
+    split, *_ = world()
+    queries, items = (split.image_ids, split.caption_ids)[:: 1 if direction == "i2t" else -1]
+    lists = {str(q): [str(i) for i in np.roll(items, n)[:5]] for n, q in enumerate(queries.tolist())}
+    at = list(lists)[place % len(lists)]
+
+    def given(of: Mapping[str, list[str]]) -> Any:
+        found = {"json": lambda: write(tmp_path / "r.json", of), "trec": lambda: trec(tmp_path / "r.txt", of)}  # type: ignore[arg-type]
+        return {direction: found[form]() if form in found else of}
+
+    plain = vsebench.evaluate(run=given(lists), split=split, metrics="R@1", ci=0, trust=True)
+    assert plain["R@1", direction].n == len(queries)
+    with pytest.raises(BadInput) as caught:
+        vsebench.evaluate(run=given({**lists, at: [*lists[at], odd]}), split=split, metrics="R@1", ci=0, trust=True)
+    of = f"{direction}: 1 of the {len(lists)}"
+    assert caught.value.what == f"{of} lists holds items that are not in split 'toy' (first: item {odd} of query {at})"
+    with pytest.raises(BadInput) as caught:
+        vsebench.evaluate(run=given({**lists, odd: lists[at]}), split=split, metrics="R@1", ci=0, trust=True)
+    assert caught.value.what == (
+        f"{direction}: 1 of the {len(lists) + 1} query ids is not in split 'toy' (first: {odd})"
+    )
+    if form != "trec":
+        ended = vsebench.evaluate(
+            run=given({**lists, at: [*lists[at], "-1"]}), split=split, metrics="R@1", ci=0, trust=True
+        )
+        assert ended["R@1", direction].value == plain["R@1", direction].value
+        assert any(f"1 of {len(lists)} lists end with -1" in note for note in ended.notes)
+
+
+def test_ids_are_found_in_any_spelling_and_once(tmp_path: Path) -> None:
+    split = Split("toy", np.arange(4), np.arange(100, 104), np.arange(4))
+    lists = {f"{n:03}.jpg": [f"{100 + n}", f"0{100 + (n + 1) % 4}"] for n in range(4)}
+    assert vsebench.evaluate(run={"i2t": lists}, split=split, metrics="R@1", ci=0)["R@1", "i2t"].value == 1.0
+    for twice in ({**lists, "1": ["100"]}, {**lists, "001.jpg": ["101", "0101"]}):
+        with pytest.raises(BadInput, match="twice, in two spellings of an id"):
+            vsebench.evaluate(run={"i2t": twice}, split=split, metrics="R@1", ci=0)
+
+
+def test_minus_1_may_be_an_id_of_the_split() -> None:
+    split = Split("toy", np.array([-1, 7]), np.array([3, 4]), np.arange(2))
+    with pytest.raises(BadInput, match="lists end with -1, which is an id of split 'toy' too"):
+        vsebench.evaluate(run={"t2i": {3: [7, -1], 4: [7]}}, split=split, metrics="R@1", ci=0)

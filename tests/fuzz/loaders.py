@@ -171,13 +171,16 @@ def columns(data: bytes, folder: Path) -> None:
 
 
 def runs(data: bytes, folder: Path) -> None:
-    """Retrieved lists, by score and by rank."""
+    """Pairs: retrieved lists, by score and by rank, judgements, and scores of a second stage."""
     from vsebench.data.align import align_lists
-    from vsebench.data.runs import read_runs
+    from vsebench.data.pairs import JUDGED, LISTS, SCORED, place
+    from vsebench.data.read_pairs import read_pairs
 
     path = _file(data, folder, "run.txt")
-    reads(lambda p: align_lists(read_runs(p), SPLIT), path)
-    reads(lambda p: read_runs(p, order="rank"), path)
+    reads(lambda p: align_lists(read_pairs(p, None, LISTS), SPLIT), path)
+    reads(lambda p: read_pairs(p, "t2i", LISTS, order="rank"), path)
+    for kind in (JUDGED, SCORED):
+        reads(lambda p, of=kind: [place(pairs, SPLIT) for pairs in read_pairs(p, None, of)], path)
 
 
 def captions(data: bytes, folder: Path) -> None:

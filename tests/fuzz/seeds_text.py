@@ -55,6 +55,18 @@ def eccv_lists() -> list[bytes]:
     return [as_json(_lists()), as_json(_lists()["t2i"]), as_json({"i2t": scored})]
 
 
+def tables_of_pairs() -> list[bytes]:
+    """A row a pair: qrels, tables with grades, truth values and ranks, and JSON lines."""
+    rows = [(q, i, rank) for q, items in _lists()["i2t"].items() for rank, i in enumerate(items, 1)]
+    return [
+        lines(f"{q} 0 {i} {rank % 2}" for q, i, rank in rows),
+        lines(["image_id,caption_id,grade", *(f"{q},{i},{rank}" for q, i, rank in rows)]),
+        lines(["image,caption,relevant", *(f"{q},{i},{rank == 1}" for q, i, rank in rows)]),
+        lines(["query\titem\tscore\trank", *(f"{q}\t{i}\t{9 - rank}\t{rank}" for q, i, rank in rows)]),
+        lines(json.dumps({"query": q, "item": i, "score": 9 - rank}) for q, i, rank in rows),
+    ]
+
+
 def captions() -> list[bytes]:
     """One file of every kind that holds captions."""
     triples = list(zip(TEXT_IDS.tolist(), IMAGE_IDS[OWNER].tolist(), CAPTIONS.tolist(), strict=True))

@@ -26,7 +26,7 @@ class Target:
         seeds: valid inputs.
         content: how inputs are changed beside their bytes: ``binary``, ``text`` of lines and cells, ``json``, a
             ``bundle`` of files, or a ``name``.
-        formats: the entries of ``FORMATS`` and ``LIST_FORMATS`` that it reads.
+        formats: the entries of ``FORMATS`` and ``FORMS`` that it reads.
         needs: packages without which it cannot run.
     """
 
@@ -80,6 +80,7 @@ TARGETS: dict[str, Target] = {
         ),
         Target("trec", loaders.runs, seeds_text.trec_runs, "text", ("trec",)),
         Target("eccv-json", loaders.runs, seeds_text.eccv_lists, "json", ("eccv-json",)),
+        Target("pairs", loaders.runs, seeds_text.tables_of_pairs, "text", ("table",)),
         Target("captions", loaders.captions, seeds_text.captions, "json"),
         Target("published-sets", loaders.published_sets, seeds_text.published_sets, "bundle"),
         Target("columns", loaders.columns, seeds_text.columns, "text"),

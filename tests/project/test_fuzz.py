@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.fuzz import bundle, change, contract
 from tests.fuzz.targets import TARGETS, Target
-from vsebench.data.formats.table import FORMATS, LIST_FORMATS
+from vsebench.data.formats.table import FORMATS
+from vsebench.data.read_pairs import FORMS
 from vsebench.errors import BadInput
 
 CASES = Path(__file__).parents[1] / "fuzz" / "cases"
@@ -86,7 +87,7 @@ def test_changed_inputs_break_no_reader(target: Target) -> None:
 
 def test_every_format_has_a_target() -> None:
     covered = {name for target in TARGETS.values() for name in target.formats}
-    read = {f.name for f in FORMATS.values() if f.arrays or f.embeddings} | {f.name for f in LIST_FORMATS}
+    read = {f.name for f in FORMATS.values() if f.arrays or f.embeddings} | set(FORMS)
     assert covered == read
 
 

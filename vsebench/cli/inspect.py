@@ -101,7 +101,9 @@ def _of_text(file: Path, split: str | None) -> dict[str, Any]:
     """Retrieved lists, or captions."""
     import numpy as np
 
-    from ..data import align, runs
+    from ..data import align
+    from ..data.pairs import LISTS
+    from ..data.read_pairs import read_pairs
     from ..data.splits.sources import all_of_file
     from ..errors import BadInput, UsageError
 
@@ -110,7 +112,7 @@ def _of_text(file: Path, split: str | None) -> dict[str, Any]:
     try:
         rows = all_of_file(file)
     except (BadInput, UsageError):
-        raw = runs.read_runs([file], [None], "score")
+        runs = read_pairs(file, None, LISTS)
     else:
         images = np.unique(rows.image_id)
         first = list(rows.captions[:3]) if rows.captions else []
@@ -119,16 +121,17 @@ def _of_text(file: Path, split: str | None) -> dict[str, Any]:
         what = f"captions of {len(images):,} images: give them with --captions, or to vsebench data build"
         return {"files": [file.name], "format": "captions", "arrays": arrays, "notes": [what]}
     lists = []
-    for name, found in raw.lists.items():
-        longest = max(map(len, found.values()))
-        direction = name if name in ("i2t", "t2i") else "lists"
-        lists.append({"name": direction, "shape": [len(found), longest], "dtype": "lists", "first": list(found)[:3]})
+    for pairs in runs:
+        longest, first = int(np.bincount(pairs.query).max(initial=0)), pairs.queries[:3].tolist()
+        shape = [len(pairs.queries), longest]
+        lists.append({"name": pairs.direction or "lists", "shape": shape, "dtype": "lists", "first": first})
+    notes = [note for pairs in runs for note in pairs.notes]
     about: dict[str, Any] = {
-        "files": [file.name], "format": raw.format, "arrays": lists,
-        "notes": [*raw.notes, "retrieved lists: give them with --run"],
+        "files": [file.name], "format": runs[0].format, "arrays": lists,
+        "notes": [*notes, "retrieved lists: give them with --run"],
     }  # fmt: skip
     try:
-        return {**about, "matched": _matched(align.align_lists(raw, split).split, (), ())}
+        return {**about, "matched": _matched(align.align_lists(runs, split).split, (), ())}
     except BadInput as error:
         return {**about, "fault": error}
 

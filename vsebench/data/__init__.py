@@ -2,10 +2,10 @@
 
 ::
 
-    file(s) -> read, runs -> audit, match -> align -> a split, with vectors, scores or lists in its order
+    file(s) -> read, read_pairs -> audit, match -> align -> a split, with vectors, scores or lists in its order
 
-- reading: ``read`` (embeddings in one file or two, score matrices), ``runs`` (retrieved lists), ``pair_files``
-  (grades or scores of pairs, class labels); one module a file format: ``formats``
+- reading: ``read`` (embeddings in one file or two, score matrices; one module a file format: ``formats``),
+  ``read_pairs`` (retrieved lists, judgements and scores of pairs, all as ``pairs.Pairs``)
 - checks: ``audit``; which row is which item: ``match``; both, and the order of the split: ``align``
 - test sets: ``splits``, and sets of choices: ``choices``; the captions of a split: ``captions``; generated data sets
   on disk: ``scenes``

@@ -1,12 +1,12 @@
 """From what a reader returned to a split, with vectors, scores or lists in the order of the split.
 
-Reading (``read``, ``runs``) gives arrays and lists as a file stores them. Here they are checked (``audit``), matched to
-the items of a split (``match`` for rows; lists are matched by id) and put in its order.
+Reading (``read``, ``read_pairs``) gives arrays and lists as a file stores them. Here they are checked (``audit``),
+matched to the items of a split (``match`` for rows; lists are matched by id) and put in its order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,18 @@ import numpy.typing as npt
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..memory import require
 from ..options import spell
-from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, Split
+from ..types import NONE, Direction, Embeddings, Ids, Int, Split
 from . import audit
 from .audit import shown
 from .formats.ids import respelled
-from .formats.raw import RawArray, RawEmbeddings, RawLists
+from .formats.raw import RawArray, RawEmbeddings
 from .match import FileRows, MatchedRows, SidesSwapped, match_rows
+from .pairs import Pairs, indices, place
 from .regular import MAPPED
 from .splits import catalogue as splits
 from .splits.declared import DECLARED
 
 Array = npt.NDArray[Any]
-Id = int | str
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,11 +206,11 @@ def _matched(
     return replace(found, split=replace(found.split, captions=strings))
 
 
-def align_lists(raw: RawLists, name: Split | str | None) -> AlignedLists:
-    """The lists of a run as indices of a declared split.
+def align_lists(runs: Sequence[Pairs], name: Split | str | None) -> AlignedLists:
+    """The lists of runs as indices of a declared split.
 
     Args:
-        raw: lists of ids.
+        runs: retrieved lists, as ``read_pairs`` returns them.
         name: the split, or its name; None: the first available declared one that has most of the query ids.
 
     Raises:
@@ -218,22 +218,28 @@ def align_lists(raw: RawLists, name: Split | str | None) -> AlignedLists:
             that cannot be determined.
         UsageError: ``custom`` or an unknown split.
     """
-    where = raw.sources[0]
     if name == "custom":
         what = "retrieved lists do not have the image of every caption, so they need a declared split"
         raise UsageError(what, fix=f"give {spell('split', ', '.join(splits.names()))}, or evaluate the embeddings")
-    split = name if isinstance(name, Split) else splits.load_split(name) if name else _split_of(raw)
-    image, caption = _index_of(split.image_ids.tolist()), _index_of(split.caption_ids.tolist())
+    split = name if isinstance(name, Split) else splits.load_split(name) if name else split_of(runs)
     found: dict[Direction, dict[int, Int]] = {}
     tied: dict[Direction, dict[int, Int]] = {}
-    for key, lists in raw.lists.items():
-        direction = _direction(key, lists, image, caption, where)
+    origin: dict[Direction, str] = {}
+    for pairs in runs:
+        placed = place(pairs, split, strict=True)
+        direction = placed.direction
+        assert direction is not None  # it is placed
         if direction in found:
-            raise BadInput(f"two runs hold {direction}", where=where, fix="give one run a direction")
-        query, item = (image, caption) if direction == "i2t" else (caption, image)
-        found[direction] = _indices(lists, query, item, direction, split.name, where)
-        if key in raw.tied:
-            tied[direction] = {query[q]: np.array(positions, np.int64) for q, positions in raw.tied[key].items()}
+            what = f"holds {direction}, as does {origin[direction]}"
+            raise BadInput(what, where=pairs.where, fix="give one run a direction")
+        starts = np.flatnonzero(np.diff(placed.query, prepend=-1))
+        queries, each = placed.query[starts].tolist(), np.split(placed.item, starts[1:]) if len(starts) else []
+        found[direction] = dict.fromkeys(placed.given.tolist(), NONE) | dict(zip(queries, each, strict=True))
+        origin[direction] = pairs.where
+        if placed.number is not None:
+            scores = np.split(placed.number, starts[1:])
+            equal = {q: np.flatnonzero(np.diff(s) == 0) + 1 for q, s in zip(queries, scores, strict=False)}
+            tied[direction] = {q: positions for q, positions in equal.items() if len(positions)}
     return AlignedLists(split, found, tied)
 
 
@@ -261,8 +267,13 @@ def _rounds(array: Array) -> bool:
     )
 
 
-def _split_of(raw: RawLists) -> Split:
-    queries = dict.fromkeys(q for lists in raw.lists.values() for q in list(lists)[:50])
+def split_of(runs: Sequence[Pairs]) -> Split:
+    """The first declared split that has most of the queries of some lists.
+
+    Raises:
+        UnknownItems: there is none.
+    """
+    queries = [pairs.queries[:50] for pairs in runs]
     for name in splits.names():
         if name in DECLARED and DECLARED[name].in_folds:
             continue  # a view of another split
@@ -271,79 +282,16 @@ def _split_of(raw: RawLists) -> Split:
         except (MissingPackage, BadInput):  # of one's own, damaged: whoever names it will be told
             continue
         # A few shared ids may be a coincidence, a majority is not.
-        known = {*split.image_ids.tolist(), *split.caption_ids.tolist()}
-        if 2 * len(queries.keys() & known) > len(queries):
+        known = [(indices(q, split.image_ids) >= 0) | (indices(q, split.caption_ids) >= 0) for q in queries]
+        if np.concatenate(known).mean() > 0.5:
             return split
-    first = next(iter(queries), None)
-    raise BadInput(
-        f"query ids such as '{shown(first)}' belong to no declared split that is installed "
+    raise UnknownItems(
+        f"query ids such as '{shown(queries[0][0])}' belong to no declared split that is installed "
         f"({', '.join(splits.names())})",
-        where=raw.sources[0],
+        where=runs[0].where,
         fix=f"give {spell('split', 'NAME')}, and see `vsebench data list` for what is installed",
     )
 
 
-def _index_of(ids: list[Id]) -> dict[Id, int]:
-    return {x: i for i, x in enumerate(ids)}
-
-
-def _direction(
-    key: str, lists: Mapping[Id, list[Id]], image: Mapping[Id, int], caption: Mapping[Id, int], where: Path
-) -> Direction:
-    """The direction of lists that are called ``key`` in the file: the one whose ids fit."""
-
-    def fits(query: Mapping[Id, int], item: Mapping[Id, int]) -> float:
-        known = sum(q in query for q in lists) / max(len(lists), 1)
-        heads = [items[0] for items in lists.values() if items]
-        return known * sum(x in item for x in heads) / max(len(heads), 1)
-
-    as_i2t, as_t2i = fits(image, caption), fits(caption, image)
-    if key in DIRECTIONS:
-        stated, other = (as_i2t, as_t2i) if key == "i2t" else (as_t2i, as_i2t)
-        if stated < 0.5 < other:
-            what = f"the lists called {key} look swapped: their queries and items are those of the other direction"
-            raise BadInput(what, where=where, fix="exchange i2t and t2i")
-        return "i2t" if key == "i2t" else "t2i"
-    if max(as_i2t, as_t2i) < 0.5 or as_i2t == as_t2i:
-        raise BadInput(
-            "it is not clear whether the lists are image-to-text or text-to-image: "
-            f"{as_i2t:.0%} of the ids fit i2t, {as_t2i:.0%} fit t2i",
-            where=where,
-            fix="write the file as i2t=FILE or t2i=FILE, and check the ids",
-        )
-    return "i2t" if as_i2t > as_t2i else "t2i"
-
-
-def _indices(
-    lists: Mapping[Id, list[Id]],
-    query: Mapping[Id, int],
-    item: Mapping[Id, int],
-    direction: Direction,
-    split: str,
-    where: Path,
-) -> dict[int, Int]:
-    unknown = [q for q in lists if q not in query]
-    if unknown:
-        of = f"of the {len(lists):,} query ids"
-        raise BadInput(
-            f"{direction}: {count_of(len(unknown), f'{of} is', f'{of} are')} not in split '{split}' "
-            f"(first: {shown(unknown[0])})",
-            where=where,
-            fix=f"leave them out or give the right {spell('split')}",
-        )
-    out: dict[int, Int] = {}
-    missing: list[tuple[Id, Id]] = []
-    for q, items in lists.items():
-        indices = [item.get(x, -1) for x in items]
-        if -1 in indices:
-            missing.append((q, items[indices.index(-1)]))
-        out[query[q]] = np.array(indices, np.int64)
-    if missing:
-        of = f"of the {len(lists):,} lists"
-        raise BadInput(
-            f"{direction}: {count_of(len(missing), f'{of} holds', f'{of} hold')} items that are not in split '{split}' "
-            f"(first: item {shown(missing[0][1])} of query {missing[0][0]})",
-            where=where,
-            fix="rank the items of the split and nothing else",
-        )
-    return out
+class UnknownItems(BadInput):
+    """Queries of no declared split."""

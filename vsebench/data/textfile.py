@@ -14,32 +14,32 @@ from .regular import check_file, reading, unpacked
 # Other kinds of files, by their first bytes: what they are, and what to do.
 _OTHER_KINDS = {
     b"PK\x03\x04": ("a zip archive", "unpack it and give the .json file inside"),
-    b"\x80": ("a pickle, which can run code when it is read", "export the captions as JSON lines"),
-    b"\x93NUMPY": ("a numpy array", "give a file of captions"),
+    b"\x80": ("a pickle, which can run code when it is read", "export the {holds} as JSON lines"),
+    b"\x93NUMPY": ("a numpy array", "give a file of {holds}"),
     b"version https://git-lfs": ("a git-lfs pointer, not the file itself", "run: git lfs pull"),
     b"<": ("a web page or XML, perhaps a saved error of a download", "download the file again"),
 }
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
-    """The content of a file as text; gzip is recognised by its first bytes and unpacked.
+def read_text(path: str | os.PathLike[str], holds: str = "captions") -> str:
+    """The content of a file of captions, or what it ``holds``; gzip is recognised by its first bytes and unpacked.
 
     Raises:
         BadInput: the file is missing, not regular, unreadable, empty, binary, truncated or not UTF-8, or needs more
             memory than is free.
     """
     path = Path(path)
-    data = _bytes(path)
+    data = _bytes(path, holds)
     head = data[:64].lstrip()
     for start, (kind, fix) in _OTHER_KINDS.items():
         if head.startswith(start):
-            raise BadInput(f"this is {kind}", where=path, fix=fix)
+            raise BadInput(f"this is {kind}", where=path, fix=fix.format(holds=holds))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(f"not UTF-8 text (byte {error.start})", where=path, fix="save it as UTF-8") from error
     if not text.strip():  # also with nothing but a byte order mark
-        raise BadInput("the file is empty", where=path, fix="give a file that holds captions")
+        raise BadInput("the file is empty", where=path, fix=f"give a file that holds {holds}")
     return text
 
 
@@ -100,8 +100,8 @@ def shown(value: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _bytes(path: Path) -> bytes:
-    check_file(path, "give the file with the captions")
+def _bytes(path: Path, holds: str) -> bytes:
+    check_file(path, f"give the file with the {holds}")
     require(JSON_BYTES * path.stat().st_size, path)
     with reading(path, fix="copy or download it again"), path.open("rb") as raw:
         content = unpacked(raw).read()

@@ -14,13 +14,15 @@ import numpy as np
 from ..arguments import numbers, shown
 from ..data.columns import missing, text_of
 from ..data.formats.sniff import sniff
-from ..data.pair_files import Labels, of_value, read_labels, read_pairs
+from ..data.pairs import Pairs, place
+from ..data.read_pairs import read_pairs
 from ..errors import UsageError
 from ..metrics.suites import ALL, SUITES
 from ..options import spell
 from ..relevance.judgements import own
 from ..relevance.judgements.declare import Judgements
-from ..relevance.judgements.own import Own
+from ..relevance.judgements.labels import Labels, of_labels, read_labels
+from ..relevance.judgements.own import Both
 from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS, LABELS
 from ..relevance.matrix import of_array, of_file
@@ -147,26 +149,31 @@ def refuse_folds(split: Split) -> None:
         raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
 
 
-def read_sources(sources: Sequence[Source], where: str, split: Split) -> Own:
+def read_sources(sources: Sequence[Source], where: str, split: Split) -> Both:
     """What the sources of one set judge, in both directions; raises as ``load``."""
     return own.complete([part for source in sources for part in _read(source, where, split)], where)
 
 
-def _read(source: Source, where: str, split: Split) -> list[Own]:
+def _read(source: Source, where: str, split: Split) -> list[Pairs]:
     value: Any = source.value
     if source.holds == LABELLED:
-        return [own.of_labels(read_labels(value) if isinstance(value, Path) else _labels(value, where), split)]
+        labels = read_labels(value) if isinstance(value, Path) else _labels(value, where)
+        return list(of_labels(labels, split).values())
     stated: Any = source.holds
     directions = DIRECTIONS if stated is None else (stated,)
-    if isinstance(value, Path):
-        if sniff(value).arrays is not None:
-            return [own.of_matrix(of_file(split, value), directions)]
-        return [own.place(pairs, split) for pairs in read_pairs(value, stated)]
+    if isinstance(value, Path) and sniff(value).arrays is not None:
+        return list(own.of_matrix(of_file(split, value), split, directions).values())
     if hasattr(value, "__array__"):
-        return [own.of_matrix(of_array(split, numbers(value, where)), directions)]
-    if not isinstance(value, (Mapping, list, tuple)):
-        raise UsageError(f"{where} are {shown(value)}", fix=FORMS)
-    return [own.place(pairs, split) for pairs in of_value(value, stated, where)]
+        return list(own.of_matrix(of_array(split, numbers(value, where)), split, directions).values())
+    return [place(pairs, split) for pairs in pairs_of(source, where)]
+
+
+def pairs_of(source: Source, where: str) -> list[Pairs]:
+    """The pairs of a file or a value, not yet placed in a split; raises as ``load``."""
+    if not isinstance(source.value, (Path, Mapping, list, tuple)):
+        raise UsageError(f"{where} are {shown(source.value)}", fix=FORMS)
+    stated: Any = source.holds
+    return read_pairs(source.value, stated, where=where)
 
 
 def _where(sources: Sequence[Source]) -> str:

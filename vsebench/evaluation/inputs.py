@@ -11,10 +11,12 @@ import numpy as np
 
 from ..arguments import numbers, shown
 from ..data import read as files
-from ..data import run_folder, runs
+from ..data import run_folder
 from ..data.align import AlignedLists, align_embeddings, align_lists, align_scores
-from ..data.formats.raw import Order, RawArray, RawEmbeddings
+from ..data.formats.raw import RawArray, RawEmbeddings
+from ..data.pairs import LISTS, Pairs
 from ..data.placing import SIDES, Rows, with_places
+from ..data.read_pairs import Order, read_pairs
 from ..data.splits import catalogue
 from ..errors import BadInput, UsageError
 from ..options import spell
@@ -197,16 +199,20 @@ def _lists(given: Given, options: Options) -> Input:
             "retrieved lists have an order and no scores",
             fix=f"leave out {spell('ties')}, {spell('similarity')} and {spell('save_run')}",
         )
+    runs: list[Pairs] = []
     named = runs_of(given.run)
-    raw = runs.read_runs([run for _, run in named], [d for d, _ in named], cast("Order", options.run_order))
-    if raw.doubts and not options.trust:
-        path, what = raw.doubts[0]
+    for direction, run in named:
+        order, where = cast("Order", options.run_order), f"<run {direction}>"
+        runs += read_pairs(run, direction, LISTS, where=where, order=order, both=None)
+    if (doubted := next((pairs for pairs in runs if pairs.doubt), None)) and not options.trust:
         by_rank = f"{spell('run_order', 'rank')} takes the order of the rank column (or write negated distances)"
         fix = f"{by_rank}; {spell('trust', True)} ranks it as read"
-        raise BadInput(what, where=path, fix=fix)
-    lists = align_lists(raw, given.split)
-    warnings = tuple(f"{path.name}: {what}" for path, what in raw.doubts)
-    return Input(lists.split, {}, raw.sources[0], lists, notes=raw.notes, warnings=warnings, sources=raw.sources)
+        raise BadInput(doubted.doubt, where=doubted.where, fix=fix)
+    lists = align_lists(runs, given.split)
+    notes = tuple(note for pairs in runs for note in pairs.notes)
+    warnings = tuple(f"{Path(pairs.where).name}: {pairs.doubt}" for pairs in runs if pairs.doubt)
+    sources = tuple(Path(run) if is_path(run) else Path(f"<run {direction}>") for direction, run in named)
+    return Input(lists.split, {}, sources[0], lists, notes=notes, warnings=warnings, sources=sources)
 
 
 def _ids(given: Given) -> tuple[Ids | None, Ids | None, Ids | None]:
@@ -294,7 +300,7 @@ def normal(given: Given, options: Options) -> tuple[Given, Options]:
     return replace(given, images=found.file), options
 
 
-def runs_of(given: Any) -> list[tuple[Direction | None, Path | Mapping[Any, Any]]]:
+def runs_of(given: Any) -> list[tuple[Direction | None, Any]]:
     """The direction of every run, where it is given, and the run: a file, or lists in memory.
 
     Raises:
@@ -303,7 +309,7 @@ def runs_of(given: Any) -> list[tuple[Direction | None, Path | Mapping[Any, Any]
     if isinstance(given, Mapping):
         found = of_directions(given, "run")
         for direction, run in found.items():
-            if not is_path(run) and not isinstance(run, Mapping):
+            if not is_path(run) and not isinstance(run, (Mapping, list, tuple)):
                 what = f"{spell('run')} of {direction} is {shown(run)}"
                 raise UsageError(what, fix="give a file, or {query id: item ids}, or {query id: {item id: score}}")
         return list(found.items())

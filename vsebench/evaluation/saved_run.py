@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -13,7 +13,7 @@ from typing import IO
 import numpy as np
 
 from ..data.atomic import write_atomically
-from ..data.formats.trec import write_trec
+from ..errors import UsageError
 from ..types import DIRECTIONS, Direction, Observation, Split
 
 TREC = (".trec", ".run", ".txt")
@@ -63,7 +63,7 @@ def write(path: Path, split: Split, observed: Mapping[Direction, Observation], d
         order = -1.0 - np.arange(top.items.shape[1])  # of a re-ranked top, which has no scores: what ranks it so
         scores = (np.where(np.isnan(row), order, row).tolist() for row in top.scores)
         with _text(targets[direction]) as stream:
-            write_trec(stream, queries.tolist(), rows, scores, targets[direction])
+            _write_lines(stream, queries.tolist(), rows, scores, targets[direction])
 
 
 @contextmanager
@@ -78,3 +78,39 @@ def _text(path: Path) -> Iterator[IO[str]]:
         io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
     ):
         yield text
+
+
+def _write_lines(
+    stream: IO[str], queries: Sequence[int | str], items: Iterable[Sequence[int | str]],
+    scores: Iterable[Sequence[float]], where: Path,
+) -> None:  # fmt: skip
+    """Write retrieved lists as a TREC run that is read back in the same order, with the same ties.
+
+    Args:
+        stream: where to write.
+        queries: ids.
+        items: of every query the ids of the retrieved items, best first.
+        scores: of every query the scores of these items, descending; written so that they read back exactly.
+        where: the file, for messages.
+
+    Raises:
+        UsageError: an id has white space, which separates the columns.
+    """
+    known: dict[int | str, str] = {}  # a caption is retrieved by many images
+    for query, found, own in zip(queries, items, scores, strict=True):
+        for name in (query, *found):
+            if name not in known:
+                known[name] = _word(name, where)
+        head = known[query]
+        stream.writelines(
+            f"{head} Q0 {known[item]} {rank} {score!r} vsebench\n"
+            for rank, (item, score) in enumerate(zip(found, own, strict=True), 1)
+        )
+
+
+def _word(name: int | str, where: Path) -> str:
+    text = str(name)
+    if text.split() != [text]:
+        what = f"the id {text!r} has white space or is empty, and columns of a TREC run are separated by white space"
+        raise UsageError(what, where=where, fix="end the name in .json")
+    return text

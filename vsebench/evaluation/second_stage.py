@@ -16,7 +16,8 @@ from ..data import read as files
 from ..data.align import align_scores
 from ..data.formats.raw import Array, RawArray
 from ..data.formats.sniff import sniff
-from ..data.pair_files import SCORED, read_pairs
+from ..data.pairs import SCORED, place
+from ..data.read_pairs import read_pairs
 from ..errors import BadInput, UsageError
 from ..metrics.suites import headlines
 from ..options import settings, spell
@@ -25,7 +26,6 @@ from ..rank.observe import observe
 from ..rank.rerank import Reranking, ranks_of, reordered
 from ..rank.scorers import Matrix, Scorer, part_of
 from ..relevance.judgements.as_gains import Entries
-from ..relevance.judgements.own import place
 from ..report.format import printed
 from ..types import QUERIES_OF, SIDES, Direction, Float, Observation, Split, TopK
 from . import binary
@@ -123,16 +123,16 @@ def _constant(scores: Array, direction: Direction) -> float | None:
 
 def _entries(path: Path, direction: Direction, split: Split) -> tuple[SecondScores, Sequence[str]]:
     """Scores of a file of pairs, and notes."""
-    given = [pairs for pairs in read_pairs(path, None, SCORED, direction) if pairs.direction in (None, direction)]
+    given = read_pairs(path, None, SCORED, both=direction)
+    given = [pairs for pairs in given if pairs.direction in (None, direction)]
     if not given:
         raise BadInput(f"has no scores of {direction}", where=path, fix=SCORED.fix)
-    own = place(replace(given[0], direction=direction), split, "scored")
-    found = own.placed[direction]
+    found = place(replace(given[0], direction=direction), split)
     inside = found.item >= 0
     gallery = len(split.ids(SIDES[direction][1]))
     entries = Entries.of_pairs(found.query[inside], found.item[inside], found.grade[inside], gallery)
     each = np.bincount(found.query[inside], minlength=len(split.ids(SIDES[direction][0])))
-    notes = [f"re-ranking, {note}" for note in own.notes]
+    notes = [f"re-ranking, {note}" for note in found.notes]
     if lost := int((~inside).sum()):
         notes.append(f"re-ranking, {direction}: {lost:,} scores are of items that are not in the gallery")
     return SecondScores(direction, entries, None, each, 0, False, gallery, str(path)), notes

@@ -8,5 +8,5 @@ package that function needs. Recognition, reading, messages and docs/formats.md 
   ``members``
 - ids as int64 or unicode, and looking rows up by id: ``ids``
 - one reader a format: ``npy``, ``npz``, ``safetensors_file``, ``torch_file``, ``hdf5_file``, ``arrow_tables`` (parquet
-  and arrow), ``clip_retrieval`` (a folder); retrieved lists: ``trec``, ``eccv_json``
+  and arrow), ``clip_retrieval`` (a folder)
 """

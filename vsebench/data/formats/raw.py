@@ -1,9 +1,9 @@
-"""What readers return: arrays, scores and lists as a file stores them, not yet checked or matched to a split."""
+"""What readers return: arrays and scores as a file stores them, not yet checked or matched to a split."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +14,6 @@ from ...types import Ids
 
 Array = npt.NDArray[Any]
 FLOATS = ("float16", "float32", "float64", "bfloat16")  # dtypes of vectors, scores and gains
-Order = Literal["score", "rank"]  # what orders the items of retrieved lists that have both
 Holds = Literal["rows or ids", "rows", "ids"]  # what image_of_text may hold, as far as the format or the name says
 
 
@@ -103,50 +102,3 @@ class RawArray:
     notes: tuple[str, ...] = ()
     holds: Holds = "rows or ids"
     captions: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class FileLists:
-    """Retrieved lists of one file, ids as strings.
-
-    Attributes:
-        lists: query id -> item ids, best first; by direction, ``i2t`` or ``t2i``, or under ``""`` in a format that
-            does not state the direction.
-        tied: by direction as ``lists``: query id -> positions (from 0) in its list whose score equals that of the
-            position before; queries without ties are absent.
-        notes: decisions made while reading, one sentence each.
-        doubt: why the lists may be in another order, or None.
-    """
-
-    lists: dict[str, dict[str, list[str]]]
-    tied: dict[str, dict[str, list[int]]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    doubt: str | None = None
-
-
-def tied(scores: Sequence[float]) -> list[int]:
-    """The positions (from 0) of a list whose score equals that of the position before."""
-    return [at for at in range(1, len(scores)) if scores[at] == scores[at - 1]]
-
-
-@dataclass(frozen=True, eq=False)
-class RawLists:
-    """Retrieved lists, best first, with their ties instead of their scores.
-
-    Attributes:
-        lists: query id -> item ids, by direction: ``i2t``, ``t2i``, or ``?0``, ``?1`` (the number of the
-            file) when the file does not state it. Ids are int when every id of their kind is a decimal number.
-        format: ``trec``, ``eccv-json`` or ``trec + eccv-json``.
-        sources: every file that was read.
-        notes: decisions made while reading, one sentence each.
-        tied: by direction, where scores are known: query id -> positions (from 0) whose score equals that of the
-            position before.
-        doubts: files whose lists may be in another order, and why.
-    """
-
-    lists: dict[str, dict[int | str, list[int | str]]]
-    format: str
-    sources: tuple[Path, ...]
-    notes: tuple[str, ...] = ()
-    tied: dict[str, dict[int | str, list[int]]] = field(default_factory=dict)
-    doubts: tuple[tuple[Path, str], ...] = ()

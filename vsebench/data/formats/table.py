@@ -11,19 +11,16 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import IO
 
 from ...errors import MissingPackage
 from .arrow_tables import FILE_START, PARQUET_START, read_table, table_side, table_sides
 from .clip_retrieval import read_folder
-from .eccv_json import read_eccv_json
 from .hdf5_file import hdf5_members, is_hdf5
 from .npy import npy_members
 from .npz import is_npz, npz_members
-from .raw import FileLists, Member, Order, RawArray, RawEmbeddings
+from .raw import Member, RawArray, RawEmbeddings
 from .safetensors_file import is_safetensors, safetensors_members
 from .torch_file import LEGACY_START, is_torch_archive, torch_members
-from .trec import read_trec
 
 _COLUMNS = "columns `id`, `modality`, `embedding`, optional `image_id` and `caption`"
 
@@ -131,39 +128,6 @@ FORMATS: dict[str, Format] = {
         Format("text", "a text file"),
     )
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class ListFormat:
-    """One format of retrieved lists: a text file, plain or gzip-compressed.
-
-    Attributes:
-        name: unique; the ``format`` in reports.
-        holds: what such a file contains, for documentation.
-        starts: the first character that is not white space, one of these; empty: any other.
-        read: reader of the text of a file; the path is for messages, and the order for lists with scores and ranks.
-    """
-
-    name: str
-    holds: str
-    starts: tuple[str, ...]
-    read: Callable[[IO[str], Path, Order], FileLists]
-
-
-LIST_FORMATS: tuple[ListFormat, ...] = (
-    ListFormat(
-        "eccv-json",
-        'JSON `{"i2t": {id: [ids]}, "t2i": {...}}`, best first and without ties; or `{id: {id: score}}`',
-        ("{", "["),
-        read_eccv_json,
-    ),
-    ListFormat(
-        "trec",
-        "a TREC run, six columns a line: `query Q0 item rank score tag`; or three: `query item score`",
-        (),
-        read_trec,
-    ),
-)
 
 
 def suffixes(formats: Collection[Format]) -> str:

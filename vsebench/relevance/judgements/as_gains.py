@@ -76,7 +76,8 @@ def gains_of(judged: Judgements, split: Split) -> Gains:
             query, item = relevance.queries[relevance.query_of], relevance.items
             grade = np.ones(len(item))
         else:
-            query, item, grade, *_ = judged.grades(split, direction)
+            pairs = judged.grades(split, direction)
+            query, item, grade = pairs.query, pairs.item, pairs.grade
         kept = (item >= 0) & (grade > 0)
         no_query[direction] = np.ones(shape[0] if direction == "i2t" else shape[1], np.bool_)
         no_query[direction][query[kept]] = False

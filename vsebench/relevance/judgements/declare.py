@@ -5,32 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import NamedTuple
 
 import numpy as np
 
+from ...data.pairs import Pairs
 from ...errors import BadInput
-from ...types import NONE, Direction, Float, Int, Relevance, Split
+from ...types import NONE, Direction, Int, Relevance, Split
 
 Counts = tuple[int, int, int]  # queries, positives, positives that are not in the gallery
-
-
-class Placed(NamedTuple):
-    """Judged pairs of one direction.
-
-    Attributes:
-        query: (pair,) int64 query indices.
-        item: (pair,) int64 gallery indices, -1 for items that are not in the gallery.
-        grade: (pair,) float64.
-        judged: (judged,) int64, the judged queries, with and without positives.
-        transposed: these are the pairs of the other direction, so that most queries may be without a positive.
-    """
-
-    query: Int
-    item: Int
-    grade: Float
-    judged: Int
-    transposed: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +51,7 @@ class Judgements:
     identity: Callable[[Split], str | None]
     splits: tuple[str, ...] = ()
     folds: bool = False
-    grades: Callable[[Split, Direction], Placed] | None = None
+    grades: Callable[[Split, Direction], Pairs] | None = None
     notes: tuple[str, ...] = ()
     counts: Mapping[Direction, Counts] = field(default_factory=dict)
 
