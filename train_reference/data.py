@@ -184,7 +184,7 @@ def _first(part: Part, share: float) -> Part:
     count = max(2, round(len(split.caption_ids) * share))
     if count >= len(split.caption_ids):
         return part
-    kept = Split(split.name, split.image_ids, split.caption_ids[:count], split.image_of[:count], part.captions[:count])
+    kept = Split(split.name, split.image_ids, split.caption_ids[:count], split.owners[:count], part.captions[:count])
     return Part(kept, part.images)
 
 
@@ -242,7 +242,7 @@ class Loader:
 
     def make(self, captions: Int) -> Batch:
         """One batch: inputs of both encoders, ``positive`` (same image), and ``degree`` where it is wanted."""
-        images = self.part.split.image_of[captions]
+        images = self.part.split.owners[captions]
         words, lengths = text.padded([self.words[c] for c in captions.tolist()])
         batch = {
             "captions": captions,

@@ -143,7 +143,7 @@ def write_file(found: dict[str, Any], part: Part, path: Path) -> None:
     arrays: dict[str, Any] = {
         "image_ids": split.image_ids,
         "caption_ids": split.caption_ids,
-        "image_of_text": split.image_of,
+        "image_of_text": split.owners,
     }
     if "scores" in found:
         arrays["scores"] = found["scores"]

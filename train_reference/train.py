@@ -387,7 +387,7 @@ def _loader(config: Config, loss: Loss, part: Part, vocabulary: text.Vocabulary,
             tell = None if update is None else lambda share: update(round(1000 * share), 1000)
             gains = relevance.load(config.loss, part.split, tell)
         degree = relevance.degrees(gains, config.loss) if loss.needs_degree else None
-        image_of, reference = part.split.image_of, config.loss.reference
+        image_of, reference = part.split.owners, config.loss.reference
         near = relevance.nearest(gains, image_of, reference) if config.loss.neighbours else None
     t = config.train
     words, few = vocabulary.encode(part.captions), config.loss.neighbours

@@ -26,7 +26,8 @@ def fingerprint(split: Split) -> str:
     for ids in (split.image_ids, split.caption_ids):
         digest.update("\n".join(map(str, ids.tolist())).encode("utf-8", "surrogatepass"))
         digest.update(b"\0")
-    digest.update(np.ascontiguousarray(split.image_of, "<i8").tobytes())
+    if split.image_of is not None:
+        digest.update(np.ascontiguousarray(split.image_of, "<i8").tobytes())
     if split.fold is not None:
         digest.update(np.ascontiguousarray(split.fold, "<i8").tobytes())
     return digest.hexdigest()[:8]

@@ -99,6 +99,23 @@ def id_rows(ids: Any, what: str) -> Ids:
     return frozen(array)
 
 
+def _owners(image_of: Int, n_image: int, n_caption: int) -> Int:
+    """(caption,) int64 the image of every caption, checked; raises BadInput, UsageError."""
+    image_of = id_rows(image_of, "image_of")
+    if image_of.dtype.kind == "U":
+        raise UsageError("image_of holds strings", fix="give the index of every caption's image, from 0")
+    image_of = frozen(image_of, np.int64)
+    if len(image_of) != n_caption:
+        entries = count_of(len(image_of), "entry", "entries")
+        what = f"image_of_text has {entries} for {count_of(n_caption, 'caption')}"
+        raise BadInput(what, fix="give one image row for every caption")
+    if image_of.min() < 0 or image_of.max() >= n_image:
+        bad = int(np.flatnonzero((image_of < 0) | (image_of >= n_image))[0])
+        what = f"image_of_text[{bad}] = {image_of[bad]} is not an image row ({n_image} images)"
+        raise BadInput(what, fix="count image rows from 0")
+    return image_of
+
+
 def _check_unique(ids: Ids, what: str) -> None:
     unique, count = np.unique(ids, return_counts=True)
     if len(unique) != len(ids):
@@ -115,7 +132,8 @@ class Split:
         name: ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``.
         image_ids: (image,) int64 or unicode, unique, in the split's canonical order.
         caption_ids: (caption,) int64 or unicode, unique, in canonical order.
-        image_of: (caption,) int64, index of the image a caption was written for.
+        image_of: (caption,) int64, index of the image a caption was written for; None where captions belong to no
+            image of their own, so that judgements alone say what is relevant.
         captions: (caption,) strings, the captions as written, or None when they are not loaded or not known.
         fold: (image,) int64, non-decreasing fold number, or None. COCO 1K is five folds of COCO 5K.
         places: (image,) and (caption,) int64: of a custom split, the row of every item in the user's file; None when
@@ -129,32 +147,23 @@ class Split:
     name: str
     image_ids: Ids
     caption_ids: Ids
-    image_of: Int
+    image_of: Int | None
     captions: tuple[str, ...] | None = None
     fold: Int | None = None
     places: tuple[Int | None, Int | None] = (None, None)
     in_folds: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("image_ids", "caption_ids", "image_of"):
+        for name in ("image_ids", "caption_ids"):
             object.__setattr__(self, name, id_rows(getattr(self, name), name))
-        if self.image_of.dtype.kind == "U":
-            raise UsageError("image_of holds strings", fix="give the index of every caption's image, from 0")
-        object.__setattr__(self, "image_of", frozen(self.image_of, np.int64))
         _check_unique(self.image_ids, "image")
         _check_unique(self.caption_ids, "caption")
         n_image, n_caption = len(self.image_ids), len(self.caption_ids)
         if n_image == 0 or n_caption == 0:
             what = f"split '{self.name}' is empty: {n_image} images, {n_caption} captions"
             raise BadInput(what, fix="give at least one image and one caption")
-        if len(self.image_of) != n_caption:
-            entries = count_of(len(self.image_of), "entry", "entries")
-            what = f"image_of_text has {entries} for {count_of(n_caption, 'caption')}"
-            raise BadInput(what, fix="give one image row for every caption")
-        if self.image_of.min() < 0 or self.image_of.max() >= n_image:
-            bad = int(np.flatnonzero((self.image_of < 0) | (self.image_of >= n_image))[0])
-            what = f"image_of_text[{bad}] = {self.image_of[bad]} is not an image row ({n_image} images)"
-            raise BadInput(what, fix="count image rows from 0")
+        if self.image_of is not None:
+            object.__setattr__(self, "image_of", _owners(self.image_of, n_image, n_caption))
         if self.captions is not None:
             strings = (self.captions,) if isinstance(self.captions, (str, int)) else tuple(self.captions)
             if not all(isinstance(x, str) for x in strings):
@@ -171,7 +180,16 @@ class Split:
     @cached_property
     def caption_fold(self) -> Int | None:
         """(caption,) int64 fold of every caption's image, or None."""
-        return None if self.fold is None else self.fold[self.image_of]
+        return None if self.fold is None else self.fold[self.owners]
+
+    @property
+    def owners(self) -> Int:
+        """(caption,) int64, ``image_of``; raises UsageError where captions have no image of their own."""
+        if self.image_of is None:
+            what = f"the image that a caption was written for is not known in split '{self.name}'"
+            fix = "measure judgements, as in NAME:R@1, or save image_of_text (the image row or image id of every text)"
+            raise UsageError(what, fix=fix)
+        return self.image_of
 
     def ids(self, modality: Modality) -> Ids:
         """The ids of one modality, (item,)."""

@@ -337,11 +337,11 @@ def test_a_report_says_what_is_missing_and_what_it_is(mine: Path, tmp_path: Path
 
 
 def test_ids_that_repeat_are_not_sent_to_another_split(coco: Split, tmp_path: Path) -> None:
-    images, ids = np.ones((5000, 8), np.float32), coco.image_ids.copy()
+    images, ids = np.eye(8, dtype=np.float32)[np.arange(5000) % 8], coco.image_ids.copy()
     ids[1] = ids[0]
     np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=np.ones((25000, 8), np.float32),
              image_ids=ids, text_ids=coco.caption_ids)  # fmt: skip
-    with pytest.raises(BadInput, match="1 image id occurs more than once") as refused:
+    with pytest.raises(BadInput, match="1 image id occurs more than once, and the vectors differ") as refused:
         vb.evaluate(tmp_path / "e.npz")
     assert "custom" not in str(refused.value.fix)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from vsebench.data import audit
-from vsebench.data.align import AlignedEmbeddings, align_embeddings
-from vsebench.data.audit import check_vectors, repeated_rows, shown
+from vsebench.data.align import align_embeddings
+from vsebench.data.audit import check_vectors, shown
 from vsebench.data.formats.raw import RawEmbeddings
 from vsebench.errors import BadInput
 from vsebench.rank.scorers import Dot
@@ -84,56 +84,6 @@ def test_no_block_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "CHUNK", 0)  # one row a block
     assert refused(with_row(39, np.nan)) == "image row 39 holds nan in column 0"
     assert "(200 such rows)" in refused(X, np.zeros_like(Y))
-    monkeypatch.setattr(audit, "CHUNK", 1)
-    assert repeated_rows(np.repeat(X, 5, axis=0), 200, 5)
-    wrong = np.repeat(X, 5, axis=0)
-    wrong[-1, -1] += 1
-    assert not repeated_rows(wrong, 200, 5)
-
-
-@pytest.mark.parametrize(
-    ("images", "texts", "times", "expected"),
-    [
-        (np.repeat(X, 5, axis=0), 200, 5, True),
-        (np.repeat(X, 4, axis=0), 160, 4, True),
-        (np.repeat(X, 4, axis=0), 160, 5, False),  # 160 is a multiple of 5, and the rows differ
-        (np.tile(X, (5, 1)), 200, 5, False),  # repeated, but not in a row
-        (X, 200, 5, False),
-        (np.repeat(X, 5, axis=0), 199, 5, False),
-        (X, 40, 1, False),
-    ],
-)
-def test_repeated_rows(images: np.ndarray, texts: int, times: int, expected: bool) -> None:
-    assert repeated_rows(images, texts, times) is expected
-
-
-def aligned(**change: object) -> AlignedEmbeddings:
-    """The aligned form of a file in which every image row is repeated five times."""
-    fields = {"images": np.repeat(X, 5, axis=0), "texts": Y, "image_ids": None, "text_ids": None,
-              "image_of_text": None, **change}  # fmt: skip
-    return align_embeddings(RawEmbeddings(format="npz", sources=(WHERE,), **fields), None, None)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {},
-        {"image_ids": np.repeat(IDS, 5)},
-        {"image_of_text": np.arange(200)},
-        {"image_of_text": np.arange(200) // 5},
-        {"image_ids": np.repeat(IDS, 5), "image_of_text": np.repeat(IDS, 5), "text_ids": np.arange(200)},
-    ],
-)
-def test_repeated_rows_are_removed_with_a_note(change: dict[str, object]) -> None:
-    ready = aligned(**change)
-    assert ready.images.vectors.shape == (40, 6) and np.array_equal(ready.images.vectors, X)
-    assert np.array_equal(ready.split.image_of, np.arange(200) // 5)
-    assert "every image row is repeated 5 times: 200 rows de-duplicated to 40" in ready.notes
-
-
-def test_rows_with_ids_of_their_own_are_not_removed() -> None:
-    with pytest.raises(BadInput, match="200 texts for 200 images, and no image_of_text"):
-        aligned(image_ids=np.arange(200))
 
 
 def test_rounding_of_float64_is_noted_when_it_changes_a_value() -> None:

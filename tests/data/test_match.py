@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.data.match import FileRows, match_rows
+from vsebench.data.match import match_rows
+from vsebench.data.owners import FileRows
 from vsebench.data.shapes import suggestion
 from vsebench.data.splits import catalogue as splits
 from vsebench.errors import BadInput, MissingPackage, UsageError
@@ -80,9 +81,12 @@ def test_image_of_text_by_row_and_by_id_agree(ids: np.ndarray) -> None:
     assert by_id.notes == ("image_of_text holds image ids",)
 
 
-def test_captions_per_image_has_no_meaning_with_image_of_text() -> None:
-    with pytest.raises(UsageError, match="image_of_text gives the image of every text"):
-        match_rows(rows_with(image_of_text=IMAGE_OF), None, 5)
+def test_captions_per_image_must_agree_with_image_of_text() -> None:
+    with pytest.raises(UsageError, match="contradicts what the rows say: image_of_text holds image rows"):
+        match_rows(rows_with(image_of_text=np.arange(20) % 4), None, 5)
+    in_order = np.repeat(np.arange(4), 5)
+    found = match_rows(rows_with(image_of_text=in_order), None, 5)
+    assert np.array_equal(found.split.image_of, in_order)
 
 
 def test_the_wrong_entry_of_image_of_text_is_named() -> None:
@@ -315,7 +319,11 @@ def test_rows_of_a_split_in_memory_with_one_caption_an_image() -> None:
     ("images", "texts", "words"),
     [
         (5000, 25000, "5,000 images and 25,000 texts are the numbers of coco-5k: give split='coco-5k' if"),
-        (1000, 5000, "1,000 images and 5,000 texts are the numbers of f30k: give split='f30k' if"),
+        (
+            1000,
+            5000,
+            "1,000 images and 5,000 texts are the numbers of f30k and of a fold of COCO 1K: give split='f30k' if",
+        ),
         (4992, 24960, "drop_last=True leaves them out (batches of 16 or 32 or 64 or 96 or 128 or 192 or 384)"),
         (4608, 24576, "drop_last=True leaves them out (batches of 512)"),
         (5000, 24576, "drop_last=True leaves them out (batches of 512 or 1024 or 2048 or 4096)"),

@@ -107,14 +107,18 @@ def test_tests_of_the_queries_alone_are_a_note_on_tested_metrics() -> None:
 
     pair = {"a": graded(0.3), "b": graded(0.9)}
     found = vb.compare(pair, metrics="matrix:NCS@300", **FEW)
-    (note,) = found.notes
-    assert note.startswith("tests of matrix:NCS@300 are of the queries alone") and "nDCG" not in note
+    by_number, note = found.notes
+    assert (
+        "paired by their number" in by_number
+        and note.startswith("tests of matrix:NCS@300 are of the queries alone")
+        and "nDCG" not in note
+    )
     assert not any("queries alone" in w for w in found.warnings)
     assert str(found).count("of the queries alone") == found.to_latex().count("of the queries alone") == 1
-    assert found.to_dict()["notes"] == [note]
+    assert found.to_dict()["notes"] == [by_number, note]
     words = [f"caption {'long ' * (i % 3)}" for i in range(30)]
     sliced = vb.slice(pair, "length", captions=words, metrics="matrix:NCS@300", resamples=20)
-    assert "queries alone" in sliced.notes[0] and not any("queries alone" in w for w in sliced.warnings)
+    assert "queries alone" in sliced.notes[-1] and not any("queries alone" in w for w in sliced.warnings)
 
 
 def test_the_best_is_marked_without_colours(tied: Report) -> None:
@@ -132,7 +136,7 @@ def test_one_table_of_several_systems_in_latex(tmp_path: Path, coco: vb.Split) -
     names = ("R@1", "RSum", "eccv:mAP@R")
     given = {
         name: vb.evaluate(images, images[coco.image_of] + noise * rng.standard_normal((25000, 8)), split=coco, ci=0,
-                          metrics=names)
+                          metrics=names, trust=True)
         for name, noise in (("a", 0.1), ("b", 0.3))
     }  # fmt: skip
     for make in (vb.joint, lambda *x, **y: vb.compare(*x, **y, **FEW)):

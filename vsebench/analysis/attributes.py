@@ -55,14 +55,14 @@ class Attribute:
         if side == self.side:
             return self
         if side == "caption":
-            numbers = None if self.numbers is None else self.numbers[split.image_of]
-            labels = None if self.labels is None else tuple(self.labels[i] for i in split.image_of.tolist())
+            numbers = None if self.numbers is None else self.numbers[split.owners]
+            labels = None if self.labels is None else tuple(self.labels[i] for i in split.owners.tolist())
             return Attribute(self.name, side, numbers, labels, self.integer)
         if self.numbers is None:
             what = f"'{self.name}' is a label of captions, and an image has several"
             raise NotApplicable(what, fix=f"slice {spell('direction', 't2i')}")
         known = ~np.isnan(self.numbers)
-        image_of, images = split.image_of[known], len(split.image_ids)
+        image_of, images = split.owners[known], len(split.image_ids)
         count = np.bincount(image_of, minlength=images)
         total = np.bincount(image_of, weights=self.numbers[known], minlength=images)
         mean = np.divide(total, count, out=np.full(images, np.nan), where=count > 0)

@@ -136,7 +136,7 @@ def compare(
         tested = [c for c in batch if rows[c.row].tested and keys[c.row][0].graded]
         alone += [str(keys[c.row][0]) for c in tested if c.influence is None]
     weak = unreachable([t for t in tests if t.p is not None], rules)
-    notes = [queries_alone(alone, "tests")] * bool(alone)
+    notes = [*shared.by_number(systems), *([queries_alone(alone, "tests")] * bool(alone))]
     notes += [f"no test of {some_names(medians)}: medians are not resampled"] * bool(medians)
     split, signatures = systems[0].report.split, tuple(s.report.signature for s in systems)
     warned = (*warnings, *weak, *_few_queries(tests, keys, systems))

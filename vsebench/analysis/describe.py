@@ -62,9 +62,9 @@ def _part(label: str, split: Split, progress: Progress | None) -> Part:
     scenes: SceneFacts | None = None
     if settings.of_split(split.name) is not None:
         known = truth_of(split)
-        scenes = scene_facts(known, count_true(known, split.image_of, progress))
+        scenes = scene_facts(known, count_true(known, split.owners, progress))
     same_words = [n for n in Counter(map(tuple, tokens.lists())).values() if n > 1]
-    per_image = np.bincount(split.image_of, minlength=len(split.image_ids))
+    per_image = np.bincount(split.owners, minlength=len(split.image_ids))
     return Part(
         label, len(split.image_ids), len(captions), (int(per_image.min()), int(per_image.max())),
         spread(tokens.length), sum(n > 0 for n in count), sum(same_words) / len(tokens),

@@ -127,9 +127,9 @@ def shown_images(explorer: Explorer) -> list[int]:
     """Images in the order in which the page is likely to show them: those of the first queries of every preset."""
     split, wanted = explorer.split, []
     for side in explorer.sides:
-        own = np.arange(len(split.image_ids)) if side.direction == "i2t" else split.image_of
+        own = np.arange(len(split.image_ids)) if side.direction == "i2t" else split.owners
         for ranking in (r for r in side.rankings if r is not None):
-            for query in _first_queries(ranking, side.direction, split.image_of):
+            for query in _first_queries(ranking, side.direction, split.owners):
                 wanted.append(own[query])
                 if side.direction == "t2i":
                     wanted += [i for i in ranking.lists.items[query].tolist() if i >= 0]

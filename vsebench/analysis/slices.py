@@ -25,7 +25,7 @@ from ..types import Direction, Split
 from . import attributes
 from .attributes import Attribute, NotApplicable
 from .bins import masks, read_bins
-from .systems import Names, Reports, System, alike, column_of, load_systems, subset
+from .systems import Names, Reports, System, alike, by_number, column_of, load_systems, subset
 
 By = Literal["length", "positives", "category", "column"]
 BY = get_args(By)
@@ -113,7 +113,7 @@ def slice(
         raise first
     left_out = (f"left out: {', '.join(names)}: {why}" for why, names in unfit.items())
     graded = [str(m) for m, _ in keys if m.graded]
-    notes = (queries_alone(graded),) if graded else ()
+    notes = (*by_number(systems), *([queries_alone(graded)] if graded else []))
     names_of = tuple(s.name for s in systems)
     return Slices(systems[0].report.split, names_of, tuple(found), how, (*warnings, *left_out), top, notes)
 

@@ -35,6 +35,7 @@ from . import consistency
 OneReport = str | os.PathLike[str] | Report
 Reports = OneReport | Sequence[OneReport] | Mapping[str, OneReport]
 
+LEAST, GOOD, CHANCE = 100, 0.2, 2.0  # queries, value of a metric, and the correlation times the root of the queries
 # Fields of a signature that may differ: how systems score, and two which give a warning.
 MAY_DIFFER = ("vsebench", "score", *signature.STAGES)
 
@@ -216,7 +217,50 @@ def alike(
         left_out.append(f"left out, without values of single queries: {', '.join(map(label, lost))}")
     notes = _said({s.name: s.report.notes for s in systems}, once=bool(also))
     warnings = _said({s.name: s.report.warnings for s in systems}, once=bool(also))
-    return keys, notes, (*warnings, *differing, *left_out)
+    return keys, notes, (*warnings, *differing, *left_out, *_uncorrelated(systems, keys))
+
+
+def by_number(systems: Sequence[System]) -> tuple[str, ...]:
+    """One note or none: queries of reports without ids are paired by their number."""
+    if len(systems) < 2 or not any(_without_ids(s.items) for s in systems):
+        return ()
+    return ("rows without ids are taken to be the same items in all systems: they are paired by their number",)
+
+
+def _without_ids(items: Split) -> bool:
+    """Whether the items of a report are rows of a set without ids."""
+    return items.name == "custom" and all(
+        ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
+        for ids in (items.image_ids, items.caption_ids)
+    )
+
+
+def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:
+    """Warnings on good systems without ids whose queries succeed independently: their rows may differ in order."""
+    first, *others = systems
+    out = []
+    for other in others:
+        if not (_without_ids(first.items) and _without_ids(other.items)):
+            continue
+        pairs = [(first.results[key], other.results[key]) for key in keys if key[0].family.high == 1]
+        found = [r for pair in pairs if (r := _correlation(*pair)) is not None]
+        if found and max(r * np.sqrt(n) for r, n in found) < CHANCE:
+            best, n = max(found)
+            out.append(
+                f"{first.name} and {other.name} succeed on different queries, as at chance (correlation {best:.2f} of "
+                f"{n:,} queries): their rows, which have no ids, may be in other orders"
+            )
+    return out
+
+
+def _correlation(one: Result, other: Result) -> tuple[float, int] | None:
+    """The correlation of the values of two good systems by query, and the number of queries; None where few tell."""
+    a, b = one.per_query, other.per_query
+    if a is None or b is None or len(a) != len(b) or len(a) < LEAST:
+        return None
+    if not all(GOOD <= r.value <= 1 - GOOD / 4 and float(x.std()) > 0 for r, x in ((one, a), (other, b))):
+        return None
+    return float(np.corrcoef(a, b)[0, 1]), len(a)
 
 
 def _said(lines: Mapping[str, Sequence[str]], once: bool) -> tuple[str, ...]:

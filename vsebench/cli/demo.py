@@ -50,7 +50,7 @@ def run(
     with write_atomically(file, "wb") as stream:
         np.savez(
             stream, image_embeddings=images, text_embeddings=captions, image_ids=split.image_ids,
-            text_ids=split.caption_ids, image_of_text=split.image_of,
+            text_ids=split.caption_ids, image_of_text=split.owners,
         )  # fmt: skip
     terminal.note(f"wrote {file}; evaluating it like any other file (the first run compiles the ranking kernels) ...")
     with terminal.progress("ranking") as progress:

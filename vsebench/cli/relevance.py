@@ -228,16 +228,12 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
 
 def _read(file: Path | None) -> list[str]:
     from ..data.read import read_captions
-    from ..data.splits.sources import from_file
-    from ..data.splits.table_file import is_table
-    from ..data.textfile import read_text, text_lines
+    from ..data.splits.sources import from_file, lines_of
 
     if (arrays := read_captions(Path(file or ""))) is not None:
         return list(arrays[1])
-    text = read_text(file or "")
-    if Path(file or "").suffix != ".txt" and (text.lstrip()[:1] in ("{", "[") or is_table(text)):  # as of eval
-        return list(from_file(file or "").captions or ())
-    return [line for line in text_lines(text) if line.strip()]
+    lines = lines_of(file or "")
+    return [line for line in lines if line.strip()] if lines is not None else list(from_file(file or "").captions or ())
 
 
 def _command(split: str | None, captions: Path | None, text: str) -> str:

@@ -6,7 +6,8 @@
 
 - reading: ``read`` (embeddings in one file or two, score matrices; one module a file format: ``formats``),
   ``read_pairs`` (retrieved lists, judgements and scores of pairs, all as ``pairs.Pairs``)
-- checks: ``audit``; which row is which item: ``match``; both, and the order of the split: ``align``
+- checks: ``audit``; one row an item: ``items``; which row is which item: ``match``; which image a text is of:
+  ``owners``; all of them, and the order of the split: ``align``
 - test sets: ``splits``, and sets of choices: ``choices``; the captions of a split: ``captions``; generated data sets
   on disk: ``scenes``
 - ``image_files``: a folder of images; ``published``: models of this machine or of Hugging Face

@@ -17,12 +17,14 @@ import numpy.typing as npt
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..memory import require
 from ..options import spell
-from ..types import NONE, Direction, Embeddings, Ids, Int, Split
+from ..types import NONE, Direction, Embeddings, Int, Split
 from . import audit
 from .audit import shown
 from .formats.ids import respelled
 from .formats.raw import RawArray, RawEmbeddings
-from .match import FileRows, MatchedRows, SidesSwapped, match_rows
+from .items import last_of_all, one_row_an_image, scored_columns, unusual, upright, without_padding
+from .match import MatchedRows, match_rows
+from .owners import FileRows, SidesSwapped
 from .pairs import Pairs, indices, place
 from .regular import MAPPED
 from .splits import catalogue as splits
@@ -88,31 +90,31 @@ class AlignedLists:
 
 
 def align_embeddings(
-    raw: RawEmbeddings, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None
-) -> AlignedEmbeddings:
+    raw: RawEmbeddings, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None,
+    judged: bool = False,
+) -> AlignedEmbeddings:  # fmt: skip
     """Check vectors, match them to a split and put them in its order as float32.
 
     Args:
         raw: as read.
         split: a declared split or ``custom``; None: the ids decide. A Split: rows are matched to it by id where there
             are ids, else they are in its order.
-        captions_per_image: see ``match.match_rows``; also the number of times that a repeated image row occurs.
-        captions: a file of captions, see ``match.FileRows``.
+        captions_per_image: see ``match.match_rows``.
+        captions, judged: see ``match.FileRows``.
 
     Raises:
         BadInput: vectors that ``audit`` refuses, rows that ``match`` refuses.
         UsageError: an unknown split.
     """
     where = raw.sources[0]
+    raw = upright(raw, captions_per_image)
+    if split is None or split == "custom":
+        padded = without_padding(raw, captions_per_image)
+        captions_per_image = None if padded.derived else captions_per_image  # it has been read
+        raw = padded
     audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
-    times = 1 if isinstance(split, Split) else captions_per_image or 5
-    repeated = audit.repeated_rows(raw.images, len(raw.texts), times) and _ids_repeat(raw.image_ids, times)
+    raw = one_row_an_image(raw, None if isinstance(split, Split) else captions_per_image)
     notes: list[str] = []
-    if repeated:
-        n = len(raw.images)
-        notes.append(f"every image row is repeated {times} times: {n:,} rows de-duplicated to {n // times:,}")
-        ids = None if raw.image_ids is None else raw.image_ids[::times]
-        raw = replace(raw, images=raw.images[::times], image_ids=ids)
     for side, array, ids in (("image", raw.images, raw.image_ids), ("text", raw.texts, raw.text_ids)):
         if ids is not None and len(ids) != len(array):
             what = f"{count_of(len(ids), f'{side} id')} for {count_of(len(array), f'{side} row')}"
@@ -122,11 +124,12 @@ def align_embeddings(
         if array.dtype == np.float16:
             notes.append(f"{side} vectors are float16: converted to float32, exactly")
     shape = (len(raw.images), len(raw.texts))
-    found = _matched(raw, shape, split, captions_per_image, captions, times if repeated else 1)
+    found = _matched(raw, shape, split, captions_per_image, captions, judged)
     split, rows = found.split, (found.image_rows, found.text_rows)
     images = Embeddings("image", split.image_ids, _in_order(raw.images, rows[0], "image"))
     texts = Embeddings("caption", split.caption_ids, _in_order(raw.texts, rows[1], "text"))
-    return AlignedEmbeddings(split, images, texts, where, rows, (*raw.notes, *notes, *found.notes), found.warnings)
+    warnings = (*found.warnings, *filter(None, [unusual(raw)]))
+    return AlignedEmbeddings(split, images, texts, where, rows, (*raw.notes, *notes, *found.notes), warnings)
 
 
 def only(raw: RawEmbeddings, split: Split) -> RawEmbeddings:
@@ -152,20 +155,28 @@ def only(raw: RawEmbeddings, split: Split) -> RawEmbeddings:
 
 def align_scores(
     raw: RawArray, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None,
-    finite: bool = True,
+    finite: bool = True, judged: bool = False,
 ) -> AlignedScores:  # fmt: skip
     """Check a score matrix and match its rows and columns to a split; arguments as for ``align_embeddings``.
 
     Args:
-        raw, split, captions_per_image, captions: as for ``align_embeddings``.
-        finite: every pair has a score; otherwise NaN and infinite values may stand for missing ones.
+        raw, split, captions_per_image, captions, judged: as for ``align_embeddings``.
+        finite: every pair has a score, or -inf, which is ranked last; otherwise NaN and infinite values may stand for
+            missing ones.
 
     Raises:
         BadInput: a wrong or transposed shape, scores that ``audit`` refuses, rows that ``match`` refuses.
         UsageError: an unknown split.
     """
-    where, scores = raw.sources[0], raw.values
-    audit.check_scores(scores, where, finite)
+    where = raw.sources[0]
+    audit.check_scores(raw.values, where)
+    if finite:
+        if split is None or split == "custom":
+            raw = scored_columns(raw, captions_per_image)
+            captions_per_image = None if raw.derived else captions_per_image  # it has been read
+        raw = last_of_all(raw)
+        audit.check_finite(raw.values, "image (score)", where)
+    scores = raw.values
     n_image, n_text = scores.shape
     for side, ids, n, other in (("image", raw.image_ids, n_image, n_text), ("text", raw.text_ids, n_text, n_image)):
         if ids is not None and len(ids) != n:
@@ -173,25 +184,30 @@ def align_scores(
             what = f"score matrix has shape {scores.shape} and there are {len(ids):,} {side} ids{turned}"
             raise BadInput(what, where=where, fix="save scores with one row an image and one column a text")
     try:
-        found = _matched(raw, (n_image, n_text), split, captions_per_image, captions)
+        found = _matched(raw, (n_image, n_text), split, captions_per_image, captions, judged)
     except SidesSwapped as error:
         what = f"score matrix has shape {scores.shape} and looks transposed ({error.why})"
         raise BadInput(what, where=where, fix="save scores.T: one row an image and one column a text") from None
     warnings = found.warnings
+    notes = raw.notes
+    if n_image == n_text > 1 and raw.image_ids is None and raw.text_ids is None and found.split.name == "custom":
+        notes = (*notes, "a square matrix without ids: its rows are taken to be images and its columns texts")
     if scores.dtype == np.float16:
         half = "scores are float16: many pairs tie that have different scores in float32; save float32 scores"
         warnings = (*warnings, half)
     rows = (found.image_rows, found.text_rows)
-    return AlignedScores(found.split, scores, where, rows, (*raw.notes, *found.notes), warnings)
+    return AlignedScores(found.split, scores, where, rows, (*notes, *found.notes), warnings)
 
 
 def _matched(
     raw: RawEmbeddings | RawArray, shape: tuple[int, int], split: Split | str | None, captions_per_image: int | None,
-    captions: Path | None, repeated: int = 1,
+    captions: Path | None, judged: bool,
 ) -> MatchedRows:  # fmt: skip
     """The rows of a file, ``shape`` (images, texts), matched to a split; a custom one with the captions of the file."""
     where, strings = raw.sources[0], raw.captions
-    file = FileRows(*shape, raw.image_ids, raw.text_ids, raw.image_of_text, where, raw.holds, repeated, captions)
+    file = FileRows(
+        *shape, raw.image_ids, raw.text_ids, raw.image_of_text, where, raw.holds, captions, raw.derived, judged
+    )
     found = match_rows(file, split, captions_per_image)
     if strings is None or isinstance(split, Split):
         return found
@@ -241,15 +257,6 @@ def align_lists(runs: Sequence[Pairs], name: Split | str | None) -> AlignedLists
             equal = {q: np.flatnonzero(np.diff(s) == 0) + 1 for q, s in zip(queries, scores, strict=False)}
             tied[direction] = {q: positions for q, positions in equal.items() if len(positions)}
     return AlignedLists(split, found, tied)
-
-
-def _ids_repeat(ids: Ids | None, times: int) -> bool:
-    if ids is None:
-        return True
-    if len(ids) % times:
-        return False
-    blocks = ids.reshape(-1, times)
-    return bool((blocks == blocks[:, :1]).all())
 
 
 def _in_order(array: Array, rows: Int | None, side: str) -> npt.NDArray[np.float32]:

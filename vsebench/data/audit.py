@@ -78,13 +78,6 @@ def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None) -
     bad = _first_row(array, lambda block: ~np.isfinite(block).all(axis=1))
     if bad is not None:
         values = np.asarray(array[bad[0]])
-        if np.isneginf(values[~np.isfinite(values)]).all() and side.endswith("(score)"):
-            what = f"{_row(side, bad[0], ids)} holds -inf{_such(bad[1])}: pairs that were never scored"
-            fix = (
-                "save a number below every score in its place, such as np.where(np.isneginf(s), -1e4, s), and name the "
-            )
-            fix += f"direction whose candidates were scored: {spell('direction', 'i2t')}"
-            raise BadInput(what, where=where, fix=fix)
         column = int(np.flatnonzero(~np.isfinite(values))[0])
         raise BadInput(
             f"{_row(side, bad[0], ids)} holds {values[column]} in column {column}{_such(bad[1])}",
@@ -93,19 +86,17 @@ def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None) -
         )
 
 
-def check_scores(scores: Array, where: Path, finite: bool = True) -> None:
+def check_scores(scores: Array, where: Path) -> None:
     """Refuse an array that cannot be a score matrix, (image, text).
 
     Raises:
-        BadInput: not two-dimensional, empty, or, where it is to be ``finite``, a NaN or infinite value.
+        BadInput: not two-dimensional, or empty.
     """
     if scores.ndim != 2:
         what = f"score array has shape {scores.shape}, expected (images, texts)"
         raise BadInput(what, where=where, fix="save one row an image and one column a text")
     if 0 in scores.shape:
         raise BadInput(f"score matrix is empty: shape {scores.shape}", where=where, fix="save at least one score")
-    if finite:
-        check_finite(scores, "image (score)", where)
 
 
 def _row(side: str, row: int, ids: Ids | None) -> str:
@@ -132,13 +123,3 @@ def _first_row(array: Array, test: Any) -> tuple[int, int] | None:
             first = start + int(hits[0]) if first < 0 else first
             count += len(hits)
     return None if first < 0 else (first, count)
-
-
-def repeated_rows(images: Array, n_text: int, times: int) -> bool:
-    """Whether every vector of ``images``, (row, dim), occurs in ``times`` consecutive rows, once for each caption."""
-    n = len(images)
-    if times < 2 or n != n_text or n % times:
-        return False
-    blocks = images.reshape(n // times, times, images.shape[1])
-    step = max(1, (CHUNK << 8) // (times * images.shape[1]))
-    return all(bool((blocks[s : s + step, 1:] == blocks[s : s + step, :1]).all()) for s in range(0, n // times, step))

@@ -21,8 +21,8 @@ from .read import read_captions
 from .splits import catalogue as splits
 from .splits import packages
 from .splits.rows import CaptionRows
-from .splits.sources import from_file
-from .textfile import read_text, text_lines
+from .splits.sources import from_file, lines_of
+from .textfile import read_text
 
 Captions = str | os.PathLike[str] | Sequence[str]  # a file, or the strings
 
@@ -62,23 +62,24 @@ def with_captions(split: Split, captions: Captions | None = None) -> Split:
 
 
 def _from_file(split: Split, path: Path) -> tuple[str, ...]:
-    if path.suffix == ".txt":
-        return _in_rows(split, text_lines(read_text(path)), path)
     if (arrays := read_captions(path)) is not None:
         ids, strings = arrays
         if ids is None:
             return _in_rows(split, strings, path)
         at = rows_of(ids, split.caption_ids, split.image_ids, "text", split.name, path)
         return tuple(strings[row] for row in at.tolist())
-    rows_of_file = from_file(path, split.caption_ids if split.caption_ids.dtype.kind == "i" else None)
-    return _pick(split, rows_of_file, f"{path}")
+    if (lines := lines_of(path)) is not None:
+        return _in_rows(split, lines, path)
+    return _pick(split, from_file(path, split.caption_ids), f"{path}")
 
 
 def without_ids(captions: Captions) -> bool:
     """Whether captions have no ids: strings, a text file, or arrays without ids of texts."""
-    if not is_file(captions) or Path(captions).suffix == ".txt":
+    if not is_file(captions):
         return True
-    return (arrays := read_captions(Path(captions))) is not None and arrays[0] is None
+    if (arrays := read_captions(Path(captions))) is not None:
+        return arrays[0] is None
+    return lines_of(captions) is not None
 
 
 def check_file(path: Path) -> None:
@@ -102,7 +103,7 @@ def _in_rows(split: Split, lines: Sequence[str], path: Path | None = None) -> tu
 def _by_id(split: Split, other: Split) -> tuple[str, ...]:
     if other.captions is not None and np.array_equal(split.caption_ids, other.caption_ids):
         return other.captions
-    rows = CaptionRows(other.image_ids[other.image_of], other.caption_ids, other.captions, other.name)
+    rows = CaptionRows(other.image_ids[other.owners], other.caption_ids, other.captions, other.name)
     return _pick(split, rows, None)
 
 
@@ -114,7 +115,7 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
     counted = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(n))
     if counted and len(rows.captions) == n and not np.isin(rows.caption_id, split.caption_ids).all():
         # Rows correspond only if both group the captions by image in the same way.
-        if not _same_groups(rows.image_id, split.image_of):
+        if not _same_groups(rows.image_id, split.owners):
             raise BadInput(
                 "groups captions by image differently from the embeddings, which have no ids to match by",
                 where=where,
@@ -129,7 +130,7 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
             where=where,
             fix="give the file that holds every caption, by the ids that the embeddings use",
         )
-    if where is not None and not _same_groups(rows.image_id[at], split.image_of):
+    if where is not None and not _same_groups(rows.image_id[at], split.owners):
         what = "groups captions by image differently from the embeddings, under the same ids"
         raise BadInput(what, where=where, fix="check image_of_text of the embeddings and the image ids of the captions")
     return tuple(rows.captions[row] for row in at.tolist())

@@ -16,63 +16,23 @@ from ..options import spell
 from ..scenes.settings import PARTS, parse, split_name
 from ..types import Ids, Int, Split
 from .audit import shown
-from .formats.ids import canonical, places, respelled, share
-from .formats.members import OWNER_IDS, OWNER_ROWS
-from .formats.raw import Holds
-from .formats.sniff import sniff
+from .formats.ids import canonical, places, respelled, share, spelled
+from .owners import (
+    FileRows,
+    NoOwners,
+    SidesSwapped,
+    and_why,
+    given_owners,
+    known_owners,
+    named_by_text_ids,
+    owners_in_order,
+)
 from .placing import in_order, order, own_order
 from .shapes import suggestion
 from .splits import catalogue as splits
 from .splits import own, sets
+from .splits.declared import DECLARED
 from .splits.identity import matches_ids
-from .splits.sources import from_file
-
-
-class SidesSwapped(BadInput):
-    """The images of a file look like texts and the texts like images.
-
-    Args:
-        why: what shows it.
-        where: the file.
-    """
-
-    def __init__(self, why: str, where: Path):
-        self.why = why
-        super().__init__(
-            f"images and texts look swapped: {why}",
-            where=where,
-            fix="save the images as image_embeddings and the texts as text_embeddings "
-            f"(or use {spell('image_key')}, {spell('text_key')})",
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class FileRows:
-    """The rows of a file: their numbers and ids.
-
-    Attributes:
-        n_image: number of image rows.
-        n_text: number of text rows.
-        image_ids: (n_image,) int64 or unicode, or None.
-        text_ids: (n_text,) int64 or unicode, or None.
-        image_of_text: (n_text,) int64 image rows or image ids, or unicode image ids, or None.
-        where: the file, for messages.
-        holds: what ``image_of_text`` may hold, see ``formats.raw.RawEmbeddings``.
-        repeated: how many times every image row occurred in the file, one after the other, before all but the first
-            were removed; ``image_of_text`` may hold rows of the file as it was.
-        captions: a file of captions with their ids and those of their images, which gives the image of a text where
-            nothing else does; None for none.
-    """
-
-    n_image: int
-    n_text: int
-    image_ids: Ids | None
-    text_ids: Ids | None
-    image_of_text: Ids | None
-    where: Path
-    holds: Holds = "rows or ids"
-    repeated: int = 1
-    captions: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +84,7 @@ def match_rows(file: FileRows, name: Split | str | None = None, captions_per_ima
         name = _language(file, name)
     if name == "custom":
         found = _custom(file, captions_per_image)
-        return replace(found, warnings=(*found.warnings, *warnings))
+        return replace(found, notes=(*notes, *found.notes), warnings=(*found.warnings, *warnings))
     if captions_per_image is not None:
         raise UsageError(f"{spell('captions_per_image')} has no meaning for split '{name}'", fix="leave it out")
     found = _declared(file, splits.load_split(name))
@@ -137,7 +97,13 @@ def _recognise(file: FileRows) -> tuple[str, tuple[str, ...]]:
     Raises:
         UsageError: several data sets of one's own have these ids, and no declared or published one.
     """
-    if (found := _with_ids(file)) and (len(found) == 1 or not splits.is_own(found[0])):
+    found = _with_ids(file)
+    if found and found[0] in DECLARED and not _is_here(found[0]):
+        first, *found = found
+        if len(found) < 2:
+            taken = f"{found[0]} is taken" if found else "the items of the file are ranked, as a custom split"
+            return (found or ["custom"])[0], (f"the ids are those of {first}, which is not built here: {taken}",)
+    if found and (len(found) == 1 or not splits.is_own(found[0])):
         first, *others = found
         options = " or ".join(spell("split", name) for name in others)
         note = f"the ids are those of {first} and of {' and '.join(others)}: {first} is taken ({options} takes another)"
@@ -146,6 +112,15 @@ def _recognise(file: FileRows) -> tuple[str, tuple[str, ...]]:
         what = f"the ids are those of the data sets {', '.join(found[:-1])} and {found[-1]}"
         raise UsageError(what, fix=f"give {spell('split', found[0])} or {spell('split', found[1])}")
     return _nearly_coco(file), ()
+
+
+def _is_here(name: str) -> bool:
+    """Whether a declared split can be read."""
+    try:
+        splits.load_split(name)
+    except MissingPackage:
+        return False
+    return True
 
 
 def _with_ids(file: FileRows) -> list[str]:
@@ -231,14 +206,16 @@ def _declared(file: FileRows, split: Split) -> MatchedRows:
                 raise BadInput(
                     f"{n:,} {side} rows, but split '{split.name}' has {len(known):,} {side}s",
                     where=file.where,
-                    fix=_and_why(f"save one row for every {side} of the split, or ids ({side}_ids) to match by", file),
+                    fix=and_why(f"save one row for every {side} of the split, or ids ({side}_ids) to match by", file),
                 )
             rows.append(order(split, "image" if side == "image" else "caption"))
             notes.append(in_order(side, split.name, own_order(split.name)))
         else:
+            ids, how = spelled(ids, known)
+            notes += [f"{side} ids are matched {how}"] if how else []
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
     _refuse_contradiction(file, split, rows[0], rows[1])
-    notes += _images_without_texts(split.image_of, len(split.image_ids))
+    notes += _images_without_texts(split.owners, len(split.image_ids))
     return MatchedRows(split, rows[0], rows[1], tuple(notes))
 
 
@@ -250,9 +227,9 @@ def _refuse_contradiction(file: FileRows, split: Split, image_rows: Int | None, 
         named = split.image_ids.copy()  # of the rows of the file, as they were placed
         named[slice(None) if image_rows is None else image_rows] = split.image_ids
         file = replace(file, image_ids=named)
-    image_row, _ = _given_images(file)
+    image_row, _ = given_owners(file)
     given = _image_index(file, image_row, image_rows, text_rows)
-    wrong = np.flatnonzero(given != split.image_of)
+    wrong = np.flatnonzero(given != split.owners)
     if len(wrong):
         row = int(wrong[0]) if text_rows is None else int(text_rows[wrong[0]])
         raise BadInput(
@@ -319,23 +296,32 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
 
 def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
     notes = []
+    file, named = named_by_text_ids(file)
     for side, ids in (("image", file.image_ids), ("text", file.text_ids)):
         if ids is not None:
             _refuse_repeats(ids, side, file.where)
     if file.image_of_text is not None:
-        if captions_per_image is not None:
-            what = f"{spell('captions_per_image')} has no meaning: image_of_text gives the image of every text"
-            raise UsageError(what, where=file.where, fix="leave it out")
-        image_row, note = _given_images(file)
+        image_row, note = given_owners(file)
+        times, note = captions_per_image, named or ("" if file.derived else note)
+        if times and not np.array_equal(image_row, np.arange(file.n_text) // times):
+            what = f"{spell('captions_per_image', times)} contradicts what the rows say"
+            raise UsageError(f"{what}{note and f': {note}'}", where=file.where, fix="leave it out")
     else:
-        known = _images_of_coco_ids(file) or _images_of_text_ids(file) or _images_of_captions(file)
-        image_row, note = known or _images_in_order(file, captions_per_image)
-    notes.append(note)
-    warnings = _images_without_texts(image_row, file.n_image, file)
+        known = known_owners(file)
+        if known is None and captions_per_image is None:
+            _refuse_part_of_known(file)
+        try:
+            image_row, note = known or owners_in_order(file, captions_per_image)
+        except NoOwners:
+            if not file.judged:
+                raise
+            image_row, note = None, "captions have no image of their own: judgements alone say what is relevant"
+    notes += [note] if note else []
+    warnings = () if image_row is None else _images_without_texts(image_row, file.n_image, file)
     # The order is ascending by id, so that the order of rows in the file cannot decide a tie.
     image_rows = None if file.image_ids is None else np.argsort(file.image_ids, kind="stable")
     text_rows = None if file.text_ids is None else np.argsort(file.text_ids, kind="stable")
-    image_of = _image_index(file, image_row, image_rows, text_rows)
+    image_of = None if image_row is None else _image_index(file, image_row, image_rows, text_rows)
     image_ids = np.arange(file.n_image) if file.image_ids is None else file.image_ids[image_rows]
     text_ids = np.arange(file.n_text) if file.text_ids is None else file.text_ids[text_rows]
     try:
@@ -367,140 +353,6 @@ def _images_without_texts(image_of: Int, n_image: int, file: FileRows | None = N
         f"{count_of(len(without), f'{of} has', f'{of} have')} no text{named}: candidates in text-to-image, and no "
         "queries in image-to-text",
     )
-
-
-def _given_images(file: FileRows) -> tuple[Int, str]:
-    """(text,) image row of every text from image_of_text, which holds rows or image ids."""
-    given = file.image_of_text
-    if given is None or len(given) != file.n_text:
-        length = 0 if given is None else len(given)
-        if length == file.n_image != file.n_text:
-            raise SidesSwapped(f"image_of_text has {length:,} entries, as many as there are image rows", file.where)
-        what = f"image_of_text has {length:,} entries for {file.n_text:,} text rows"
-        raise BadInput(what, where=file.where, fix="give one image row (counted from 0) or image id for every text")
-    as_rows = given if file.holds != "ids" and _are_rows(given, file.n_image) else None
-    as_ids = None if file.holds == "rows" else _rows_of_image_ids(file, given)
-    if as_rows is not None and as_ids is not None:
-        differ = np.flatnonzero(as_rows != as_ids)
-        if len(differ):
-            first = int(differ[0])
-            raise BadInput(
-                f"image_of_text can be read as image rows and as image ids, which differ for {len(differ):,} of the "
-                f"{len(given):,} texts (first: text row {first}, where {shown(given[first])} is image row "
-                f"{as_rows[first]} or the id of image row {as_ids[first]})",
-                where=file.where,
-                fix=f"name the array {OWNER_IDS[0]} if it holds ids, {OWNER_ROWS[0]} if it holds rows (from 0)",
-            )
-    if as_rows is not None:
-        return as_rows, "image_of_text holds image rows"
-    if as_ids is not None:
-        return as_ids, "image_of_text holds image ids"
-    if file.holds != "ids" and _are_rows(given, file.n_image * file.repeated):
-        return given // file.repeated, "image_of_text holds image rows"
-    raise _no_image(file, given)
-
-
-def _are_rows(given: Ids, count: int) -> bool:
-    return bool(given.dtype.kind == "i" and given.min() >= 0 and given.max() < count)
-
-
-def _rows_of_image_ids(file: FileRows, given: Ids) -> Int | None:
-    """(text,) row of the image with each id, or None when some are not ids of the images, in any spelling."""
-    if file.image_ids is None:
-        return None
-    for ids, wanted in ((file.image_ids, given), (canonical(file.image_ids), canonical(given))):
-        if ids.dtype.kind == wanted.dtype.kind and len(np.unique(ids)) == len(ids):
-            at = places(ids, wanted)
-            if (at >= 0).all():
-                return at
-    return None
-
-
-def _no_image(file: FileRows, given: Ids) -> BadInput:
-    """What is wrong with image_of_text, whose entries are neither rows nor ids: the first such entry."""
-    numbers = given.dtype.kind == "i" and file.holds != "ids"
-    inside = (given >= 0) & (given < file.n_image) if numbers else np.zeros(len(given), np.bool_)
-    if file.image_ids is None and file.holds == "ids":
-        return BadInput(
-            f"the image of every text is given by id (first: {shown(given[0])}), and the image rows have no ids",
-            where=file.where,
-            fix="save the ids of the images as well; an .npz may hold image_of_text, the row of every text's image",
-        )
-    ids = None if file.holds == "rows" else file.image_ids
-    if ids is not None and ids.dtype.kind == given.dtype.kind:
-        known = np.isin(given, ids)
-        # Most entries are rows, or most are ids: name the first that is not.
-        bad = int(np.flatnonzero(~(inside if inside.sum() > known.sum() else known))[0])
-        neither = "is neither an image row ({n:,} rows) nor an image id" if numbers else "is not an image id"
-        what = f"image_of_text[{bad}] = {shown(given[bad])} " + neither.format(n=file.n_image)
-        fix = (
-            "give one image row (counted from 0) or image id for every text" if numbers else "give an id for every text"
-        )
-        return BadInput(what, where=file.where, fix=fix)
-    bad = int(np.flatnonzero(~inside)[0])
-    return BadInput(
-        f"image_of_text[{bad}] = {shown(given[bad])} is not an image row (there are {file.n_image:,}) and the file "
-        "has no image ids of that kind",
-        where=file.where,
-        fix="count image rows from 0, or save image_ids as well",
-    )
-
-
-def _images_of_coco_ids(file: FileRows) -> tuple[Int, str] | None:
-    """(text,) image row of every text when all ids are in COCO 5K, whose subsets are custom splits; else None."""
-    if file.image_ids is None or file.text_ids is None:
-        return None
-    try:
-        known = splits.load_split("coco-5k")
-    except MissingPackage:
-        return None
-    image_ids, text_ids = respelled(file.image_ids, known.image_ids), respelled(file.text_ids, known.caption_ids)
-    if share(image_ids, known.image_ids) < 1 or share(text_ids, known.caption_ids) < 1:
-        return None
-    image_of = known.image_ids[known.image_of[places(known.caption_ids, text_ids)]]
-    image_row = places(image_ids, image_of)
-    absent = image_row < 0
-    if absent.any():
-        first = int(np.flatnonzero(absent)[0])
-        raise BadInput(
-            f"{count_of(int(absent.sum()), 'text belongs', 'texts belong')} to images that are not in the file "
-            f"(first: caption {text_ids[first]} of image {image_of[first]})",
-            where=file.where,
-            fix="save the images of all texts, or leave those texts out",
-        )
-    return image_row, "the image of every text is known from the COCO ids"
-
-
-def _images_of_text_ids(file: FileRows) -> tuple[Int, str] | None:
-    """(text,) image row of every text when text ids are an image id and a number, as Flickr's ``1007.jpg#0``."""
-    if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
-        return None
-    parts = [text.strip().rpartition("#") for text in file.text_ids.tolist()]
-    if not all(number.isdecimal() for _, _, number in parts):
-        return None
-    image_row = _rows_of_image_ids(file, np.array([image for image, _, _ in parts]))
-    return None if image_row is None else (image_row, "the image of every text is known from the text ids")
-
-
-def _images_of_captions(file: FileRows) -> tuple[Int, str] | None:
-    """(text,) image row of every text by the file of captions, where that has ids, among them all of the file's."""
-    path = file.captions
-    if file.image_ids is None or file.text_ids is None or path is None or path.suffix == ".txt":
-        return None
-    if path.is_file() and sniff(path).arrays is not None:
-        return None  # captions in a file of embeddings, without the ids of images
-    rows = from_file(path, file.text_ids if file.text_ids.dtype.kind == "i" else None)
-    ids = respelled(file.text_ids, rows.caption_id)
-    if share(ids, rows.caption_id) < 1:
-        return None
-    image_row = _rows_of_image_ids(file, rows.image_id[places(rows.caption_id, ids)])
-    return None if image_row is None else (image_row, f"the image of every text is known from {path.name}")
-
-
-def _and_why(fix: str, file: FileRows) -> str:
-    """A fix for a wrong number of rows, and the likely cause."""
-    likely = suggestion(file.n_image, file.n_text)
-    return f"{fix} ({likely})" if likely else fix
 
 
 def _scenes_of(image_id: str) -> str | None:
@@ -537,37 +389,3 @@ def _refuse_part_of_known(file: FileRows) -> None:
     except BadInput as error:
         error.fix = f"{error.fix}; or save image_of_text (the image id of every text) to rank the file's own items"
         raise
-
-
-def _images_in_order(file: FileRows, captions_per_image: int | None) -> tuple[Int, str]:
-    times = captions_per_image or 5
-    if captions_per_image is None:
-        _refuse_part_of_known(file)
-    if file.n_text != times * file.n_image:
-        if captions_per_image is None and file.n_image == 5 * file.n_text:
-            raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows", file.where)
-        each = file.n_text / file.n_image
-        fix = "save image_of_text (the image row of every text)"
-        if each.is_integer():
-            fix += f", or give {spell('captions_per_image', round(each))} if text rows follow the images in order"
-        raise BadInput(
-            f"{file.n_text:,} texts for {file.n_image:,} images, and no image_of_text that gives the image "
-            "of every text",
-            where=file.where,
-            fix=_and_why(fix, file),
-        )
-    given = [(side, ids[0]) for side, ids in (("image", file.image_ids), ("text", file.text_ids)) if ids is not None]
-    # A row of the image for each of its texts, with the image's id, does tell.
-    if given and captions_per_image is None and file.repeated == 1:
-        such = " and ".join(f"{side} ids such as '{shown(first)}'" for side, first in given)
-        raise BadInput(
-            f"the ids do not give the image of a text: {such} are of no split that is known here, and there is no "
-            "image_of_text",
-            where=file.where,
-            fix="save image_of_text (the image id or image row of every text), give a file of captions with these ids "
-            f"({spell('captions', 'FILE')}), or, if the text rows follow the image rows in order, "
-            f"{spell('captions_per_image', 5)}",
-        )
-    words = "one text an image" if times == 1 else f"{'five' if times == 5 else times} texts an image"
-    seen = "ids of no known split" if given else "no ids"
-    return np.arange(file.n_text) // times, f"{seen} and no image_of_text: taken to be {words}, in order"

@@ -71,7 +71,7 @@ class PackedImages:
             what = f"has no captions beside its images; it has {', '.join(self.others) or 'nothing else'}"
             fix = f"call them caption, captions, text or sentences, or give {spell('captions', 'FILE')}"
             raise BadInput(what, where=where, fix=fix)
-        fields = Fields("caption", "image", None, None, "split")
+        fields = Fields(("caption",), "image", None, None, "split")
         stated = any("split" in record for _, record in self.records)
         check_part(where, part, parts_of(self.records, fields) if stated else [])
         return record_rows(self.records, fields, where, part)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import BadInput, UsageError
@@ -31,6 +32,7 @@ from .formats.members import (
     check_matrix,
     describe,
     floats,
+    ids_beside,
     ids_of,
     opened,
     pick,
@@ -175,11 +177,29 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> RawE
             f"{spell('image_key')} and {spell('text_key')} both name '{images.name}'", where=path, fix="name two arrays"
         )
     described = _encoder(members)
-    raw = stored(file, [images, texts, *described], captions=True)
+    ids: Ids3 = (ids_beside(images, IMAGE_IDS), ids_beside(texts, TEXT_IDS), (IMAGE_OF_TEXT,))
+    raw = _with_common_ids(stored(file, [images, texts, *described], ids, captions=True), texts.shape[:1], file)
     note, choices = _encoded_by(described[0]) if described else ("", "")
     return RawEmbeddings(
         raw.values, floats(texts, path), raw.image_ids, raw.text_ids, raw.image_of_text, raw.format, raw.sources,
         (*raw.notes, *filter(None, [note])), raw.holds, raw.captions, choices,
+    )  # fmt: skip
+
+
+def _with_common_ids(raw: RawArray, n_text: tuple[int, ...], file: ArrayFile) -> RawArray:
+    """The arrays with the ids of an array ``ids``: of the side that has as many rows, or of both."""
+    common = pick(file.members, _BARE_IDS, file.path)
+    if common is None or raw.image_ids is not None or raw.text_ids is not None:
+        return raw
+    of_images, of_texts = common.shape[:1] == raw.values.shape[:1], common.shape[:1] == n_text
+    if not of_images and not of_texts:
+        return raw
+    ids = ids_of(common, file.path)
+    whose = " and ".join(side for side, fits in (("images", of_images), ("texts", of_texts)) if fits)
+    kept = tuple(note for note in raw.notes if not note.startswith("ignored arrays: ") or note.count("(") > 1)
+    return replace(
+        raw, image_ids=ids if of_images else None, text_ids=ids if of_texts else None,
+        notes=(*kept, f"'{common.name}' holds the ids of the {whose}"),
     )  # fmt: skip
 
 

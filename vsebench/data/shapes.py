@@ -6,6 +6,7 @@ from ..options import spell
 from .splits.declared import DECLARED, DeclaredSplit
 
 BATCHES = (*(2**i for i in range(3, 13)), 96, 100, 192, 200, 384, 400, 500)  # usual sizes of a data loader
+FOLD = (1_000, 5_000)  # images and captions
 NEAR = 0.02  # rows that may be missing or too many, as a share of the split
 
 
@@ -19,10 +20,11 @@ def suggestion(n_image: int, n_text: int) -> str:
     for split in (s for s in DECLARED.values() if s.built_as == s.name):
         if (n_image, n_text) == (split.images, split.captions):
             name = split.name
+            also = " and of a fold of COCO 1K" if (n_image, n_text) == FOLD else ""
             return (
-                f"{_counts(n_image, n_text)} are the numbers of {name}: give {spell('split', name)} if the rows are in "
-                "its order (Karpathy's), for its judgements and captions, or "
-                f"{spell('split', 'custom')} if they are not that set"
+                f"{_counts(n_image, n_text)} are the numbers of {name}{also}: give {spell('split', name)} if the rows "
+                "are those of this set in its order (Karpathy's), for its judgements and captions, or "
+                f"{spell('split', 'custom')} if they are not"
             )
         cause = _cause(n_image, n_text, split)
         if cause:

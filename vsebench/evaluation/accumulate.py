@@ -182,7 +182,7 @@ class Accumulator:
                 f"ids hold {bad[0]}, which is no row{of}", fix="count rows from 0; ids of the split are text_ids"
             )
         self._named_by("ids")
-        owner = rows // self._per_image if self._split is None else self._split.image_of[rows]
+        owner = rows // self._per_image if self._split is None else self._split.owners[rows]
         return owner.tolist(), rows.tolist(), rows.tolist()
 
     def _of_ids(

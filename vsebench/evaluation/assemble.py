@@ -80,10 +80,12 @@ def report(
 
 def _caption_rows(split: Split, data: Input) -> Int | None:
     """(caption,) int64 text row of every caption of a custom split with ids, by which a text file is read again."""
-    numbered = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(len(split.image_of)))
+    numbered = split.caption_ids.dtype.kind == "i" and np.array_equal(
+        split.caption_ids, np.arange(len(split.caption_ids))
+    )
     if split.name != "custom" or numbered:
         return None
-    return np.arange(len(split.image_of)) if data.rows[1] is None else np.asarray(data.rows[1])
+    return np.arange(len(split.caption_ids)) if data.rows[1] is None else np.asarray(data.rows[1])
 
 
 def _with_sums(plan: Plan, single: Mapping[Key, Result]) -> tuple[dict[Key, Result], dict[Key, list[Key]]]:

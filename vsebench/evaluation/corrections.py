@@ -46,7 +46,7 @@ def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
         raise UsageError(f"{spell('normalise')} has no meaning for {what}", fix="leave it out")
     banks, whose, notes = {d: data.scorers[d] for d in directions}, TRANSDUCTIVE, list[str]()
     if how.bank is not None:
-        banks, whose, shared, notes = _bank(how.bank, data, directions, options.similarity)
+        banks, whose, shared, notes = _bank(how.bank, data, directions, options.similarity, how.rows)
         if shared:
             whose += f",{TRANSDUCTIVE}"
             notes.append(f"{how.bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries")
@@ -69,14 +69,14 @@ def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
 
 
 def _bank(
-    path: Path, data: Input, directions: Sequence[Direction], similarity: str
+    path: Path, data: Input, directions: Sequence[Direction], similarity: str, rows: str | None
 ) -> tuple[dict[Direction, Scorer], str, int, list[str]]:
     """Scores of a bank with the gallery of every direction, its identity, how many are test queries, and notes."""
     scorer = data.scorers[directions[0]]
     if isinstance(scorer, Dot):
         return *_of_vectors(path, scorer, data, directions, similarity), []
     assert isinstance(scorer, Matrix)
-    return _of_scores(path, scorer, data, directions)
+    return _of_scores(path, scorer, data, directions, rows)
 
 
 def _of_vectors(
@@ -104,7 +104,7 @@ def _of_vectors(
 
 
 def _of_scores(
-    path: Path, scorer: Matrix, data: Input, directions: Sequence[Direction]
+    path: Path, scorer: Matrix, data: Input, directions: Sequence[Direction], rows: str | None
 ) -> tuple[dict[Direction, Scorer], str, int, list[str]]:
     """A bank of scores, of one direction; its gallery is matched by ids, or in the order of the score file."""
     if len(directions) > 1:
@@ -112,6 +112,16 @@ def _of_scores(
         raise UsageError(what, fix=f"add {spell('direction', 't2i')}")
     raw, (direction,) = files.read_scores(path), directions
     audit.check_scores(raw.values, path)
+    audit.check_finite(raw.values, "image (score)", path)
+    square = raw.values.shape[0] == raw.values.shape[1]
+    if square and rows is None and raw.image_ids is None and raw.text_ids is None:
+        spoken = [spell("normalise", f"qb:{path.name}:rows={side}") for side in ("images", "texts")]
+        what = (
+            f"a square bank of shape {raw.values.shape} without ids does not say whether its rows are images or texts"
+        )
+        raise BadInput(what, where=path, fix=f"write {spoken[0]} or {spoken[1]}")
+    if rows == "texts":
+        raw = replace(raw, values=raw.values.T, image_ids=raw.text_ids, text_ids=raw.image_ids)
     gallery, words = (1, "one column a caption") if direction == "i2t" else (0, "one row an image")
     if raw.values.shape[gallery] != scorer.shape[gallery]:
         what = f"score matrix has shape {raw.values.shape}, and the test set {scorer.shape}"

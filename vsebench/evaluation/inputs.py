@@ -132,7 +132,8 @@ def raw_vectors(given: Given) -> RawEmbeddings:
 
 def of_vectors(raw: RawEmbeddings, given: Given, options: Options) -> Input:
     """Vectors matched to the split that is given, or that their ids tell, and their scores; raises as ``read``."""
-    found = align_embeddings(raw, given.split, options.captions_per_image, captions_file(options))
+    judged = bool(options.judgements)
+    found = align_embeddings(raw, given.split, options.captions_per_image, captions_file(options), judged)
     scorer, decision = choose(found.images, found.captions, options.similarity)
     return Input(
         with_places(found.split, found.rows), dict.fromkeys(DIRECTIONS, scorer), found.where, None,
@@ -152,7 +153,8 @@ def _scores(given: Given, options: Options) -> Input:
         raw = files.read_scores(Path(given.scores), key=given.scores_key)
     else:
         raw = RawArray(numbers(given.scores, "scores"), *_ids(given), "arrays", (ARRAYS,), holds="ids")
-    found = align_scores(raw, given.split, options.captions_per_image, captions_file(options))
+    judged = bool(options.judgements)
+    found = align_scores(raw, given.split, options.captions_per_image, captions_file(options), judged=judged)
     scorers = dict.fromkeys(DIRECTIONS, Matrix(found.scores, *found.rows))
     return Input(
         with_places(found.split, found.rows), scorers, found.where, rows=found.rows, notes=found.notes,

@@ -18,7 +18,7 @@ from ..report.model import Resampling, Result
 from ..report.values import SIDE
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, prepare
-from ..types import Direction, Float, Split
+from ..types import Direction, Float, Int, Modality, Split
 
 Key = tuple[Metric, Direction | None]
 GRID = 1e-10  # precision of the resamples
@@ -41,8 +41,8 @@ def is_median(metric: Metric) -> bool:
 
 
 def population(split: Split) -> Population:
-    """The images of a split, the unit of every resample."""
-    return Population(len(split.image_ids), split.fold)
+    """The images of a split, the unit of every resample; and the captions, where they have no image of their own."""
+    return Population(len(split.image_ids) + (len(split.caption_ids) if split.image_of is None else 0), split.fold)
 
 
 def column(result: Result, split: Split) -> Column:
@@ -64,12 +64,19 @@ def column(result: Result, split: Split) -> Column:
     metric = key_of(result)[0]
     return Column(
         result.per_query,
-        at if side == "image" else split.image_of[at],
+        unit_of(split, side, at),
         folded=split.fold is not None
         and (in_folds(metric.view) or split.in_folds or dict(metric.options).get("on") in ("folds", "block")),
         median=is_median(metric),
         influence=result.influence,
     )
+
+
+def unit_of(split: Split, side: Modality, at: Int) -> Int:
+    """(item,) the unit of resampling of some items: their image, or every item where captions have no image."""
+    if side == "image":
+        return at
+    return at + len(split.image_ids) if split.image_of is None else split.image_of[at]
 
 
 def add(

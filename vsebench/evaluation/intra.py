@@ -150,8 +150,8 @@ def _rows(split: Split, modality: Modality, rated: Int, where: Path) -> Int:
 
 def _siblings(split: Split) -> Int:
     """Keys ``query * captions + item`` of all pairs of captions of one image."""
-    order = np.argsort(split.image_of, kind="stable")
-    count = np.bincount(split.image_of)
+    order = np.argsort(split.owners, kind="stable")
+    count = np.bincount(split.owners)
     many = np.repeat(count, count)  # captions of the image of each ordered caption
     first = np.repeat(np.cumsum(count) - count, count)
     query = np.repeat(order, many)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BadInput
 from ..numeric.parallel import one_blas_thread
 from ..options import spell
 from ..types import Bool, Direction, Float, Int
@@ -88,34 +87,23 @@ class Suspicion:
         return f"{fix}; {spell('trust', True)} ranks it as read"
 
 
-def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str]:
-    """A warning for every direction in which the input looks misread.
-
-    Args:
-        data: scores or retrieved lists, and how they were read.
-        directions: what is measured.
-        trust: warn instead of refusing.
-
-    Raises:
-        BadInput: the input looks misread, and is not trusted.
-    """
+def suspects(data: Input, directions: Sequence[Direction]) -> list[Suspicion]:
+    """What looks misread, at most one suspicion a direction; none where captions have no image of their own."""
+    if data.split.image_of is None:
+        return []
     with one_blas_thread():  # the products are small: waiting threads would take more time than the sample
-        found = [s for s in (suspect(data, direction) for direction in directions) if s is not None]
-    if found and not trust:
-        first = next((s for s in found if s.better is not None or s.collapsed), found[0])
-        raise BadInput(str(first), where=data.where, fix=first.fix)
-    return [str(s) for s in found]
+        return [s for s in (suspect(data, direction) for direction in directions) if s is not None]
 
 
 def suspect(data: Input, direction: Direction) -> Suspicion | None:
     """Why the input looks misread in a direction; None when it does not, or is too small to tell."""
     if len(data.split.image_ids) < SMALLEST:
         return None
-    as_read = Reading("", data.split.image_of)
-    backwards = Reading("", data.split.image_of, reversed=True)
+    as_read = Reading("", data.split.owners)
+    backwards = Reading("", data.split.owners, reversed=True)
     # Most files are read correctly, and a few queries are enough to find out; a weak model takes some more.
     for most, margin in ((FEW, CLEARLY), (SAMPLE if data.lists is None else LISTED, 0.0)):
-        queries = _queries(data, direction, most)
+        queries = sampled_queries(data, direction, most)
         if len(queries[1]) < SMALLEST:
             return None
         (sample, back), _ = _measure(data, direction, queries, [as_read, backwards], np.float32)
@@ -153,12 +141,12 @@ def _far_better(other: Sample, as_read: Sample, k: int) -> bool:
     return other.recall(k) >= max(0.1, min(5 * chance, (1 + chance) / 2), min(10 * known, (1 + known) / 2), 2 * known)
 
 
-def _queries(data: Input, direction: Direction, most: int) -> tuple[Int, Int]:
+def sampled_queries(data: Input, direction: Direction, most: int) -> tuple[Int, Int]:
     """Queries of evenly spaced images with candidates and a relevant item, and the first query of every image.
 
     There is one caption an image, or several where there are few images.
     """
-    image_of = data.split.image_of
+    image_of = data.split.owners
     captions = np.arange(len(image_of))
     if data.lists is not None:
         known = np.fromiter(data.lists.lists[direction], np.int64)

@@ -57,15 +57,15 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
         what = f"no {side} has {name}={','.join(sorted(wanted))}; values are {', '.join(known[:8]) or 'none'}"
         raise BadInput(what, where=path, fix="name one of these")
     if side == "caption":
-        captions, images = kept, np.unique(split.image_of[kept])
+        captions, images = kept, np.unique(split.owners[kept])
     else:
-        captions, images = np.flatnonzero(np.isin(split.image_of, kept)), kept
+        captions, images = np.flatnonzero(np.isin(split.owners, kept)), kept
     if options.captions is not None:  # which have a row for every caption of the file
         split = with_captions(split, options.captions)
     own = split.places if split.name == "custom" else (None, None)
     part = replace(
         split, name="custom", image_ids=split.image_ids[images], caption_ids=split.caption_ids[captions],
-        image_of=np.searchsorted(images, split.image_of[captions]),
+        image_of=np.searchsorted(images, split.owners[captions]),
         captions=None if split.captions is None else tuple(split.captions[i] for i in captions.tolist()),
         fold=None, in_folds=False, places=_of_part(own, images, captions),
     )  # fmt: skip

@@ -127,7 +127,8 @@ def make_plan(data: Input, options: Options) -> Plan:
     intra, names = _intra(options, data)
     chosen = gains_of.choose(options.gains)
     given = chosen_judgements.load(options.judgements, options.level, data.split, data.complete)
-    judgements = {**sets_of(data.split), **given}
+    known = {} if data.split.image_of is None else sets_of(data.split)
+    judgements = {**known, **given}
     if data.second or options.normalise:  # both are of complete galleries
         judgements = {view: judged for view, judged in judgements.items() if not judged.folds}
     choose = functools.partial(
@@ -250,6 +251,8 @@ def choose_metrics(
 def _refuse_view(metric: Metric, split: Split, judgements: Mapping[str, Judgements]) -> None:
     """Refuse judgements that the split does not have, and graded metrics of judgements inside folds."""
     view = metric.view
+    if split.image_of is None and view in ("gt", "1k") and not metric.family.of_lists:
+        _ = split.owners  # raises
     if metric.family.of_lists and split.in_folds:
         raise UsageError(f"{metric} is of complete galleries, and {split.name} ranks folds", fix="leave it out")
     if is_gains(view) or metric.family.of_lists:

@@ -38,7 +38,7 @@ def readings(split: Split, rows: tuple[Int | None, Int | None], listed: bool = F
     """
     split = _with_likely_ids(split)
     kept: list[Reading] = []
-    seen = {split.image_of.tobytes()}
+    seen = {split.owners.tobytes()}
     image_orders = list(_image_orders(split, rows[0], listed))
     for texts, true_image in _text_orders(split, rows[1], listed):
         for images, item_of in image_orders:
@@ -49,7 +49,7 @@ def readings(split: Split, rows: tuple[Int | None, Int | None], listed: bool = F
     negated = "the lists reversed" if listed else "the scores negated"
     return [
         *kept,
-        Reading(f"with {negated}", split.image_of, reversed=True),
+        Reading(f"with {negated}", split.owners, reversed=True),
         *(Reading(f"{r.words} and {negated}", r.image_of, reversed=True) for r in kept),
     ]
 
@@ -95,7 +95,7 @@ def _text_orders(split: Split, rows: Int | None, listed: bool) -> Iterator[tuple
     """For every order of the text rows, (caption,) the image whose caption is in the row of a caption as read."""
     n_image, n_caption = len(split.image_ids), len(split.caption_ids)
     row = np.arange(n_caption) if rows is None else rows
-    yield "", split.image_of
+    yield "", split.owners
     if n_caption % n_image == 0:
         times = n_caption // n_image
         if times > 1:
@@ -103,13 +103,13 @@ def _text_orders(split: Split, rows: Int | None, listed: bool) -> Iterator[tuple
             yield words, row % n_image
         yield f"in order, {times} for each image", row // times
     if rows is not None:
-        yield "in the order of the file and their ids ignored", split.image_of[row]
+        yield "in the order of the file and their ids ignored", split.owners[row]
     for words, order in _id_orders(split.caption_ids):
-        yield words, split.image_of[order[row]]
+        yield words, split.owners[order[row]]
         if listed:
             inverse = np.empty(n_caption, np.int64)
             inverse[order] = np.arange(n_caption)
-            yield f"in the order of the split and named {words}", split.image_of[inverse]
+            yield f"in the order of the split and named {words}", split.owners[inverse]
 
 
 def _id_orders(ids: Ids) -> Iterator[tuple[str, Int]]:

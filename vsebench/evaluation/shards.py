@@ -168,7 +168,13 @@ def _describe(path: Path) -> File:
 def identity(data: Input, plan: Plan) -> str:
     """A hash of all that decides the values, besides the contents of the files."""
     split, rows = plan.split, [b"" if r is None else np.ascontiguousarray(r).tobytes() for r in data.rows]
-    parts: list[Any] = [data.score, *rows, _ids(split.image_ids), _ids(split.caption_ids), split.image_of.tobytes()]
+    parts: list[Any] = [
+        data.score,
+        *rows,
+        _ids(split.image_ids),
+        _ids(split.caption_ids),
+        b"" if split.image_of is None else split.image_of.tobytes(),
+    ]
     parts += [b"" if split.fold is None else split.fold.tobytes(), list(split.captions or ())]
     parts += [[str(m) for m in plan.single], list(plan.directions), str(plan.depth), str(plan.ties == EXPECTED)]
     parts += [str(plan.resampling is not None), dict(plan.stages)]

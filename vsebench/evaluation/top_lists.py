@@ -44,7 +44,10 @@ def make(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> 
 
 def _no_queries(plan: Plan, direction: Direction) -> Bool:
     """(query,) the images without a caption that no judgements have positives of."""
-    of_texts = np.arange(len(plan.split.caption_ids)) if direction == "t2i" else plan.split.image_of
+    own = plan.split.image_of
+    of_texts = np.arange(len(plan.split.caption_ids)) if direction == "t2i" or own is None else own
+    if own is None and direction == "i2t":
+        of_texts = np.arange(len(plan.split.image_ids))
     absent = np.ones(len(plan.split.ids(SIDES[direction][0])), np.bool_)
     for queries in (of_texts, *(r.relevance.queries for r in plan.requests if r.relevance.direction == direction)):
         absent[queries] = False

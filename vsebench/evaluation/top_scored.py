@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..data.items import constant_lines
 from ..errors import BadInput
 from ..options import spell
 from ..rank.scorers import Matrix
@@ -60,15 +61,21 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str
     Raises:
         BadInput: a direction is measured whose candidates were not scored, and the matrix is not trusted.
     """
-    if data.lists is not None or len(data.split.image_ids) < SMALLEST:
+    if data.lists is not None:
         return []
     matrices = [(scorer, served) for scorer, served in data.passes(directions) if isinstance(scorer, Matrix)]
-    return [warning for scorer, served in matrices for warning in _warned(scorer, served, data.where, trust)]
+    small = len(data.split.image_ids) < SMALLEST
+    return [warning for scorer, served in matrices for warning in _warned(scorer, served, data.where, trust, small)]
 
 
-def _warned(scorer: Matrix, directions: Sequence[Direction], where: Path, trust: bool) -> list[str]:
-    """No or one warning about a matrix."""
-    found = constant(scorer.scores)
+def _warned(scorer: Matrix, directions: Sequence[Direction], where: Path, trust: bool, small: bool) -> list[str]:
+    """No or one warning about a matrix; of a small one only on rows and columns without scores."""
+    if uncomputed := _uncomputed(scorer):
+        fix = "put the shares of all processes together before the matrix is saved; one share gives no direction"
+        if not trust:
+            raise BadInput(uncomputed, where=where, fix=fix)
+        return [uncomputed]
+    found = None if small else constant(scorer.scores)
     if found is None or (found.lowest and set(directions) <= set(found.scored)):
         return []
     equal = f"{fixed(found.share, 1, times=100)} % of the scores are {found.value:g}"
@@ -96,6 +103,19 @@ def _warned(scorer: Matrix, directions: Sequence[Direction], where: Path, trust:
     if not trust:
         raise BadInput(what, where=where, fix=f"{fix}; {spell('trust', True)} ranks it as read")
     return [what]
+
+
+def _uncomputed(scorer: Matrix) -> str:
+    """Which rows or columns of a matrix hold no scores; empty where all do."""
+    for side, lines in (("row", scorer.scores), ("column", scorer.scores.T)):
+        empty = np.flatnonzero(constant_lines(lines))
+        if len(empty):
+            runs = np.split(empty, np.flatnonzero(np.diff(empty) > 1) + 1)
+            which = f"{side} {runs[0][0]}" if len(runs[0]) == 1 else f"{side}s {runs[0][0]} to {runs[0][-1]}"
+            more = f" and {len(empty) - len(runs[0]):,} more" if len(runs) > 1 else ""
+            share = f"{len(empty):,} of {len(lines):,} {side}s hold no scores ({which}{more}: {lines[empty[0], 0]:g}"
+            return f"{share} throughout), as in the matrix of one of several processes"
+    return ""
 
 
 def constant(scores: npt.NDArray[Any]) -> Constant | None:

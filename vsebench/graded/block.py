@@ -191,11 +191,11 @@ class Block:
         if without_ground_truth not in self._images:
             ranking = self.ranking
             own, of_query = np.unique(ranking.image_of[0][self.start : self.stop], return_inverse=True)
-            captions = ranking.captions[np.isin(ranking.split.image_of[ranking.captions], own)]
+            captions = ranking.captions[np.isin(ranking.split.owners[ranking.captions], own)]
             total = np.zeros((len(own), len(ranking.images)))
             if len(captions):
                 rows = gains_rows(self.gains, "t2i", captions, ranking.images)
-                np.add.at(total, np.searchsorted(own, ranking.split.image_of[captions]), rows)
+                np.add.at(total, np.searchsorted(own, ranking.split.owners[captions]), rows)
             if without_ground_truth:
                 total[np.arange(len(own)), np.searchsorted(ranking.images, own)] = -np.inf
             order = np.argsort(-total, axis=1, kind="stable").astype(np.int32)

@@ -58,15 +58,17 @@ class Ranking:
 
     @cached_property
     def image_of(self) -> tuple[Int, Int]:
-        """(query,) and (gallery,) int64: the image that an item is, or was written for."""
-        written = self.split.image_of[self.captions]
+        """(query,) and (gallery,) int64: the image that an item is or was written for; a number for others."""
+        own = self.split.image_of
+        written = len(self.split.image_ids) + self.captions if own is None else own[self.captions]
         return (self.images, written) if self.direction == "i2t" else (written, self.images)
 
     @cached_property
     def ground_truth(self) -> Int:
         """(query,) int64, how many items of the gallery are the query's ground truth."""
         query_image, gallery_image = self.image_of
-        return np.bincount(gallery_image, minlength=len(self.split.image_ids))[query_image].astype(np.int64)
+        count = np.bincount(gallery_image, minlength=int(query_image.max(initial=0)) + 1)
+        return count[query_image].astype(np.int64)
 
     @cached_property
     def depth(self) -> int:
@@ -210,7 +212,16 @@ def plan(
     for m in single:
         by_items.setdefault((m.option("captions"), m.option("on")), []).append(m)
     return [
-        Ranking(split, direction, images, captions, fold, tuple(own), expected, influence and not expected)
+        Ranking(
+            split,
+            direction,
+            images,
+            captions,
+            fold,
+            tuple(own),
+            expected,
+            influence and not expected and split.image_of is not None,
+        )
         for direction in directions
         for (which, on), own in by_items.items()
         for images, captions, fold in _items(split, which, on, str(own[0]))
@@ -263,6 +274,8 @@ def _groups(metrics: Sequence[Metric], ranking: Ranking) -> tuple[Group, ...]:
 def _group(metrics: list[Metric], ranking: Ranking) -> Group:
     first = metrics[0]
     without = first.option("gt") == "out"
+    if without:
+        _ = ranking.split.owners  # own items must be known
     depth = len(ranking.gallery) if ranking.expected else max(deepest_rank(m, ranking) for m in metrics)
     by_image = "unit" in first.family.options and first.option("unit") == "image"
     positives = pseudo_positives(first)
@@ -281,7 +294,7 @@ def _items(split: Split, captions: str, on: str, metric: str) -> list[tuple[Int,
     image = np.arange(len(split.image_ids))
     caption = np.arange(len(split.caption_ids))
     if captions == "first":
-        caption = np.sort(np.unique(split.image_of, return_index=True)[1])
+        caption = np.sort(np.unique(split.owners, return_index=True)[1])
     if on == "split" and not split.in_folds:
         return [(image, caption, None)]
     if split.fold is None or split.caption_fold is None:

@@ -63,13 +63,13 @@ class Task:
         """(pair,) int64 index of the image that a pair is resampled with: that of the right item, else of the left."""
         if self.sides[1] == "image" and self.sides[0] == "caption":
             return self.right
-        return self.left if self.sides[0] == "image" else self.split.image_of[self.left]
+        return self.left if self.sides[0] == "image" else self.split.owners[self.left]
 
     @cached_property
     def references(self) -> list[list[int]]:
         """For every image the indices of its captions."""
         found: list[list[int]] = [[] for _ in self.split.image_ids]
-        for caption, image in enumerate(self.split.image_of.tolist()):
+        for caption, image in enumerate(self.split.owners.tolist()):
             found[image].append(caption)
         return found
 
@@ -97,7 +97,7 @@ def cxc_task(ratings: CxcRatings, split: Split) -> Task:
     if ratings.own.any() and not ratings.own.all():
         subsets["non-GT"] = ~ratings.own
     left, right = columns
-    origin = frozen(split.image_of)
+    origin = frozen(split.owners)
     return Task(ratings.task.upper(), split, sides, left, right, ratings.score[:, None], origin, subsets)
 
 
@@ -130,7 +130,7 @@ def values(task: Task, gain: PairGain) -> Float:
     ahead, back = (task.left, task.right), (task.right, task.left)
     image, other = (np.concatenate(both) for both in zip(ahead, back, strict=True))
     if task.sides == ("caption", "caption"):
-        both = gain(task.split.image_of[image], other)
+        both = gain(task.split.owners[image], other)
     else:
         both = _about(task, gain, image, other)
     mean: Float = both.reshape(2, -1).mean(0)

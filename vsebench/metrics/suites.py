@@ -191,4 +191,5 @@ def _one(word: str, default: str) -> Metric:
 
 def default_words(views: Sequence[str], own: Sequence[str] = ()) -> list[str]:
     """What is measured when no metric is named: the headline suites that the split has, and judgements of one's own."""
-    return ["recall", *(v for v in views if v in SUITES and SUITES[v].default), *own]
+    recall = ["recall"] if "gt" in views else []
+    return [*recall, *(v for v in views if v in SUITES and SUITES[v].default), *own]

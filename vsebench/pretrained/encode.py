@@ -69,7 +69,7 @@ class Encoded:
             "text_embeddings": self.captions.vectors,
             "image_ids": self.split.image_ids,
             "text_ids": self.split.caption_ids,
-            "image_index": self.split.image_of,
+            "image_index": self.split.owners,
             "encoder": np.array(json.dumps(self.about)),
         }
         if self.split.name == "custom":

@@ -41,7 +41,7 @@ class Inputs:
 
     def identity(self) -> str:
         """Sixteen digits of the ids, the captions, and the files of the images (size and time)."""
-        ids = [ids.tolist() for ids in (self.split.image_ids, self.split.caption_ids, self.split.image_of)]
+        ids = [ids.tolist() for ids in (self.split.image_ids, self.split.caption_ids, self.split.owners)]
         return store.fingerprint(
             *(list(map(str, of)) for of in ids), self.split.captions or (), [state_of(image) for image in self.images]
         )[:16]

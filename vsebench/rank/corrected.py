@@ -165,16 +165,19 @@ class Correction:
         rule: of ``RULES``.
         settings: ``k``, ``beta``.
         bank: the file of other queries; None for the test queries themselves.
+        rows: what the rows of a bank of scores are, ``images`` or ``texts``; None where its shape or ids tell.
     """
 
     rule: str
     settings: Mapping[str, float]
     bank: Path | None
+    rows: str | None = None
 
     def __str__(self) -> str:
         """What ``parse`` reads."""
         bank = [] if self.bank is None else [str(self.bank)]
-        return ":".join([self.rule, *bank, *(f"{key}={value!r}" for key, value in self.settings.items())])
+        rows = [] if self.rows is None else [f"rows={self.rows}"]
+        return ":".join([self.rule, *bank, *rows, *(f"{key}={value!r}" for key, value in self.settings.items())])
 
 
 def parse(text: str) -> Correction:
@@ -184,6 +187,8 @@ def parse(text: str) -> Correction:
     if rule not in RULES or "" in parts:
         raise refused
     settings = dict(RULES[rule].settings)
+    rows = next((part.partition("=")[2] for part in parts if part in ("rows=images", "rows=texts")), None)
+    parts = [part for part in parts if part != f"rows={rows}"]
     named = [part for part in parts if part.partition("=")[0] not in ("k", "beta")]
     for part in parts:
         key, _, value = part.partition("=")
@@ -200,4 +205,6 @@ def parse(text: str) -> Correction:
     # an unknown setting, or a number without its name, and no file
     if bank is not None and not bank.exists() and any("=" in part or part.replace(".", "").isdigit() for part in named):
         raise refused
-    return Correction(rule, settings, bank)
+    if rows is not None and bank is None:
+        raise refused
+    return Correction(rule, settings, bank, rows)

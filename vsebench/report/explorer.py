@@ -80,7 +80,7 @@ class Explorer:
 
     def queries(self, direction: Direction) -> int:
         """The number of queries; an image without a caption is none."""
-        return len(np.unique(self.split.image_of)) if SIDE[direction] == "image" else len(self.split.caption_ids)
+        return len(np.unique(self.split.owners)) if SIDE[direction] == "image" else len(self.split.caption_ids)
 
     @property
     def k(self) -> int:
@@ -102,7 +102,7 @@ def to_json(explorer: Explorer) -> str:
         "images": [printable(str(i)) for i in split.image_ids.tolist()],
         "captionIds": [printable(str(i)) for i in split.caption_ids.tolist()],
         "captions": None if split.captions is None else [printable(text.strip()) for text in split.captions],
-        "imageOf": _integers(split.image_of),
+        "imageOf": _integers(split.owners),
         "thumbnails": {str(i): base64.b64encode(data).decode("ascii") for i, data in explorer.thumbnails.items()},
         "sides": {side.direction: _side(side, k) for side in explorer.sides},
     }

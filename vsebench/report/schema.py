@@ -80,7 +80,7 @@ class PerQueryDocument(_Strict):
 
     Attributes:
         images, captions: ids.
-        image_of: for every caption the index of its image.
+        image_of: for every caption the index of its image; None where captions have none of their own.
         caption_rows: of a custom split with ids: for every caption its row among the text vectors; or None.
         fold: for every image the number of its fold, or None.
         columns: the values.
@@ -88,7 +88,7 @@ class PerQueryDocument(_Strict):
 
     images: str
     captions: str
-    image_of: str
+    image_of: str | None
     caption_rows: str | None = None
     fold: str | None
     columns: list[ColumnDocument]

@@ -36,7 +36,7 @@ def write(items: Split, results: Sequence[Result]) -> dict[str, Any]:
     return {
         "images": pack(items.image_ids),
         "captions": pack(items.caption_ids),
-        "image_of": pack(items.image_of),
+        "image_of": None if items.image_of is None else pack(items.image_of),
         **({} if rows is None else {"caption_rows": pack(rows)}),
         "fold": None if items.fold is None else pack(items.fold),
         "columns": each(partial(_column, items), found),
@@ -63,7 +63,7 @@ def read(section: PerQueryDocument, split: str) -> Split:
     images, captions = unpack(section.images), unpack(section.captions)
     fold = None if section.fold is None else _integers(section.fold, "fold", len(images))
     rows = None if section.caption_rows is None else _integers(section.caption_rows, "caption_rows", len(captions))
-    owner = _integers(section.image_of, "image_of", len(captions))
+    owner = None if section.image_of is None else _integers(section.image_of, "image_of", len(captions))
     in_folds = split in DECLARED and DECLARED[split].in_folds
     items = Split(split, images, captions, owner, None, fold, (None, rows), in_folds)
     if rows is not None and not np.array_equal(np.sort(rows), np.arange(len(items.caption_ids))):

@@ -72,9 +72,9 @@ def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | P
 
     bags = bags_of(split, vectors, tokens, "wmd", None)
     transport = prepare(bags)
-    order = np.argsort(split.image_of, kind="stable")
+    order = np.argsort(split.owners, kind="stable")
     order = order[transport.filled[transport.bag_of[order]]]
-    count = np.bincount(split.image_of[order], minlength=len(split.image_ids))
+    count = np.bincount(split.owners[order], minlength=len(split.image_ids))
     if (count == 0).any():
         image = split.image_ids[int(np.flatnonzero(count == 0)[0])]
         what = f"image {image} has no caption with a word that has a vector"
@@ -88,7 +88,7 @@ def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | P
         return _of_lists(transport, sets, chosen)
 
     settings = ",".join(f"{key}={value}" for key, value in bags.settings.items())
-    lines = "\n".join(f"{i}\t{t}" for i, t in zip(split.image_of.tolist(), split.captions or (), strict=True))
+    lines = "\n".join(f"{i}\t{t}" for i, t in zip(split.owners.tolist(), split.captions or (), strict=True))
     digest = hashlib.sha256(lines.encode("utf-8", "surrogatepass"))
     return LabelDistance(f"wmd,{settings}#{digest.hexdigest()[:8]}", bind, bags.notes)
 

@@ -16,7 +16,7 @@ from .npy import npy_member
 from .raw import FLOATS, Array, Member, RawEmbeddings
 
 _LAYOUT = "give a folder with img_emb/img_emb_0.npy, ... and text_emb/text_emb_0.npy, ..."
-_IMAGE_COLUMNS = ("image_id", "image_ids")
+_IMAGE_COLUMNS = ("image_id", "image_ids", "image_path", "img_path", "file_path", "file_name", "filename")
 _TEXT_COLUMNS = ("caption_id", "text_id", "caption_ids", "text_ids")
 
 

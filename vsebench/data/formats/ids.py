@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,17 @@ _INT64_MAX = np.iinfo(np.int64).max
 _NUMBER = re.compile(
     r"(?:.*[/\\])?[+]?(?:COCO_[a-z0-9]+[_:](?:sentid:)?)?0*([0-9]{1,18})(?:\.0*|\.[a-z][a-z0-9]*)?", re.I | re.S
 )
+_ENDING = re.compile(r"\.[a-z][a-z0-9]{0,4}(?=(?:#[^./\\]*)?\Z)", re.I)  # also before the number of a caption
 _FOLDERS = re.compile(r"\A.*[/\\](?=.)", re.S)  # at the beginning alone, or a long id is searched from every place
+
+
+# What is left out of account when names are compared, each beside those before it.
+_SPELLINGS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("in Unicode NFC, without spaces around", lambda text: unicodedata.normalize("NFC", text).strip().strip("\ufeff")),
+    ("without folders", lambda text: _FOLDERS.sub("", text).strip()),
+    ("whatever the case of file endings", lambda text: _ENDING.sub(lambda end: end[0].lower(), text)),
+    ("without file endings", lambda text: _ENDING.sub("", text)),
+)
 
 
 def is_decimal(text: str) -> bool:
@@ -110,16 +121,39 @@ def places(ids: Ids, wanted: Ids) -> Int:
 
 
 def respelled(ids: Ids, known: Ids) -> Ids:
-    """Ids as ``known`` spells them, such as COCO numbers for COCO file names; those it does not have are unchanged."""
+    """Ids as ``known`` spells them, see ``spelled``."""
+    return spelled(ids, known)[0]
+
+
+def spelled(ids: Ids, known: Ids) -> tuple[Ids, str]:
+    """Ids as ``known`` spells them, such as COCO numbers for COCO file names, and what the spellings differ in.
+
+    Of several ways to compare names the one that most ids have in common with ``known`` is taken; one that makes two
+    of ``known``, or two different ids, the same is not. Ids that ``known`` does not have are unchanged.
+
+    Returns:
+        (item,) ids, and words for a note, such as ``without file endings``; empty where only numbers or folders differ.
+    """
     if ids.dtype.kind == known.dtype.kind and np.isin(ids, known).all():
-        return ids
+        return ids, ""
     form, forms = canonical(ids), canonical(known)
-    if form.dtype.kind != forms.dtype.kind:
-        return ids
     if known.dtype.kind == "i":
-        return form
-    at = places(forms, form)
-    return np.where(at >= 0, known[at], ids.astype(np.str_))
+        return (form, "") if form.dtype.kind == "i" else (ids, "")
+    names = ids.astype(np.str_)
+    at, count, words = places(known, names), -1, ""
+    tried = [("", form, forms)] if form.dtype.kind == forms.dtype.kind else []
+    texts, others = names.tolist(), known.tolist()
+    for said, change in _SPELLINGS:
+        texts, others = [change(text) for text in texts], [change(text) for text in others]
+        tried.append((said, text_array(texts, "ids"), text_array(others, "ids")))
+    count = int((at >= 0).sum())
+    for said, mine, theirs in tried:
+        found = places(theirs, mine)
+        hits = found >= 0
+        one_to_one = len(np.unique(theirs)) == len(theirs) and len(np.unique(mine)) == len(np.unique(names))
+        if one_to_one and hits.sum() > count:
+            at, count, words = found, int(hits.sum()), said
+    return np.where(at >= 0, known[at], names), words
 
 
 def share(ids: Ids, known: Ids) -> float:

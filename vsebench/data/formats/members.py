@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,22 +42,37 @@ class Field:
 IMAGES = Field(
     "image vectors",
     ("image_embeddings", "image_embeds", "image_embs", "images", "img", "img_embs", "img_emb",
-     "image_features", "img_features"),
+     "image_features", "img_features", "image_vectors", "video_embeddings", "video_embeds", "video_embs",
+     "video_features", "videos", "clip_embeddings", "audio_embeddings", "audio_embeds", "audio_features", "audios"),
     "image_key",
 )  # fmt: skip
 TEXTS = Field(
     "text vectors",
     ("text_embeddings", "text_embeds", "text_embs", "caption_embeddings", "captions", "texts", "txt", "cap",
-     "caps", "cap_embs", "text_features", "caption_features"),
+     "caps", "cap_embs", "text_features", "caption_features", "text_vectors",
+     "sentence_embeddings", "query_embeddings"),
     "text_key",
 )  # fmt: skip
-IMAGE_IDS = Field("image ids", ("image_ids", "img_ids", "images_ids"))
-TEXT_IDS = Field("text ids", ("text_ids", "caption_ids", "cap_ids", "captions_ids", "sentence_ids"))
+IMAGE_IDS = Field("image ids", ("image_ids", "img_ids", "images_ids", "video_ids", "vid_ids", "clip_ids", "audio_ids"))
+TEXT_IDS = Field(
+    "text ids", ("text_ids", "caption_ids", "cap_ids", "captions_ids", "sentence_ids", "sen_ids", "sent_ids")
+)
 OWNER_ROWS = ("image_index", "image_row_of_text")  # names that say: rows, counted from 0
 OWNER_IDS = ("image_id_of_text", "caption_image_ids", "text_image_ids")  # and: ids
 IMAGE_OF_TEXT = Field(
     "the image of every text",
-    ("image_of_text", "image_of_caption", "image_of", "text_to_image", "txt2img", *OWNER_ROWS, *OWNER_IDS),
+    (
+        "image_of_text",
+        "image_of_caption",
+        "image_of",
+        "text_to_image",
+        "txt2img",
+        *OWNER_ROWS,
+        *OWNER_IDS,
+        "cut_off_points",
+        "captions_per_image",
+        "captions_per_video",
+    ),
 )
 CAPTIONS = Field(
     "captions", ("captions", "caption", "texts", "text", "sentences", "caption_strings", "raw_captions")
@@ -66,6 +82,15 @@ SCORES = Field("scores", ("scores", "sims", "sim", "similarity", "similarities",
 
 Ids3 = tuple[Sequence[Field], Sequence[Field], Sequence[Field]]
 OF_BOTH: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), (IMAGE_OF_TEXT,))  # ids of images and texts, and the image of every text
+
+
+_SUFFIX = re.compile(r"_?(?:embeddings?|embeds?|embs?|features?|feats?|vectors?|vecs?)$")
+
+
+def ids_beside(member: Member, field: Field) -> tuple[Field, Field]:
+    """The usual ids of one side, and those that are called after its array: ``X_ids`` of ``X`` or ``X_embeddings``."""
+    stem = _SUFFIX.sub("", member.base)
+    return field, Field(field.words, tuple(dict.fromkeys((f"{member.base}_ids", f"{stem}_ids", f"{stem}_id"))))
 
 
 @dataclass(frozen=True, eq=False)

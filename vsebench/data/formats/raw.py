@@ -69,6 +69,7 @@ class RawEmbeddings:
         captions: (n_text_rows,) strings, what the texts say, or None when the file does not have them.
         holds: what ``image_of_text`` may hold. A column of a table or of metadata holds ids, never rows.
         encoder: what the encoder of the vectors was given that is not its default, as a signature has it.
+        derived: ``image_of_text`` is not in the file: it follows from rows that repeat or are padding.
     """
 
     images: Array
@@ -82,6 +83,7 @@ class RawEmbeddings:
     holds: Holds = "rows or ids"
     captions: tuple[str, ...] | None = None
     encoder: str = ""
+    derived: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,7 @@ class RawArray:
 
     Attributes:
         values: (row, ...) as in ``RawEmbeddings``; of scores (n_image_rows, n_text_rows).
-        image_ids, text_ids, image_of_text, format, sources, notes, holds, captions: as in ``RawEmbeddings``.
+        image_ids, text_ids, image_of_text, format, sources, notes, holds, captions, derived: as in ``RawEmbeddings``.
     """
 
     values: Array
@@ -102,3 +104,4 @@ class RawArray:
     notes: tuple[str, ...] = ()
     holds: Holds = "rows or ids"
     captions: tuple[str, ...] | None = None
+    derived: bool = False

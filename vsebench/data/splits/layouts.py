@@ -20,7 +20,7 @@ from .table_file import table_header, table_records
 
 DEPTH = 3  # folders inside a folder in which files are looked for
 Read = Iterator[tuple[str, CaptionRows]]  # language, or an empty text, and its rows
-_PLAIN = Fields("caption", "image", None, None, None)
+_PLAIN = Fields(("caption",), "image", None, None, None)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def lines_a_language(files: Sequence[str], image: str) -> Layout:
             if caption is None or image not in first:
                 listed = ", ".join(list(first)[:8])
                 raise BadInput(f"line 1 has the fields {listed}" if first else "are no JSON lines", where=path)
-            fields = replace(_PLAIN, caption=caption, image=image)
+            fields = replace(_PLAIN, captions=(caption,), image=image)
             yield language, record_rows(jsonl_records(text, str(path)), fields, str(path))
 
     return Layout(f"JSON lines with sentences and {image}, a file for each language", read)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ...errors import BadInput
+from ...errors import BadInput, count_of
 from ...memory import text_array
 from ...options import spell
 from ...types import Ids
@@ -18,11 +19,26 @@ from .rows import CaptionRows
 
 # The usual names of fields, the first that a file has is taken; compared without case.
 CAPTION = ("caption", "captions", "text", "sentence", "sentences", "raw", "comment", "caption_tok")
-IMAGE_ID = ("image_id", "image", "img_id", "imgid", "image_name", "file_name", "filename", "video_id", "youtube_id")
-CAPTION_ID = ("caption_id", "sentence_id", "sentid", "text_id", "id")
+_FILE = (
+    "image_path",
+    "img_path",
+    "file_path",
+    "filepath",
+    "video_path",
+    "audio_path",
+    "path",
+)  # the image, where nothing else is
+IMAGE_ID = (
+    "image", "image_id", "img_id", "imgid", "image_name", "file_name", "filename", "video_id", "youtube_id", "video",
+    "clip_id", "audio_id", "img", *_FILE,
+)  # fmt: skip
+IMAGES = ("image_ids", "img_ids", "video_ids", "item_ids")  # a list, of the one image of a caption
+CAPTION_ID = ("caption_id", "sentence_id", "sentid", "sen_id", "text_id", "id")
 INDEX = ("caption_index", "caption_number", "comment_number")
-FILE = ("file_name", "filename", "image_name", "image_path", "path", "file")
+FILE = ("file_name", "filename", "image_name", *_FILE, "file")
 PART = ("split", "part", "subset")
+_WIDE = re.compile(r"(?:caption|text|sentence|comment|raw)[_ ]?\d+")  # a column for each caption of an image
+SHARED = 0.8  # distinct ids of captions, as a share, from which an id is not one of captions
 LAYOUT = "call the caption caption or text, its image image_id or image, and its own id caption_id or id"
 
 Record = tuple[str, Mapping[str, Any]]  # where it is, such as "line 7", and its fields
@@ -30,10 +46,13 @@ Record = tuple[str, Mapping[str, Any]]  # where it is, such as "line 7", and its
 
 @dataclass(frozen=True)
 class Fields:
-    """The names of the fields of a file, None for those it does not have."""
+    """The names of the fields of a file, None for those it does not have; captions may be in several.
 
-    caption: str
-    image: str
+    Without a field of the image it is what the id of a caption begins with, before ``#``.
+    """
+
+    captions: tuple[str, ...]
+    image: str | None
     caption_id: str | None
     index: str | None
     part: str | None
@@ -46,15 +65,19 @@ def find_fields(names: Iterable[str]) -> Fields | None:
     def first(usual: Sequence[str]) -> str | None:
         return next((known[name] for name in usual if name in known), None)
 
-    caption, image, caption_id = first(CAPTION), first(IMAGE_ID), first(CAPTION_ID)
-    if image is None and caption is not None and caption.strip().lower() in ("captions", "sentences"):
-        image, caption_id = first(("id",)), None  # a record is an image with all its captions
-    if caption is None or image is None:
+    one, image, caption_id = first(CAPTION), first(IMAGE_ID) or first(IMAGES), first(CAPTION_ID)
+    captions = (
+        (one,) if one is not None else tuple(name for key, name in reversed(known.items()) if _WIDE.fullmatch(key))
+    )
+    several = len(captions) > 1 or (one is not None and one.strip().lower() in ("captions", "sentences"))
+    if several and caption_id is not None and caption_id.strip().lower() == "id":
+        image, caption_id = image or caption_id, None  # a record is an image with all its captions
+    if not captions or (image is None and caption_id in (None, first(("id",)))):
         return None
     # Flickr30K has no ids of captions: image and caption_index are one.
     if {"image", "caption_index"} <= known.keys():
         image, caption_id = known["image"], None
-    return Fields(caption, image, caption_id, first(INDEX), first(PART))
+    return Fields(captions, image, caption_id, first(INDEX), first(PART))
 
 
 def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str | None = None) -> CaptionRows:
@@ -81,6 +104,8 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
     seen: dict[int | str, str] = {}
     counted: dict[int | str, int] = {}
     parts: dict[str, None] = {}
+    records = list(records)
+    fields = _without_class_ids(records, fields)
     for at, record in records:
         spot = f"{where}: {at}"
         if part is not None and fields.part is not None:
@@ -88,11 +113,11 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
             parts[found] = None
             if found != part:
                 continue
-        image = _id(record, fields.image, spot)
-        own = field(record, fields.caption, (str, list), spot)
-        if not own and isinstance(own, list):
+        image = _image(record, fields, spot)
+        own = _captions(record, fields, spot)
+        if not own:
             others[image] = None
-        for caption in [own] if isinstance(own, str) else own:
+        for caption in own:
             if not isinstance(caption, str):
                 raise BadInput(f"a caption is {shown(caption)}, expected a text", where=spot, fix="write it in quotes")
             name = _caption_id(record, fields, image, counted, spot)
@@ -130,7 +155,7 @@ def files_of(records: Iterable[Record], fields: Fields) -> dict[str, str]:
     for _, record in records:
         known = {name.strip().lower(): name for name in reversed(list(record))}
         name = next((known[usual] for usual in FILE if usual in known), None)
-        if name is not None and name != fields.image and isinstance(record[name], str):
+        if name is not None and name != fields.image and fields.image and isinstance(record[name], str):
             found[str(record.get(fields.image)).strip()] = record[name].strip()
     return found
 
@@ -139,6 +164,45 @@ def no_fields(names: Iterable[str], where: str, at: str) -> BadInput:
     """The error for records in which ``find_fields`` finds nothing."""
     listed = ", ".join(str(name) for name in list(names)[:12]) or "of nothing"
     return BadInput(f"{at} has the fields {listed}, not a caption and its image", where=where, fix=LAYOUT)
+
+
+def _without_class_ids(records: Sequence[Record], fields: Fields) -> Fields:
+    """The fields, without an ``id`` that many captions share: it is that of a class, such as a person."""
+    name = fields.caption_id
+    if name is None or name.strip().lower() != "id" or fields.image is None:
+        return fields
+    ids = [str(record.get(name)) for _, record in records]
+    pairs = {(own, str(record.get(fields.image))) for own, (_, record) in zip(ids, records, strict=True)}
+    shared = len(set(ids)) <= SHARED * len(ids) and len(pairs) > len(set(ids))
+    return replace(fields, caption_id=None) if shared else fields
+
+
+def _image(record: Mapping[str, Any], fields: Fields, spot: str) -> int | str:
+    """The id of the image of a record."""
+    if fields.image is None:
+        assert fields.caption_id is not None
+        own = str(_id(record, fields.caption_id, spot))
+        if "#" not in own:
+            fix = f"add a column with the image of every caption; {LAYOUT}"
+            raise BadInput(f"caption id {shown(own)} has no image in front, before #", where=spot, fix=fix)
+        return own.partition("#")[0]
+    if not isinstance(record.get(fields.image), list):
+        return _id(record, fields.image, spot)
+    listed = record[fields.image]
+    if len(listed) != 1:
+        what = f"field '{fields.image}' lists {count_of(len(listed), 'image')}: a caption of a data set has one"
+        fix = f"give the images of a caption as judgements of your vectors: {spell('judgements', 'NAME=FILE')}"
+        raise BadInput(what, where=spot, fix=fix)
+    return _id({fields.image: listed[0]}, fields.image, spot)
+
+
+def _captions(record: Mapping[str, Any], fields: Fields, spot: str) -> list[Any]:
+    """The captions of a record: of one field or list, or of several fields, of which the last may be empty."""
+    if len(fields.captions) == 1:
+        own = field(record, fields.captions[0], (str, list), spot)
+        return [own] if isinstance(own, str) else own
+    values = [record.get(name) for name in fields.captions]
+    return [value for value in values if value is not None and not (isinstance(value, str) and not value.strip())]
 
 
 def _caption_id(

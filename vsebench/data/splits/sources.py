@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from ...errors import BadInput, UsageError
 from ...options import spell
@@ -14,11 +16,11 @@ from ...types import Ids
 from ..textfile import parse_json, read_text, shown
 from . import packages
 from .annotations import annotation_files, annotation_rows, is_annotations
-from .jsonl import is_jsonl, jsonl_records
+from .caption_text import header_of, plain_lines, records_of
+from .jsonl import is_jsonl
 from .karpathy import is_karpathy, karpathy_files, karpathy_rows
 from .records import Fields, Record, files_of, find_fields, no_fields, parts_of, record_rows
 from .rows import CaptionRows
-from .table_file import is_table, table_header, table_records
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class CaptionFile:
 
     where: str
     text: str
+
+    @cached_property
+    def is_document(self) -> bool:
+        """Whether it is one JSON document, and not JSON lines."""
+        return self.text.lstrip()[:1] in ("{", "[") and not is_jsonl(self.text)
 
     @cached_property
     def document(self) -> Any:
@@ -66,6 +73,11 @@ class PackageSource:
 
 
 def _annotations(file: CaptionFile, caption_ids: Ids | None) -> CaptionRows:
+    if caption_ids is not None:
+        first = next((note.get("id") for note in file.document["annotations"] if isinstance(note, dict)), None)
+        numbered = caption_ids.dtype.kind == "i" and np.array_equal(np.sort(caption_ids), np.arange(len(caption_ids)))
+        if caption_ids.dtype.kind != "i" or isinstance(first, str) or numbered:
+            return _all_annotations(file, None)
     # The official annotations do not list which images are in the test set.
     ids = packages.coco_id_rows().caption_id if caption_ids is None else caption_ids
     return annotation_rows(file.document, file.where, ids)
@@ -84,24 +96,15 @@ def _karpathy_parts(file: CaptionFile) -> list[str]:
     return list(dict.fromkeys(str(part) for part in found))
 
 
-def _of_records(
-    files: str,
-    recognise: Callable[[str], bool],
-    records: Callable[[str, str], Iterator[Record]],
-    names: Callable[[CaptionFile], Iterable[str]],
-) -> FileSource:
-    """A text file of one record a line; ``records`` takes its text and its name for messages."""
+def _records(file: CaptionFile) -> tuple[Iterable[Record], Fields]:
+    """The records of a file that has some, and their fields."""
+    records = list(records_of(file.text, file.where) or ())
+    names, at = (records[0][1], records[0][0]) if records else (header_of(file.text, file.where), "line 1")
+    return records, _fields(names, file.where, at)
 
-    def of(file: CaptionFile) -> tuple[Iterator[Record], Fields]:
-        return records(file.text, file.where), _fields(names(file), file.where)
 
-    def rows(file: CaptionFile, part: str | None = None) -> CaptionRows:
-        return record_rows(*of(file), file.where, part)
-
-    return FileSource(
-        files, lambda file: recognise(file.text), lambda file, caption_ids: rows(file), rows,
-        lambda file: parts_of(*of(file)), lambda file: files_of(*of(file)),
-    )  # fmt: skip
+def _rows(file: CaptionFile, part: str | None = None) -> CaptionRows:
+    return record_rows(*_records(file), file.where, part)
 
 
 def _fields(names: Iterable[str], where: str, at: str = "line 1") -> Fields:
@@ -112,22 +115,11 @@ def _fields(names: Iterable[str], where: str, at: str = "line 1") -> Fields:
     return fields
 
 
-def _of_first_line(file: CaptionFile) -> Iterable[str]:
-    return next(jsonl_records(file.text, file.where))[1]
-
-
-def _of_header(file: CaptionFile) -> Iterable[str]:
-    return table_header(file.text)
-
-
-# The kinds of files, in the order in which they are tried. JSON lines and tables come first: they are not one JSON
-# document.
+# The kinds of files, in the order in which they are tried.
 FILES: dict[str, FileSource] = {
-    "jsonl": _of_records("captions as JSON lines", is_jsonl, jsonl_records, _of_first_line),
-    "table": _of_records("a table of captions (.csv, .tsv)", is_table, table_records, _of_header),
     "karpathy": FileSource(
         "dataset_coco.json, dataset_flickr30k.json",
-        lambda file: is_karpathy(file.document),
+        lambda file: file.is_document and is_karpathy(file.document),
         lambda file, caption_ids: karpathy_rows(file.document, file.where),
         lambda file, part: karpathy_rows(file.document, file.where, part or "test", None),
         _karpathy_parts,
@@ -135,11 +127,19 @@ FILES: dict[str, FileSource] = {
     ),
     "annotations": FileSource(
         "captions_val2014.json",
-        lambda file: is_annotations(file.document),
+        lambda file: file.is_document and is_annotations(file.document),
         _annotations,
         _all_annotations,
         lambda file: [],
         lambda file: annotation_files(file.document),
+    ),
+    "records": FileSource(
+        "captions as JSON lines or a JSON array, a table (.csv, .tsv)",
+        lambda file: records_of(file.text, file.where) is not None,
+        lambda file, caption_ids: _rows(file),
+        _rows,
+        lambda file: parts_of(*_records(file)),
+        lambda file: files_of(*_records(file)),
     ),
 }
 # Packages, by the split that they hold.
@@ -203,15 +203,18 @@ def check_part(path: str, part: str | None, parts: list[str], chooses: bool = Tr
         )
 
 
+def lines_of(path: str | os.PathLike[str]) -> tuple[str, ...] | None:
+    """The captions of a text file with one a line, plain or gzip; None for another kind of file. Raises BadInput."""
+    return plain_lines(read_text(path))
+
+
 def _recognised(path: str | os.PathLike[str]) -> tuple[FileSource, CaptionFile]:
     file = CaptionFile(os.fspath(path), read_text(path))
-    for name, source in FILES.items():
-        if name == "karpathy" and file.text.lstrip()[:1] not in ("{", "["):
-            break  # it is no JSON either
+    for source in FILES.values():
         if source.recognise(file):
             return source, file
-    if file.text.lstrip()[:1] not in ("{", "["):
-        _fields(table_header(file.text), file.where)
+    if not file.is_document:
+        raise no_fields(header_of(file.text, file.where), file.where, "line 1")
     document = file.document
     if isinstance(document, dict):
         what = f"a JSON object with the fields {', '.join(list(document)[:8]) or '(none)'}"

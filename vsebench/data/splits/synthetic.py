@@ -46,7 +46,7 @@ def standin_embeddings(split: Split, dim: int = DIM) -> tuple[Vectors, Vectors]:
     """
     if split.captions is None:
         raise UsageError(f"split '{split.name}' was loaded without captions", fix="load it with captions=True")
-    counts = np.bincount(split.image_of, minlength=len(split.image_ids))
+    counts = np.bincount(split.owners, minlength=len(split.image_ids))
     odd = np.flatnonzero(counts != CAPTIONS_PER_IMAGE)
     if len(odd):
         raise UsageError(
@@ -54,7 +54,7 @@ def standin_embeddings(split: Split, dim: int = DIM) -> tuple[Vectors, Vectors]:
             f"has {counts[odd[0]]}",
             fix="use coco-5k or f30k",
         )
-    by_image = np.argsort(split.image_of, kind="stable")  # (image * 5,) captions, grouped, in their own order
+    by_image = np.argsort(split.owners, kind="stable")  # (image * 5,) captions, grouped, in their own order
     t = lsa(split.captions, dim)[by_image]
     images, grouped = blocks(t)
     captions = np.empty_like(grouped)

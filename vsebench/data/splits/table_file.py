@@ -21,34 +21,55 @@ def is_table(text: str) -> bool:
 def table_records(text: str, where: str) -> Iterator[Record]:
     """The rows by the names of columns, with their line numbers. Quotes as spreadsheets write them.
 
+    Where a caption is the second of two columns, all behind the first separator is the caption. Quotes in a table of
+    bars or tabs are part of a value where each line has as many values as there are names.
+
     Raises:
         BadInput: a row has more or fewer values than there are names, or quotes are not closed (with its line number).
     """
     separator = _separator(text)
-    # Flickr30K's results.csv has a space behind every bar.
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=separator, strict=True, skipinitialspace=separator == "|"
-    )
     names: list[str] = []
     line = 1
     try:
-        for values in reader:
-            at, line = f"line {line}", reader.line_num + 1
+        for number, values in _rows(text, separator):
+            at, line = f"line {line}", number + 1
             if not any(value.strip() for value in values):
                 continue
             if not names:
                 names = values
-            elif len(values) != len(names):
+                continue
+            if len(names) == 2 < len(values):
+                values = [values[0], separator.join(values[1:])]
+            if len(values) != len(names):
                 raise BadInput(
                     f"{count_of(len(values), 'value')}, and line 1 names {count_of(len(names), 'column')}",
                     where=f"{where}: {at}",
                     fix='put captions that contain the separator in quotes, as in "a dog, a cat"',
-                )  # fmt: skip
-            else:
-                yield at, dict(zip(names, values, strict=True))
+                )
+            yield at, dict(zip(names, values, strict=True))
     except csv.Error as error:
         fix = "close the quotes, and write quotes inside a caption twice"
         raise BadInput(f"not a table ({error})", where=f"{where}: line {line}", fix=fix) from None
+
+
+def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """The number of the last line of every row, and its values."""
+    lines = re.split("\r\n|\n|\r", text.strip("\r\n"))
+    if separator in "\t|" and len({line.count(separator) for line in lines if line.strip()}) == 1:
+        for number, line in enumerate(lines, 1):
+            yield number, [_unquoted(value.strip() if separator == "|" else value) for value in line.split(separator)]
+        return
+    # Flickr30K's results.csv has a space behind every bar.
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=separator, strict=True, skipinitialspace=separator == "|"
+    )
+    for values in reader:
+        yield reader.line_num, values
+
+
+def _unquoted(value: str) -> str:
+    closed = re.fullmatch(r'"((?:[^"]|"")*)"', value)
+    return closed[1].replace('""', '"') if closed else value
 
 
 def table_header(text: str) -> list[str]:

@@ -42,7 +42,7 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
     idf, corpus, notes = _weights(found, split, settings["df"], tokens)
     report(0.6)
     clip = settings["variant"] == "d"
-    weighted = features(found, split.image_of, len(split.image_ids), idf, clip=clip, sigma=SIGMA)
+    weighted = features(found, split.owners, len(split.image_ids), idf, clip=clip, sigma=SIGMA)
     report(1.0)
     return Gains(
         "cider",
@@ -51,15 +51,15 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
         weighted,
         (*found.tokens.notes, *_edge_cases(found, split, own), *notes),
         lowest=0.0,
-        own=(weighted.without_itself(), split.image_of) if own == "out" else None,
+        own=(weighted.without_itself(), split.owners) if own == "out" else None,
     )
 
 
 def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Float, str, tuple[str, ...]]:
     """(n-gram,) float64 log N - log max(1, df); the corpus, for the signature; notes."""
     if source == "split":
-        df: npt.NDArray[np.int32] = image_frequency(found.gram, split.image_of[found.caption], len(found))
-        images, corpus, where = len(np.unique(split.image_of)), "split", "the split"  # those with captions
+        df: npt.NDArray[np.int32] = image_frequency(found.gram, split.owners[found.caption], len(found))
+        images, corpus, where = len(np.unique(split.owners)), "split", "the split"  # those with captions
     else:
         from .frequencies import corpus_df, fingerprint
 
@@ -90,7 +90,7 @@ def _edge_cases(found: Grams, split: Split, own: str) -> list[str]:
         notes.append(
             f"{count_of(short, 'caption has', 'captions have')} fewer than 4 tokens; longer n-grams count as 0"
         )
-    references = np.bincount(split.image_of, minlength=len(split.image_ids))
+    references = np.bincount(split.owners, minlength=len(split.image_ids))
     if none := int((references == 0).sum()):
         notes.append(f"{count_of(none, 'image has', 'images have')} no captions, and CIDEr 0 with every caption")
     single: Bool = references == 1

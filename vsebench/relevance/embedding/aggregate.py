@@ -114,7 +114,7 @@ def caption_cosine(
         notes: further notes.
     """
     n_image, n_caption = shape_of(split)
-    first, members = captions_of(split.image_of, n_image)
+    first, members = captions_of(split.owners, n_image)
     count = np.diff(first)
     candidates = unit_rows(vectors)
     noted = list(notes)
@@ -136,11 +136,11 @@ def caption_cosine(
     if own == "one":
         values = np.ones(n_caption, np.float32)
     elif own == "out":
-        values = _rounded(_with_others(candidates, split.image_of, agg))
+        values = _rounded(_with_others(candidates, split.owners, agg))
     return Gains(
         name, {**(settings or {}), "agg": agg, "own": own}, (n_image, n_caption),
         CaptionCosine(frozen(candidates), frozen(references), frozen(starts)), tuple(noted),
-        own=None if values is None else (frozen(values), split.image_of),
+        own=None if values is None else (frozen(values), split.owners),
     )  # fmt: skip
 
 

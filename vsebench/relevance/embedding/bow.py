@@ -110,7 +110,7 @@ def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress
 
 def idf_weights(bags: Bags, split: Split) -> Float:
     """(word,) log(images / images with a caption that contains the word)."""
-    image_of = np.repeat(split.image_of, np.diff(bags.start))
+    image_of = np.repeat(split.owners, np.diff(bags.start))
     pairs = np.unique(bags.word * len(split.image_ids) + image_of)
     images = np.bincount(pairs // len(split.image_ids), minlength=len(bags.words))
     return elementary.log(len(split.image_ids) / np.maximum(images, 1))

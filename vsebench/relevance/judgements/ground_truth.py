@@ -16,7 +16,7 @@ def ground_truth(split: Split, direction: Direction) -> Relevance:
 
     Images without a caption are candidates and no queries: ``no_positive="miss"`` does not count them either.
     """
-    caption, image = np.arange(len(split.image_of)), split.image_of
+    caption, image = np.arange(len(split.owners)), split.owners
     pairs = (caption, image) if direction == "t2i" else (image, caption)
     return from_pairs("gt", direction, *pairs)
 

@@ -101,7 +101,7 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
         what = f"{kind.name} needs the captions of split '{split.name}', which are not known"
         raise BadInput(what, fix=f"give them with {spell('captions', 'FILE')}")
     gains = kind.loader()(split, spec.argument, settings, progress)
-    without = np.bincount(split.image_of, minlength=len(split.image_ids)) == 0
+    without = np.bincount(split.owners, minlength=len(split.image_ids)) == 0
     if kind.compares_captions and without.any():  # an image without a caption is a candidate alone
         gains = replace(gains, no_query={"i2t": without, **gains.no_query})
     return gains.without_negative() if settings.get("negative") == "zero" else gains

@@ -38,7 +38,7 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
     form, own = settings["text"], settings["own"]
     texts = parsed_texts(split, form)
     unique = list(dict.fromkeys(texts))
-    image_of = np.ascontiguousarray(split.image_of, "<i8").tobytes()
+    image_of = np.ascontiguousarray(split.owners, "<i8").tobytes()
     n_image = len(split.image_ids)
     key = store.fingerprint(postings_file.FORMAT, TOOLS, identity(), texts, image_of, n_image, own)[:40] + ".npz"
     path = store.get(GRAPHS, key)
@@ -101,13 +101,13 @@ def _postings(
         raise BadInput(what, fix=f"run: {_build(split)}")
     rows = np.fromiter((tuples.row[text] for text in texts), np.int64, len(texts))
     return postings(
-        encode(tuples.tuples, tuples.synsets), rows, split.image_of, len(split.image_ids),
+        encode(tuples.tuples, tuples.synsets), rows, split.owners, len(split.image_ids),
         leave_out=own == "out", threads=threads, progress=progress,
     )  # fmt: skip
 
 
 def _finish(split: Split, found: Postings, text: str, own: str, broken: int, *more: str) -> Gains:
-    captions = np.bincount(split.image_of, minlength=len(split.image_ids))
+    captions = np.bincount(split.owners, minlength=len(split.image_ids))
     cases = [
         (broken, "caption", " could not be parsed, gain 0 with every image"),
         (int((found.caption_size == 0).sum()) - broken, "caption", " without a tuple, gain 0 with every image"),
@@ -116,5 +116,5 @@ def _finish(split: Split, found: Postings, text: str, own: str, broken: int, *mo
     ]
     notes = tuple(f"spice: {count_of(n, what)}{rest}" for n, what, rest in cases if n > 0) + more
     settings = {"text": text, "own": own, "tuples": found.fingerprint[:8]}
-    left_out = (found.own, split.image_of) if len(found.own) else None
+    left_out = (found.own, split.owners) if len(found.own) else None
     return Gains("spice", settings, shape_of(split), found, notes, lowest=0.0, own=left_out)

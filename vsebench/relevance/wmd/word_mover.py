@@ -90,7 +90,7 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     own = settings["own"]
     bags = bags_of(split, argument, settings["tokens"], "wmd", progress)
     shape = shape_of(split)
-    first, members = captions_of(split.image_of, shape[0])
+    first, members = captions_of(split.owners, shape[0])
     found = WordMover(prepare(bags), members, first, own == "out")
     return Gains(
         "wmd", {**bags.settings, "own": own}, shape, found, bags.notes, lowest=0.0,

@@ -1,0 +1,121 @@
+"""Rows without ids in another order, above chance: gathered, shifted, and consistent orders that lose the captions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench as vb
+from vsebench.errors import BadInput
+from vsebench.evaluation import row_order
+from vsebench.types import Split
+
+N, TIMES = 200, 5
+OWNER = np.repeat(np.arange(N), TIMES)
+
+
+@pytest.fixture
+def world(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    images = rng.standard_normal((N, 32))
+    return images, images[OWNER] + 0.8 * rng.standard_normal((N * TIMES, 32))
+
+
+def evaluate(images: np.ndarray, texts: np.ndarray, **options: Any) -> vb.Report:
+    return vb.evaluate(images, texts, metrics="R@1", ci=0, **options)
+
+
+@pytest.mark.parametrize("sides", ["both", "images", "texts"])
+@pytest.mark.parametrize(
+    "processes,batch,blocks",
+    [
+        *((processes, *how) for processes in (2, 3, 5, 8, 16) for how in ((0, False), (1, True))),
+        *((processes, *how) for processes in (2, 3, 8) for how in ((16, False), (8, True))),
+    ],
+)
+def test_gathered_rows_are_named(
+    world: tuple[np.ndarray, np.ndarray], processes: int, sides: str, batch: int, blocks: bool
+) -> None:
+    images, texts = world
+    if sides != "texts":
+        images = images[row_order.gathered(N, processes, batch, blocks)]
+    if sides != "images":
+        texts = texts[row_order.gathered(N * TIMES, processes, batch, blocks)]
+    with pytest.raises(BadInput, match=r"with .*(of \d+ processes|later|earlier|order|runs of)"):
+        evaluate(images, texts)
+
+
+@pytest.mark.parametrize(
+    "n,processes,batch,blocks,expected",
+    [
+        (6, 2, 0, False, [0, 2, 4, 1, 3, 5]),
+        (7, 3, 0, False, [0, 3, 6, 1, 4, 2, 5]),
+        (6, 2, 1, True, [0, 3, 1, 4, 2, 5]),
+        (8, 2, 2, False, [0, 2, 1, 3, 4, 6, 5, 7]),
+        (8, 2, 2, True, [0, 1, 4, 5, 2, 3, 6, 7]),
+        (3, 1, 0, False, [0, 1, 2]),
+    ],
+)
+def test_orders_of_gathered_rows(n: int, processes: int, batch: int, blocks: bool, expected: list[int]) -> None:
+    assert row_order.gathered(n, processes, batch, blocks).tolist() == expected
+
+
+@pytest.mark.parametrize("by", [1, -1])
+@pytest.mark.parametrize("side,start", [("images", 0), ("images", 60), ("images", 140), ("texts", 0), ("texts", 60)])
+def test_rows_that_are_shifted(world: tuple[np.ndarray, np.ndarray], start: int, by: int, side: str) -> None:
+    arrays = dict(zip(("images", "texts"), world, strict=True))
+    rows, at = arrays[side], start * (TIMES if side == "texts" else 1)
+    moved = np.roll(rows[at:], -by, axis=0)
+    arrays[side] = np.concatenate([rows[:at], moved])
+    with pytest.raises(BadInput, match=f"with the {side}.* taken 1 row {'later' if by > 0 else 'earlier'}"):
+        evaluate(**arrays)
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_in_order_are_not_refused(noise: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    images = rng.standard_normal((N, 32))
+    images[1::2] = images[::2] + 0.3 * rng.standard_normal((N // 2, 32))  # neighbours are alike, as frames of a video
+    texts = images[OWNER] + noise * rng.standard_normal((N * TIMES, 32))
+    assert not evaluate(images, texts).warnings
+
+
+def test_ids_decide(world: tuple[np.ndarray, np.ndarray]) -> None:
+    images, texts = world
+    order = row_order.gathered(N, 4, 0, False)
+    ids = {"image_ids": order, "text_ids": np.arange(N * TIMES), "image_id_of_text": OWNER}
+    assert evaluate(images[order], texts, **ids)["R@1", "t2i"].value == evaluate(images, texts)["R@1", "t2i"].value
+
+
+WORDS = ["dog", "cat", "horse", "boat", "train", "kite", "pizza", "snow", "beach", "street", "child", "woman", "player"]
+
+
+@pytest.fixture
+def told(rng: np.random.Generator) -> tuple[Split, np.ndarray, np.ndarray]:
+    """A data set of one's own whose captions say what is in the images, and vectors that know it."""
+    n, times = 120, 2
+    there = rng.random((n, len(WORDS))) < 0.2
+    there[:, 0] |= ~there.any(axis=1)
+    owner = np.repeat(np.arange(n), times)
+    captions = tuple(" ".join(np.array(WORDS)[there[i]]) for i in owner)
+    images = there @ rng.standard_normal((len(WORDS), 24)) + 0.7 * rng.standard_normal((n, 24))
+    texts = images[owner] + 0.5 * rng.standard_normal((n * times, 24))
+    ids = np.array([f"{int(i)}.jpg" for i in rng.permutation(n)])
+    return Split("mine", ids, np.arange(n * times), owner, captions), images, texts
+
+
+def test_captions_of_other_images_are_noticed(told: tuple[Split, np.ndarray, np.ndarray]) -> None:
+    split, images, texts = told
+    assert not evaluate(images, texts, split=split).warnings
+    blocks = texts.reshape(len(images), 2, -1)
+    sorted_by_id = np.argsort(split.image_ids)
+    with pytest.raises(BadInput, match="captions of like wording, of different images of 'mine', are at chance") as one:
+        evaluate(images[sorted_by_id], blocks[sorted_by_id].reshape(texts.shape), split=split)
+    assert "with images and captions in ascending id order it would be 0." in one.value.what
+    shuffled = np.random.default_rng(1).permutation(len(images))
+    with pytest.raises(BadInput, match="those of other images, or in another order for both sides\n"):
+        evaluate(images[shuffled], blocks[shuffled].reshape(texts.shape), split=split)
+    (warning,) = evaluate(images[shuffled], blocks[shuffled].reshape(texts.shape), split=split, trust=True).warnings
+    assert warning.startswith("captions of like wording")

@@ -1,0 +1,136 @@
+"""What a file of captions holds, by its content: records with named fields, or captions one a line.
+
+The ending of a name decides nothing. A line that has the id of a caption or of an image in front is never taken for a
+sentence, and a line of a plain file may have tabs and commas: a file has ids where each of its lines has one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...errors import BadInput
+from ..textfile import parse_json, shown, text_lines
+from .jsonl import is_jsonl, jsonl_records
+from .records import LAYOUT, Record, find_fields
+from .table_file import is_table, table_header, table_records
+
+_MARKED = re.compile(r"[^\t]*\S#\d+")  # 1007.jpg#0, and 1007#zhm#0
+_FILE = re.compile(r".*\.(?:jpe?g|png|gif|webp|bmp|tiff?|mp4|avi|webm|mkv|mov|wav|mp3|flac|ogg|m4a)", re.I)
+_WORD = re.compile(r"\S+")
+_CLOSED = re.compile(r'"((?:[^"]|"")*)"')
+
+
+def records_of(text: str, where: str) -> Iterator[Record] | None:
+    """The records of a text, one a caption or one an image; None where it has no such fields.
+
+    They are JSON lines, a JSON array, a JSON object of captions by image, one with ``sentences`` of videos, a table
+    with names of columns, or lines with an id in front.
+
+    Raises:
+        BadInput: neither JSON lines nor one JSON document, or a table without names of columns whose first column
+            could be anything.
+    """
+    if is_jsonl(text):
+        return jsonl_records(text, where) if find_fields(next(jsonl_records(text, where))[1]) else None
+    if text.lstrip()[:1] in ("{", "["):
+        return _of_document(parse_json(text, where))
+    if is_table(text):
+        return table_records(text, where)
+    return _headless(text, where)
+
+
+def _of_document(document: Any) -> Iterator[Record] | None:
+    """The records of one JSON document."""
+    if isinstance(document, dict) and isinstance(document.get("sentences"), list):
+        document = document["sentences"]  # MSR-VTT, beside ``videos``
+    if isinstance(document, list):
+        first = next(iter(document), None)
+        if not isinstance(first, dict) or find_fields(first) is None:
+            return None
+        return ((f"[{at}]", record) for at, record in enumerate(document))
+    if isinstance(document, dict) and document and all(map(_captions, document.values())):
+        return ((f"image {shown(image)}", {"image": image, "captions": document[image]}) for image in document)
+    return None
+
+
+def _captions(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(x, str) for x in value))
+
+
+def plain_lines(text: str) -> tuple[str, ...] | None:
+    """The captions of a text that has one a line, maybe numbered; None for a text with ids or fields.
+
+    A number in front, behind which is a tab, is left out where the lines are numbered from 0 or 1.
+    """
+    if text.lstrip()[:1] in ("{", "[") and _is_json(text):
+        return None
+    lines = text_lines(text)
+    heads = [line.partition("\t") for line in lines]
+    if len(lines) > 1 and all(tab for _, tab, _ in heads):
+        for first in (0, 1):
+            if [head.strip() for head, _, _ in heads] == [str(first + n) for n in range(len(lines))]:
+                return tuple(rest for *_, rest in heads)
+    return None if is_table(text) or _separated(text) else tuple(lines)
+
+
+def _is_json(text: str) -> bool:
+    if is_jsonl(text):
+        return True
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text.lstrip()[:2].rstrip() in ("{", '{"', "[", "[{", '["')  # a document that is cut off
+    return True
+
+
+def _separated(text: str) -> tuple[str, str] | None:
+    """The mark behind the first field of every line, and what that field is: ``caption_id``, ``image`` or nothing."""
+    lines = [line for line in text_lines(text) if line.strip()]
+    kinds: tuple[tuple[str, Callable[[str], object]], ...] = (
+        ("caption_id", _MARKED.fullmatch), ("image", _FILE.fullmatch), ("", _WORD.fullmatch),
+    )  # fmt: skip
+    for mark in "\t|,;":
+        heads = [line.partition(mark) for line in lines]
+        if not lines or not all(separator and rest.strip() for _, separator, rest in heads):
+            continue
+        for kind, fits in kinds:
+            # A word is an id before a tab alone: captions begin with a word and a comma.
+            if (kind or mark == "\t") and all(fits(head.strip().strip('"')) for head, *_ in heads):
+                return mark, kind
+    return None
+
+
+def _headless(text: str, where: str) -> Iterator[Record] | None:
+    """The records of lines with an id in front, and maybe the number of the caption behind it."""
+    found = _separated(text)
+    if found is None:
+        return None
+    mark, kind = found
+    rows = [(f"line {n}", line) for n, line in enumerate(text_lines(text), 1) if line.strip()]
+    heads = [line.partition(mark)[0].strip().strip('"') for _, line in rows]
+    if not kind:
+        if all(head.isdecimal() for head in heads):
+            what = f"line 1 begins with {shown(heads[0])}, which may be the id of a caption, of an image, or a number"
+            raise BadInput(what, where=where, fix=f"name the columns in the first line: {LAYOUT}")
+        kind = "image"
+    numbered = all(line.split(mark, 2)[1].strip().isdecimal() and line.count(mark) > 1 for _, line in rows)
+    return (_record(at, line, mark, kind, numbered) for at, line in rows)
+
+
+def _record(at: str, line: str, mark: str, kind: str, numbered: bool) -> Record:
+    head, *middle, rest = line.split(mark, 2 if numbered else 1)
+    rest = rest.strip()
+    if _CLOSED.fullmatch(rest):
+        rest = next(csv.reader(io.StringIO(rest), delimiter=mark))[0]
+    number = {"caption_index": middle[0].strip()} if middle else {}
+    return at, {kind: head.strip().strip('"'), "caption": rest, **number}
+
+
+def header_of(text: str, where: str) -> list[str]:
+    """The names of the fields of the first record of JSON lines or of a table."""
+    return list(next(jsonl_records(text, where))[1]) if is_jsonl(text) else table_header(text)
