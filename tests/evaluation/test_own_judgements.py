@@ -454,7 +454,7 @@ MESSAGES = {
     ),
     "most items unknown": (
         {"i2t": {"im00": ["im00#0", "a", "b"]}},
-        "2 of 3 caption ids are not in split 'custom' (first: a)",
+        "2 of 3 caption ids are not in split 'custom' (first: a of query im00)",
     ),
     "the wrong direction": ({"t2i": {"im00": ["im00#0"]}}, "the pairs of t2i look swapped"),
     "a pair twice": (

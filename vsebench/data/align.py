@@ -235,8 +235,9 @@ def align_lists(runs: Sequence[Pairs], name: Split | str | None) -> AlignedLists
         UsageError: ``custom`` or an unknown split.
     """
     if name == "custom":
-        what = "retrieved lists do not have the image of every caption, so they need a declared split"
-        raise UsageError(what, fix=f"give {spell('split', ', '.join(splits.names()))}, or evaluate the embeddings")
+        what = "retrieved lists do not have the image of every caption, so they need a declared split or judgements"
+        fix = f"give {spell('split', ', '.join(splits.names()))}, or {spell('judgements', 'NAME=FILE')} of these lists"
+        raise UsageError(what, fix=fix)
     split = name if isinstance(name, Split) else splits.load_split(name) if name else split_of(runs)
     found: dict[Direction, dict[int, Int]] = {}
     tied: dict[Direction, dict[int, Int]] = {}
@@ -296,7 +297,8 @@ def split_of(runs: Sequence[Pairs]) -> Split:
         f"query ids such as '{shown(queries[0][0])}' belong to no declared split that is installed "
         f"({', '.join(splits.names())})",
         where=runs[0].where,
-        fix=f"give {spell('split', 'NAME')}, and see `vsebench data list` for what is installed",
+        fix=f"give {spell('split', 'NAME')}, and see `vsebench data list` for what is installed; "
+        f"or give judgements of these lists: {spell('judgements', 'NAME=FILE')}",
     )
 
 

@@ -14,7 +14,7 @@ from ..errors import BadInput, count_of
 from ..options import spell
 from ..types import DIRECTIONS, NONE, QUERIES_OF, SIDES, Direction, Float, Ids, Int, Modality, Split
 from .audit import shown
-from .formats.ids import canonical, number_in, places, respelled
+from .formats.ids import number_in, places, respelled
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,9 @@ def place(pairs: Pairs, split: Split, strict: bool = False) -> Pairs:
     if strict:
         _refuse_unknown(pairs, query, item, direction, split)
     else:
-        for ids, at, side in ((pairs.queries, query, sides[0]), (pairs.items[pairs.item], item[pairs.item], sides[1])):
-            _refuse_mostly_unknown(ids, at, side, split, pairs.where)
+        _refuse_mostly_unknown(pairs.queries, query, None, sides[0], split, pairs.where)
+        queries, items = pairs.queries[pairs.query], pairs.items[pairs.item]
+        _refuse_mostly_unknown(items, item[pairs.item], queries, sides[1], split, pairs.where)
         if len(lost):
             of = f"of {len(query):,} {_PAST[pairs.kind.number]} queries"
             counted = count_of(len(lost), f"{of} is", f"{of} are")
@@ -162,16 +163,18 @@ _PAST = {"grade": "judged", "score": "scored"}
 def indices(ids: Ids, known: Ids) -> Int:
     """(item,) int64 index among ``known`` of every id, in any spelling; -1 for unknown ones.
 
-    One odd id has no influence on how the others are read: those that a spelling of all does not find are looked up as
-    the numbers that they are.
+    One odd id has no influence on how the others are read: those that no spelling of all finds are looked up as the
+    numbers that they are, each for itself.
     """
     at = places(known, respelled(ids, known)) if len(ids) else NONE.copy()
     lost = np.flatnonzero(at < 0)
-    numbers = canonical(known)
-    if not len(lost) or ids.dtype.kind != "U" or numbers.dtype.kind != "i" or len(np.unique(numbers)) < len(numbers):
-        return at
-    read = {i: number for i in lost.tolist() if (number := number_in(str(ids[i]))) is not None}
-    at[list(read)] = places(numbers, np.array(list(read.values()), np.int64))
+    numbers = [number_in(str(name)) for name in ids[lost].tolist()]
+    if any(number is not None for number in numbers):
+        index: dict[int | None, int] = {}
+        for place, name in enumerate(known.tolist()):
+            number = number_in(str(name))
+            index[number] = -1 if number in index else place  # of two with one number none is meant
+        at[lost] = [-1 if number is None else index.get(number, -1) for number in numbers]
     return at
 
 
@@ -227,9 +230,11 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, s
         raise BadInput(what, where=pairs.where, fix="leave out what stands for no item")
 
 
-def _refuse_mostly_unknown(ids: Ids, at: Int, side: Modality, split: Split, where: str) -> None:
+def _refuse_mostly_unknown(ids: Ids, at: Int, of: Ids | None, side: Modality, split: Split, where: str) -> None:
+    """Refuse ids, items ``of`` some queries, most of which the split does not have."""
     lost = int((at < 0).sum())
     if 2 * lost > len(at):
-        what = f"{lost:,} of {len(at):,} {side} ids are not in split '{split.name}' (first: {ids[at < 0][0]})"
+        first = f"{ids[at < 0][0]}{'' if of is None else f' of query {of[at < 0][0]}'}"
+        what = f"{lost:,} of {len(at):,} {side} ids are not in split '{split.name}' (first: {first})"
         fix = f"use ids such as {split.ids(side)[0]}, or give the right {spell('split')}"
         raise BadInput(what, where=where, fix=fix)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError, count_of
 from ..options import spell
 from ..types import DIRECTIONS, Direction, Float, Ids, Int, Modality, is_path
-from .columns import ID_COLUMNS, SIDES, missing, read_table, text_of
+from .columns import ID_COLUMNS, SIDES, missing, read_table
 from .formats.ids import as_ids, id_array
 from .formats.sniff import expect, sniff
 from .pairs import JUDGED, Kind, Pairs
@@ -31,7 +31,7 @@ from .splits.table_file import table_header
 from .textfile import read_text
 
 Order = Literal["score", "rank"]  # what orders the items of retrieved lists that have both
-Row = tuple[int, str, str, Any, int | None]  # the place in the source, query, item, number and rank, None without
+Row = tuple[int, Any, Any, Any, Any]  # the place in the source, query, item, number and rank, None without
 
 # What --run, --judgements and --rerank read, for the documentation.
 FORMS: dict[str, str] = {
@@ -52,7 +52,6 @@ OTHER_COLUMNS = (
 )  # fmt: skip
 END = "-1"  # what an index puts behind the last item that it has found
 _BOOLEANS = {"true": 1.0, "false": 0.0}
-_NO_NUMBERS = ("nan", "inf", "infinity")  # scores, which are refused, and no words of a heading
 
 
 @dataclass(frozen=True)
@@ -89,6 +88,24 @@ class _Columns(NamedTuple):
 
     def take(self, rows: npt.NDArray[Any]) -> _Columns:
         return _Columns(*(column[rows] for column in self))
+
+
+class _Lists(NamedTuple):
+    """Pairs as columns of indices, with the names that these are of; whether there are numbers and ranks."""
+
+    columns: _Columns
+    queries: list[str]
+    items: list[str]
+    numbered: bool
+    ranked: bool
+    ended: int = 0
+    notes: tuple[str, ...] = ()
+    doubt: str = ""
+
+    @property
+    def end(self) -> int:
+        """The index of the item -1, itself -1 without."""
+        return self.items.index(END) if END in self.items else -1
 
 
 def read_pairs(
@@ -145,13 +162,12 @@ def _of_value(given: Any, direction: Direction | None, source: _Source) -> list[
             return [_of_table({name: [row.get(name) for row in given] for name in names}, direction, source)]
         return [_collect(_triples(given, source), direction, source)]
     if not isinstance(given, Mapping) or not given:
-        empty = isinstance(given, Mapping)
-        what = f"holds no {kind.words}" if empty else f"is {_called(given)}, not a mapping of queries to items"
+        what = f"holds no {kind.words}" if given == {} else f"is {given!r:.40}, not a mapping of queries to items"
         raise BadInput(what, where=source.where, fix=kind.layout)
     stated: list[Direction] = [d for d in DIRECTIONS if d in given]
     if not stated:
         source = replace(source, same="lists of items with scores are ordered by score, then as they stand")
-        return [_collect(_of_queries(given, source), direction, source, map(_query, given))]
+        return [_collect(_of_queries(given, source), direction, source, given)]
     if extra := [key for key in given if key not in DIRECTIONS]:
         raise BadInput(f"has the key '{extra[0]}' beside i2t and t2i", where=source.where, fix=kind.layout)
     if direction is not None and stated != [direction]:
@@ -161,22 +177,27 @@ def _of_value(given: Any, direction: Direction | None, source: _Source) -> list[
     return [replace(pairs, where=source.where) for pairs in found]
 
 
-def _collect(rows: Iterable[Row], direction: Direction | None, source: _Source, every: Iterable[str] = ()) -> Pairs:
+def _collect(rows: Iterable[Row], direction: Direction | None, source: _Source, every: Iterable[Any] = ()) -> Pairs:
     """The pairs of some rows, and the queries of ``every`` without any; lists in their order."""
-    kind = source.kind
-    most = float(np.finfo(np.float64 if kind.listed else np.float32).max)
-    queries, items = {name: i for i, name in enumerate(dict.fromkeys(every))}, dict[str, int]()
+    kind, most = source.kind, float(np.finfo(np.float64 if source.kind.listed else np.float32).max)
+    queries, items = {_name(query) or "": i for i, query in enumerate(every)}, dict[str, int]()
     query, item, line, rank, number = array("q"), array("q"), array("q"), array("q"), array("d")
     numbered = ranked = 0
-    for at, q, i, n, r in rows:
+    for at, asked, found, n, r in rows:
+        q, i = _name(asked), _name(found)
+        if q is None or i is None:
+            what = f"query '{q}', {source.at} {at:,}: {found!r:.60}" if q else f"{source.at} {at:,}: {asked!r:.60}"
+            raise BadInput(f"{what} is not an id", where=source.where, fix=kind.layout)
+        value, place = 1.0 if n is None else _number(n, kind), at if r is None else _rank(r)
+        if place is None or (not abs(value) <= most and not (kind.listed and i == END)):
+            word, odd = ("rank", r) if place is None else (kind.number, n)
+            what = f"the {word} of item '{i}' of query '{q}' ({source.at} {at:,}) is {odd!r:.40}, no"
+            what += " whole number" if place is None else " finite number"
+            raise BadInput(what, where=source.where, fix=f"write a number, or leave out pairs without a {word}")
         query.append(queries.setdefault(q, len(queries)))
         item.append(items.setdefault(i, len(items)))
         line.append(at)
-        rank.append(at if r is None else r)
-        value = 1.0 if n is None else _number(n, kind)
-        if not abs(value) <= most and not (kind.listed and i == END):
-            what = f"the {kind.number} of item '{i}' of query '{q}' ({source.at} {at}) is {n!r:.40}, no finite number"
-            raise BadInput(what, where=source.where, fix=f"write a number, or leave out pairs without a {kind.number}")
+        rank.append(place)
         number.append(value)
         numbered, ranked = numbered + (n is not None), ranked + (r is not None)
     if not queries:
@@ -185,85 +206,79 @@ def _collect(rows: Iterable[Row], direction: Direction | None, source: _Source, 
         what = f"{len(line) - numbered:,} of {len(line):,} pairs have no score, and the others have one"
         raise BadInput(what, where=source.where, fix="give the items of every query with scores, or of none")
     columns = _Columns(*(np.array(column) for column in (query, item, line, rank, number)))
-    names = list(queries), list(items)
-    _refuse_repeats(columns, names, source)
-    pairs = Pairs(
-        kind, direction, _ids(names[0], source.where), _ids(names[1], source.where), columns.query, columns.item,
-        np.arange(len(queries)), columns.number if numbered else None, columns.rank if ranked else None,
-        source.where, source.format,
+    lists = _Lists(columns, list(queries), list(items), bool(numbered), bool(ranked))
+    _refuse_repeats(lists, source)
+    if kind.listed:
+        lists = _in_order(lists, source)
+    columns = lists.columns
+    return Pairs(
+        kind, direction, _ids(lists.queries, source.where), _ids(lists.items, source.where), columns.query,
+        columns.item, np.arange(len(queries)), columns.number if numbered else None, columns.rank if ranked else None,
+        source.where, source.format, lists.ended, notes=lists.notes, doubt=lists.doubt,
     )  # fmt: skip
-    return _listed(pairs, columns, names, source) if kind.listed else pairs
 
 
 def _ids(names: list[str], where: str) -> Ids:
     return as_ids(id_array(names, "ids", where), "ids", where) if names else np.zeros(0, np.int64)
 
 
-def _refuse_repeats(columns: _Columns, names: tuple[list[str], list[str]], source: _Source) -> None:
+def _refuse_repeats(lists: _Lists, source: _Source) -> None:
     """Refuse an item that occurs twice for a query; -1 in lists may."""
-    end = source.kind.listed and END in names[1]
-    kept = columns.take(columns.item != names[1].index(END)) if end else columns
-    key = kept.query * len(names[1]) + kept.item
+    kept = lists.columns.take(lists.columns.item != lists.end) if source.kind.listed else lists.columns
+    key = kept.query * len(lists.items) + kept.item
     order = np.argsort(key, kind="stable")
     again = order[1:][np.diff(key[order]) == 0]
     if len(again):
         second = int(again.min())
         first = int(np.flatnonzero(key == key[second])[0])
-        q, i = names[0][kept.query[second]], names[1][kept.item[second]]
-        what = f"query '{q}' has item '{i}' twice, in {source.at}s {kept.line[first]:,} and {kept.line[second]:,}"
+        query, item = lists.queries[kept.query[second]], lists.items[kept.item[second]]
+        what = (
+            f"query '{query}' has item '{item}' twice, in {source.at}s {kept.line[first]:,} and {kept.line[second]:,}"
+        )
         fix = "keep each item once a query: a repeated one would count twice"
         raise BadInput(what, where=source.where, fix=fix)
 
 
-def _listed(pairs: Pairs, columns: _Columns, names: tuple[list[str], list[str]], source: _Source) -> Pairs:
-    """Retrieved lists in their order, without -1 at their ends, with a note on the order.
+def _in_order(lists: _Lists, source: _Source) -> _Lists:
+    """Retrieved lists best first, without -1 at their ends, with notes on the order.
 
     Raises:
         BadInput: -1 before other items, a rank that occurs twice where ranks order the items.
         UsageError: ranks shall order the items, and there are none.
     """
-    ranked, numbered = pairs.rank is not None, pairs.number is not None
-    if source.order == "rank" and not ranked:
+    columns, by_ranks = lists.columns, source.order == "rank"
+    if by_ranks and not lists.ranked:
         what = f"{spell('run_order', 'rank')} has no meaning for lists without a rank column"
-        raise UsageError(
-            what, where=source.where, fix="leave it out: the lists are read best first, or by their scores"
-        )
-    by_rank = np.lexsort((columns.rank, columns.query))
-    score = np.nan_to_num(columns.number, nan=-np.inf, neginf=-np.inf) if numbered else columns.number
-    order = by_rank if source.order == "rank" else np.lexsort((columns.rank, -score, columns.query))
-    used, notes = columns.take(order), []
-    ended = 0
-    if END in names[1]:
-        end = names[1].index(END)
-        ended = _ends(used, columns.take(by_rank), end, names[0], source)
+        fix = "leave it out: the lists are read best first, or by their scores"
+        raise UsageError(what, where=source.where, fix=fix)
+    by_rank = columns.take(np.lexsort((columns.rank, columns.query)))
+    score = np.nan_to_num(columns.number, nan=-np.inf, neginf=-np.inf)
+    used = by_rank if by_ranks else columns.take(np.lexsort((columns.rank, -score, columns.query)))
+    ended, notes, items = 0, list[str](), lists.items
+    if (end := lists.end) >= 0:
+        ended = _ends(used, by_rank, lists, source)
         used = used.take(used.item != end)
-        notes.append(f"{ended:,} of {count_of(len(names[0]), 'list')} end with -1, where an index found no more")
-        pairs = replace(pairs, items=_ids([*names[1][:end], *names[1][end + 1 :]], source.where))
-        used = used._replace(item=used.item - (used.item > end))
-    doubt = ""
-    if source.order == "rank":
-        _refuse_equal_ranks(used, names[0], source)
+        used, items = used._replace(item=used.item - (used.item > end)), [*items[:end], *items[end + 1 :]]
+        notes = [f"{ended:,} of {count_of(len(lists.queries), 'list')} end with -1, where an index found no more"]
+    if by_ranks:
+        _refuse_equal_ranks(used, lists.queries, source)
         notes.insert(0, "lists are ordered by the rank column alone")
-    elif ranked and numbered:
-        doubt = _distances(used)
-        notes.insert(0, _agreement(used, names[0]))
-    elif numbered:
-        notes.insert(0, source.same)
-    head = f"{Path(source.where).name}: "
-    return replace(
-        pairs, query=used.query, item=used.item, number=used.number if numbered else None,
-        rank=used.rank if ranked else None, ended=ended, notes=tuple(head + note for note in notes), doubt=doubt,
-    )  # fmt: skip
+    elif lists.numbered:
+        notes.insert(0, _agreement(used, lists.queries) if lists.ranked else source.same)
+    doubt = _distances(used) if lists.numbered and lists.ranked and not by_ranks else ""
+    said = tuple(f"{Path(source.where).name}: {note}" for note in notes)
+    return lists._replace(columns=used, items=items, ended=ended, notes=said, doubt=doubt)
 
 
-def _ends(used: _Columns, by_rank: _Columns, end: int, queries: list[str], source: _Source) -> int:
+def _ends(used: _Columns, by_rank: _Columns, lists: _Lists, source: _Source) -> int:
     """How many lists end with -1, in the order that is used or in that of their ranks or lines."""
+    end = lists.end
     before = [
         set(one.query[:-1][(one.item[:-1] == end) & (one.item[1:] != end) & (np.diff(one.query) == 0)].tolist())
         for one in (used, by_rank)
     ]
     if wrong := before[0] & before[1]:
-        what = f"query '{queries[min(wrong)]}' has -1 before other items"
+        what = f"query '{lists.queries[min(wrong)]}' has -1 before other items"
         raise BadInput(what, where=source.where, fix="leave -1 out, or write it at the end of a list alone")
     return len(np.unique(used.query[used.item == end]))
 
@@ -331,17 +346,13 @@ def _name(value: Any) -> str | None:
     return str(int(value)) if whole or (isinstance(value, Integral) and not isinstance(value, bool)) else None
 
 
-def _query(value: Any) -> str:
-    return _name(value) or str(value).strip()
-
-
-def _item(value: Any, query: Any, at: int, source: _Source) -> str:
-    name = _name(value)
-    if name is None:
-        raise BadInput(
-            f"query '{query}', place {at}: {value!r:.60} is not an id", where=source.where, fix=source.kind.layout
-        )
-    return name
+def _rank(value: Any) -> int | None:
+    """A rank, None for what is no whole number."""
+    try:
+        rank, exact = int(value), float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return rank if rank == exact and abs(rank) < 1 << 53 else None
 
 
 def _is_table(text: str, kind: Kind) -> bool:
@@ -361,30 +372,22 @@ def _is_table(text: str, kind: Kind) -> bool:
 def _lines(text: str, source: _Source) -> Iterator[Row]:
     """The rows of lines of TREC; a heading of three words is skipped."""
     kind, width, item, number, rank = source.kind, 0, 0, 0, None
-    widths = " or ".join(map(str, kind.widths))
     for at, line in enumerate(io.StringIO(text), 1):
         words = line.split()
-        if not words:
+        if not words or (at == 1 and len(words) == 3 and _is_heading(words[2])):
             continue
-        if not width:
-            if len(words) == 3 and words[2].isalpha() and words[2].lower() not in _NO_NUMBERS:
-                continue
-            width = len(words)
-            if width in kind.widths:
-                item, number, rank = kind.widths[width]
-        if len(words) != width or width not in kind.widths:
-            expected = widths if width not in kind.widths else str(width)
+        if len(words) != width and (width or len(words) not in kind.widths):
+            expected = width or " or ".join(map(str, kind.widths))
             what = f"line {at:,} has {count_of(len(words), 'column')}, expected {expected}: {line.strip()[:80]!r}"
             raise BadInput(what, where=source.where, fix=kind.fix)
-        place = None
-        if rank is not None and kind.listed:
-            try:
-                place = int(words[rank])
-                array("q", [place])
-            except (ValueError, OverflowError):
-                what = f"line {at:,}: rank '{words[rank][:40]}' is not an integer"
-                raise BadInput(what, where=source.where, fix=kind.fix) from None
-        yield at, words[0], words[item], words[number], place
+        if not width:
+            width = len(words)
+            item, number, rank = kind.widths[width]
+        yield at, words[0], words[item], words[number], words[rank] if rank is not None and kind.listed else None
+
+
+def _is_heading(word: str) -> bool:
+    return word.isalpha() and word.lower() not in ("nan", "inf", "infinity")  # which are scores, and refused
 
 
 def _triples(given: Sequence[Any], source: _Source) -> Iterator[Row]:
@@ -394,42 +397,38 @@ def _triples(given: Sequence[Any], source: _Source) -> Iterator[Row]:
         if not isinstance(row, (tuple, list, np.ndarray)) or len(row) not in (2, 3) or (kind.needed and len(row) == 2):
             fix = f"give (query id, item id, {kind.number})"
             raise BadInput(f"pair {at - 1} is {row!r:.60}", where=source.where, fix=fix)
-        query, item = (_item(x, row[0], at, source) for x in row[:2])
-        yield at, query, item, _given(row[2]) if len(row) == 3 else None, None
+        yield at, row[0], row[1], _given(row[2]) if len(row) == 3 else None, None
 
 
 def _of_queries(given: Mapping[Any, Any], source: _Source) -> Iterator[Row]:
     """The rows of a mapping from queries to items, or to items with numbers."""
-    kind = source.kind
+    kind, names = source.kind, set[str | None]()
     scored = sum(isinstance(items, Mapping) for items in given.values())
-    names = set[str]()
+    plain = (list, tuple, np.ndarray) if kind.listed else (list, tuple, np.ndarray, set, frozenset)
     for query, items in given.items():
-        name = _query(query)
-        if name in names:
-            raise BadInput(f"has the key '{name}' twice", where=source.where, fix="keep one list a query")
-        names.add(name)
-        if kind.listed and 0 < scored < len(given) and not isinstance(items, Mapping):
+        name = _name(query)
+        numbers = items if isinstance(items, Mapping) else None
+        what, fix = "", kind.layout
+        if name is None or name in names:
+            what, fix = f"has the key {query!r:.40} {'twice' if name else 'that is no id'}", "keep one list a query"
+        elif kind.listed and 0 < scored < len(given) and numbers is None:
             what = f"query '{name}' has no scores, and {scored:,} of {len(given):,} queries have them"
-            raise BadInput(what, where=source.where, fix="give the items of every query with scores, or of none")
-        plain = (list, tuple, np.ndarray) if kind.listed else (list, tuple, np.ndarray, set, frozenset)
-        if not isinstance(items, Mapping) and (kind.needed or not isinstance(items, plain)):
+            fix = "give the items of every query with scores, or of none"
+        elif numbers is None and (kind.needed or not isinstance(items, plain)):
             either = "" if kind.needed else "no list of ids and "
             what = f"query '{name}' has {items!r:.40}, {either}no items with {kind.number}s"
-            raise BadInput(what, where=source.where, fix=kind.layout)
-        if kind.listed and not len(items):
-            raise BadInput(
-                f"query '{name}' has an empty list", where=source.where, fix="leave the query out or give it items"
-            )
-        numbers = items if isinstance(items, Mapping) else None
+        elif kind.listed and not len(items):
+            what, fix = f"query '{name}' has an empty list", "leave the query out or give it items"
+        if what:
+            raise BadInput(what, where=source.where, fix=fix)
+        names.add(name)
         for at, item in enumerate(items, 1):
-            number = None if numbers is None else _given(numbers[item])
-            yield at, name, _item(item, name, at, source), number, None
+            yield at, name, item, None if numbers is None else _given(numbers[item]), None
 
 
 def _of_table(table: Mapping[str, list[Any]], direction: Direction | None, source: _Source) -> Pairs:
     """The pairs of columns."""
-    kind, where = source.kind, source.where
-    listed = f"has columns {', '.join(map(str, table)) or '(none)'}"
+    kind, listed = source.kind, f"has columns {', '.join(map(str, table)) or '(none)'}"
     image, caption = (_column(table, columns_of(side)) for side in SIDES)
     query, item = _column(table, QUERY_COLUMNS), _column(table, ITEM_COLUMNS)
     if caption is None and None in (query, item):
@@ -438,85 +437,58 @@ def _of_table(table: Mapping[str, list[Any]], direction: Direction | None, sourc
         direction = direction or source.both
         if direction is None:
             what = f"{listed}: it is not clear which of them are the queries"
-            raise BadInput(what, where=where, fix=kind.state)
+            raise BadInput(what, where=source.where, fix=kind.state)
         query, item = (image, caption) if direction == "i2t" else (caption, image)
     if query is None or item is None:
-        raise BadInput(listed, where=where, fix=kind.fix)
+        raise BadInput(listed, where=source.where, fix=kind.fix)
     rank = _column(table, ("rank",)) if kind.listed else None
     number, notes = _column_of_numbers(table, [name for name in (query, item, rank) if name is not None], source)
-    if any(missing(x) for name in (query, item) for x in table[name]):
-        raise BadInput("has a row without an id", where=where, fix="give every row both ids")
-    numbers = table[number] if number else [None] * len(table[query])
-    ranks = [_rank(x, where) for x in table[rank]] if rank else [None] * len(table[query])
-    rows = (
-        (at, text_of(q), text_of(i), _given(n) if number else None, r)
-        for at, (q, i, n, r) in enumerate(zip(table[query], table[item], numbers, ranks, strict=True), 1)
-    )
+    absent = [None] * len(table[query])
+    numbers = map(_given, table[number]) if number else absent
+    ranks = map(_given, table[rank]) if rank else absent
+    rows = zip(range(1, len(absent) + 1), table[query], table[item], numbers, ranks, strict=True)
     pairs = _collect(rows, direction, replace(source, format="table", at="row"))
     return replace(pairs, notes=(*notes, *pairs.notes))
-
-
-def _rank(value: Any, where: str) -> int:
-    name = _name(value)
-    if name is None or not name.lstrip("-").isdecimal() or len(name) > 18:
-        raise BadInput(f"rank {value!r:.40} is not an integer", where=where, fix="write the ranks as 1, 2, 3")
-    return int(name)
 
 
 def _column_of_numbers(
     table: Mapping[str, list[Any]], ids: Sequence[str], source: _Source
 ) -> tuple[str | None, tuple[str, ...]]:
-    """The column of numbers, None for none; and a note where its name does not say so."""
-    kind = source.kind
-    numbers = [name for name in table if name.lower() in kind.columns]
-    listed = f"has columns {', '.join(map(str, table)) or '(none)'}"
-    notes: tuple[str, ...] = ()
-    if not numbers and (found := _column_by_position(table, ids, source)) is not None:
-        numbers, notes = [found], (f"{Path(source.where).name}: the column '{found}' has the {kind.number}s",)
-    if len(numbers) > 1:
-        what = f"{listed}, of which {' and '.join(numbers)} may have the {kind.number}s"
-        raise BadInput(what, where=source.where, fix="keep one of them")
-    if kind.needed and not numbers:
-        raise BadInput(listed, where=source.where, fix=kind.fix)
-    return next(iter(numbers), None), notes
-
-
-def _column_by_position(table: Mapping[str, list[Any]], ids: Sequence[str], source: _Source) -> str | None:
-    """The only column beside those of ids, which has the numbers under a name of its own; None where there is none.
+    """The column of numbers: one with such a name, or the only one beside those of ids, which a note says; or None.
 
     Raises:
-        BadInput: several may have them, or the only one has no numbers.
+        BadInput: several columns may have them, or the only one has no numbers, or none has and there have to be some.
     """
-    kind = source.kind
-    known = (*ID_COLUMNS, *QUERY_COLUMNS, *ITEM_COLUMNS, *OTHER_COLUMNS)
-    others = [
-        name
-        for name, values in table.items()
-        if name not in ids and name.lower() not in known and not all(map(missing, values))
-    ]
-    if not others:
-        _refuse_numbers(table, ids, source)
-        return None
-    first = next(value for value in table[others[0]] if not missing(value))
-    words = {str(value).lower() for value in table[others[0]] if not missing(value)}
-    if len(others) == 1 and (isinstance(first, (Real, np.bool_)) or (kind is JUDGED and words <= {*_BOOLEANS})):
-        return others[0]
-    several = " and ".join(f"'{name}'" for name in others)
-    what = (
-        f"it is not clear what the columns {several} are"
-        if len(others) > 1
-        else f"the column {several} has values such as {first!r:.40}, which are no {kind.number}s"
-    )
-    raise BadInput(what, where=source.where, fix=f"call the column of numbers {kind.number}, or leave the others out")
-
-
-def _refuse_numbers(table: Mapping[str, list[Any]], ids: Sequence[str], source: _Source) -> None:
-    """Numbers under a name that says nothing of them, such as rank, may be what is asked for; row numbers are not."""
+    kind, others, odd = source.kind, list[str](), list[str]()
+    named = [name for name in table if name.lower() in kind.columns]
     for name, values in table.items():
-        odd = name not in ids and name.lower() in OTHER_COLUMNS and values != list(range(len(values)))
-        if odd and any(isinstance(value, Real) for value in values if not missing(value)):
-            what = f"it is not clear whether the column '{name}' has the {source.kind.number}s"
-            raise BadInput(what, where=source.where, fix=f"call it {source.kind.number}, or leave it out")
+        if name in ids or name.lower() in (*ID_COLUMNS, *QUERY_COLUMNS, *ITEM_COLUMNS) or all(map(missing, values)):
+            continue
+        if name.lower() not in OTHER_COLUMNS:
+            others.append(name)
+        elif any(isinstance(value, Real) for value in values) and values != list(range(len(values))):  # as of rows
+            odd.append(name)
+    found = [value for name in others[:1] for value in table[name] if not missing(value)]
+    truth = kind is JUDGED and {str(value).lower() for value in found} <= {*_BOOLEANS}
+    if len(named) == 1:
+        return named[0], ()
+    if len(others) == 1 and not named and (truth or isinstance(found[0], (Real, np.bool_))):
+        return others[0], (f"{Path(source.where).name}: the column '{others[0]}' has the {kind.number}s",)
+    if not (named or others or odd or kind.needed):
+        return None, ()
+    fix = f"call the column of numbers {kind.number}, or leave the others out"
+    if named:
+        what = f"has columns {', '.join(table)}, of which {' and '.join(named)} may have the {kind.number}s"
+        fix = "keep one of them"
+    elif len(others) > 1:
+        what = f"it is not clear what the columns {' and '.join(map(repr, others))} are"
+    elif others:
+        what = f"the column '{others[0]}' has values such as {found[0]!r:.40}, which are no {kind.number}s"
+    elif odd:
+        what = f"it is not clear whether the column '{odd[0]}' has the {kind.number}s"
+    else:
+        what, fix = f"has columns {', '.join(table)}", kind.fix
+    raise BadInput(what, where=source.where, fix=fix)
 
 
 def columns_of(side: Modality) -> list[str]:
@@ -557,9 +529,3 @@ def _once(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise BadInput(f"has the key '{twice}' twice in one object", where=where, fix="keep one list a query")
     return found
-
-
-def _called(value: Any) -> str:
-    """What a value is called, in JSON or in Python."""
-    names = ((type(None), "null"), (bool, "a boolean"), (str, "a string"), ((int, float), "a number"))
-    return next((name for kind, name in names if isinstance(value, kind)), f"a {type(value).__name__}")

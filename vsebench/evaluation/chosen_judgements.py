@@ -113,7 +113,10 @@ def files(given: Any) -> list[Path]:
     return [path for sources in choose(given).values() for s in sources if (path := s.path) is not None]
 
 
-def load(given: Any, level: float, split: Split, complete: Split | None = None) -> dict[str, Judgements]:
+def load(
+    given: Any, level: float, split: Split, complete: Split | None = None,
+    pairs: Mapping[str, Sequence[Pairs]] | None = None,
+) -> dict[str, Judgements]:  # fmt: skip
     """The judgements that are given, over the items of a split.
 
     Args:
@@ -121,6 +124,7 @@ def load(given: Any, level: float, split: Split, complete: Split | None = None) 
         level: the smallest grade of a positive.
         split: what is evaluated.
         complete: the split of which ``split`` is a part, if it is one: what the judgements are of.
+        pairs: those that have been read, by name.
 
     Raises:
         UsageError: see ``choose``; a split of which only folds are ranked; a level without judgements.
@@ -135,7 +139,8 @@ def load(given: Any, level: float, split: Split, complete: Split | None = None) 
     found = {}
     for name, sources in chosen.items():
         where = _where(sources)
-        read = read_sources(sources, f"judgements '{name}'", complete or split)
+        known = None if pairs is None else [place(one, split) for one in pairs[name]]
+        read = own.complete(known, where) if known else read_sources(sources, f"judgements '{name}'", complete or split)
         own.check_level(name, read, level, where)
         read = read if complete is None else own.within(read, complete, split)
         found[name] = own.judgements(name, read, level)
@@ -165,11 +170,14 @@ def _read(source: Source, where: str, split: Split) -> list[Pairs]:
         return list(own.of_matrix(of_file(split, value), split, directions).values())
     if hasattr(value, "__array__"):
         return list(own.of_matrix(of_array(split, numbers(value, where)), split, directions).values())
-    return [place(pairs, split) for pairs in pairs_of(source, where)]
+    return [place(pairs, split) for pairs in pairs_of(source, where) or ()]
 
 
-def pairs_of(source: Source, where: str) -> list[Pairs]:
-    """The pairs of a file or a value, not yet placed in a split; raises as ``load``."""
+def pairs_of(source: Source, where: str) -> list[Pairs] | None:
+    """The pairs of a file or a value, not yet placed; None for a matrix and for labels; raises as ``load``."""
+    array = isinstance(source.value, Path) and source.holds != LABELLED and sniff(source.value).arrays is not None
+    if source.holds == LABELLED or array or hasattr(source.value, "__array__"):
+        return None
     if not isinstance(source.value, (Path, Mapping, list, tuple)):
         raise UsageError(f"{where} are {shown(source.value)}", fix=FORMS)
     stated: Any = source.holds

@@ -12,9 +12,10 @@ import numpy as np
 from ..arguments import numbers, shown
 from ..data import read as files
 from ..data import run_folder
-from ..data.align import AlignedLists, align_embeddings, align_lists, align_scores
+from ..data.align import AlignedLists, UnknownItems, align_embeddings, align_lists, align_scores, split_of
+from ..data.formats.ids import as_ids
 from ..data.formats.raw import RawArray, RawEmbeddings
-from ..data.pairs import LISTS, Pairs
+from ..data.pairs import LISTS, Pairs, fits
 from ..data.placing import SIDES, Rows, with_places
 from ..data.read_pairs import Order, read_pairs
 from ..data.splits import catalogue
@@ -24,7 +25,7 @@ from ..rank.scorers import Matrix, Scorer, choose
 from ..signature import ENCODER
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Modality, PathLike, Split, id_rows, is_path
 from . import chosen_gains as gains
-from . import chosen_judgements
+from . import chosen_judgements, run_alone
 from .options import Given, Options
 from .second_scores import SecondScores
 
@@ -49,6 +50,7 @@ class Input:
         stages: what was done with the vectors and scores, by field of the signature: ``encoder``, ``fuse``.
         without_ids: the sides whose rows have no ids.
         orders: by direction ``places`` of the split, where the scores of the directions have rows in other orders.
+        judged: judgements that have been read, where they have told the items; None for those that have not.
     """
 
     split: Split
@@ -65,6 +67,7 @@ class Input:
     stages: Mapping[str, str] = field(default_factory=dict)
     without_ids: tuple[Modality, ...] = ()
     orders: Mapping[Direction, Rows] = field(default_factory=dict)
+    judged: Mapping[str, Sequence[Pairs]] | None = None
 
     def split_of(self, direction: Direction) -> Split:
         """The items, with the order in which the scores of a direction have them."""
@@ -123,7 +126,7 @@ def raw_vectors(given: Given) -> RawEmbeddings:
         if not isinstance(rows, Embeddings):
             sides.append((numbers(rows, f"{name}s"), ids))
         elif ids is None:
-            sides.append((rows.vectors, rows.ids))
+            sides.append((rows.vectors, as_ids(rows.ids, f"{name} ids", ARRAYS)))
         else:
             raise UsageError(f"{name}_ids beside Embeddings, which have ids", fix="leave it out")
     (x, x_ids), (y, y_ids) = sides
@@ -201,26 +204,57 @@ def _lists(given: Given, options: Options) -> Input:
             "retrieved lists have an order and no scores",
             fix=f"leave out {spell('ties')}, {spell('similarity')} and {spell('save_run')}",
         )
-    runs: list[Pairs] = []
     named = runs_of(given.run)
-    for direction, run in named:
-        order, where = cast("Order", options.run_order), f"<run {direction}>"
-        runs += read_pairs(run, direction, LISTS, where=where, order=order, both=None)
+    runs = _runs(named, options)
     if (doubted := next((pairs for pairs in runs if pairs.doubt), None)) and not options.trust:
         by_rank = f"{spell('run_order', 'rank')} takes the order of the rank column (or write negated distances)"
         fix = f"{by_rank}; {spell('trust', True)} ranks it as read"
         raise BadInput(doubted.doubt, where=doubted.where, fix=fix)
-    lists = align_lists(runs, given.split)
-    notes = tuple(note for pairs in runs for note in pairs.notes)
+    split, alone = _split_of(runs, given, options)
+    if alone is not None:
+        runs = alone.runs
+    lists = align_lists(runs, split)
+    notes = (*(note for pairs in runs for note in pairs.notes), *(alone.notes if alone else ()))
     warnings = tuple(f"{Path(pairs.where).name}: {pairs.doubt}" for pairs in runs if pairs.doubt)
     sources = tuple(Path(run) if is_path(run) else Path(f"<run {direction}>") for direction, run in named)
-    return Input(lists.split, {}, sources[0], lists, notes=notes, warnings=warnings, sources=sources)
+    judged = alone.judged if alone else None
+    return Input(lists.split, {}, sources[0], lists, notes=notes, warnings=warnings, sources=sources, judged=judged)
+
+
+def _runs(named: Sequence[tuple[Direction | None, Any]], options: Options) -> list[Pairs]:
+    runs: list[Pairs] = []
+    for direction, run in named:
+        order, where = cast("Order", options.run_order), f"<run {direction}>"
+        runs += read_pairs(run, direction, LISTS, where=where, order=order, both=None)
+    return runs
+
+
+def _split_of(runs: Sequence[Pairs], given: Given, options: Options) -> tuple[Split | str, run_alone.Alone | None]:
+    """The split of retrieved lists; where they are of none, what the judgements that are given make of them."""
+    chosen = chosen_judgements.choose(options.judgements)
+    if given.split is not None and (given.split != "custom" or not chosen):
+        return given.split, None
+    if given.split is None:
+        try:
+            split = split_of(runs)
+            if not chosen or all(max(fits(pairs, d, split) for d in DIRECTIONS) >= 0.5 for pairs in runs):
+                return split, None
+        except UnknownItems:
+            if not chosen:
+                raise
+    fused = [pairs for other in given.fuse or () for pairs in _runs(runs_of(other), options)]
+    alone = run_alone.items_of(runs, chosen, fused)
+    return alone.split, alone
 
 
 def _ids(given: Given) -> tuple[Ids | None, Ids | None, Ids | None]:
-    """The ids of the rows of arrays in memory: of images and texts, and the id of the image of every text."""
+    """The ids of the rows of arrays in memory: of images and texts, and the id of the image of every text.
+
+    Numbers that are given as text are numbers, as in files: they match and tie alike.
+    """
     names = ("image_ids", "text_ids", "image_id_of_text")
-    images, texts, owners = (None if (x := getattr(given, name)) is None else id_rows(x, name) for name in names)
+    given_ids = [None if (x := getattr(given, name)) is None else id_rows(x, name) for name in names]
+    images, texts, owners = (None if x is None else as_ids(x, n, ARRAYS) for x, n in zip(given_ids, names, strict=True))
     return images, texts, owners
 
 

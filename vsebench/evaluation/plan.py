@@ -126,7 +126,7 @@ def make_plan(data: Input, options: Options) -> Plan:
         )
     intra, names = _intra(options, data)
     chosen = gains_of.choose(options.gains)
-    given = chosen_judgements.load(options.judgements, options.level, data.split, data.complete)
+    given = chosen_judgements.load(options.judgements, options.level, data.split, data.complete, data.judged)
     known = {} if data.split.image_of is None else sets_of(data.split)
     judgements = {**known, **given}
     if data.second or options.normalise:  # both are of complete galleries

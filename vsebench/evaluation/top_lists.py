@@ -27,7 +27,8 @@ def make(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> 
     """
     if not plan.lists:
         return ()
-    view = next(iter(plan.gains), None)
+    # Without an own image of a caption there is no gain of the ground truth to compare with.
+    view = None if plan.split.image_of is None else next(iter(plan.gains), None)
     found = []
     for direction in (d for d in DIRECTIONS if d in plan.directions):
         items, scores = _top(plan, data.lists, observed, direction)

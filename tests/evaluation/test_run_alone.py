@@ -1,0 +1,226 @@
+"""Retrieved lists and judgements without a data set: the values of pytrec_eval, directions, and what is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench as vb
+from tests.commands import invoke
+from vsebench.errors import BadInput, UsageError
+from vsebench.report.report import Report
+
+METRICS = "mine:R@1,mine:R@5,mine:Recall@5,mine:Recall@10,mine:R-P,mine:mAP,mine:mAP@5,mine:MRR,mine:nDCG@10"
+THEIRS = {
+    "mine:R@1": "success_1", "mine:R@5": "success_5", "mine:Recall@5": "recall_5", "mine:Recall@10": "recall_10",
+    "mine:R-P": "Rprec", "mine:mAP": "map", "mine:mAP@5": "map_cut_5", "mine:MRR": "recip_rank",
+    "mine:nDCG@10": "ndcg_cut_10",
+}  # fmt: skip
+Run = dict[str, dict[str, float]]
+
+
+def world(seed: int = 0, queries: int = 30, length: int = 12) -> tuple[Run, dict[str, dict[str, int]]]:
+    """A run with scores, and judgements of the same queries, some of items that no list has."""
+    rng = np.random.default_rng(seed)
+    run, judged = Run(), dict[str, dict[str, int]]()
+    for n in range(queries):
+        items = rng.permutation(60)[: rng.integers(length, 30)]
+        scores = np.sort(rng.random(len(items)).astype(np.float32))[::-1]
+        run[f"q{n}"] = {f"d{i}": float(s) for i, s in zip(items, scores, strict=True)}
+        judged[f"q{n}"] = {f"d{i}": int(rng.integers(0, 3)) for i in rng.permutation(80)[:9]}
+        judged[f"q{n}"][f"d{items[rng.integers(0, 12)]}"] = 2
+    return run, judged
+
+
+def evaluate(run: Any, judged: Any, metrics: str = METRICS, **more: Any) -> Report:
+    return vb.evaluate(run=run, judgements={"mine": judged}, metrics=metrics, ci=0, short_lists="miss", **more)
+
+
+def values(report: Report) -> dict[str, tuple[float, int]]:
+    return {str(r.metric): (r.value, r.n) for r in report.results}
+
+
+def trec(path: Path, run: Mapping[str, Mapping[str, float]]) -> Path:
+    rows = ((q, i, rank, s) for q, items in run.items() for rank, (i, s) in enumerate(items.items(), 1))
+    path.write_text("".join(f"{q} Q0 {i} {rank} {s!r} x\n" for q, i, rank, s in rows))
+    return path
+
+
+def qrels(path: Path, judged: Mapping[str, Mapping[str, int]]) -> Path:
+    path.write_text("".join(f"{q} 0 {i} {g}\n" for q, items in judged.items() for i, g in items.items()))
+    return path
+
+
+def pytrec(run: Any, judged: Any) -> dict[str, float]:
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
+    measures = {"success.1,5", "recall.5,10", "Rprec", "map", "map_cut.5", "recip_rank", "ndcg_cut.10"}
+    each = pytrec_eval.RelevanceEvaluator(judged, measures).evaluate(run)
+    return {ours: float(np.mean([row[name] for row in each.values()])) for ours, name in THEIRS.items()}
+
+
+FORMS: dict[str, Callable[[Path, Run, Any], tuple[Any, Any]]] = {
+    "files of TREC": lambda folder, run, judged: (trec(folder / "run", run), qrels(folder / "qrels", judged)),
+    "a mapping": lambda folder, run, judged: ({"t2i": run}, judged),
+    "pairs": lambda folder, run, judged: (
+        {"t2i": [(q, i, s) for q, items in run.items() for i, s in items.items()]},
+        [(q, i, g) for q, items in judged.items() for i, g in items.items()],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("numbers", [False, True])
+def test_values_are_those_of_pytrec_eval(form: str, numbers: bool, tmp_path: Path) -> None:
+    """Ids are words, or numbers that images and captions share."""
+    run, judged = world()
+    expected = pytrec(run, judged)
+    if numbers:
+        run, judged = ({q[1:]: {i[1:]: x for i, x in items.items()} for q, items in of.items()} for of in (run, judged))  # type: ignore[assignment]
+    report = evaluate(*FORMS[form](tmp_path, run, judged))
+    found = {name: value for name, (value, _) in values(report).items()}
+    assert found == {name: pytest.approx(value, abs=1e-7) for name, value in expected.items()}
+    assert {r.direction for r in report.results} == {"t2i"} and {r.n for r in report.results} == {30}
+
+
+@pytest.mark.parametrize("queries", [1, 2])
+def test_one_and_two_queries(queries: int, tmp_path: Path) -> None:
+    run, judged = world(1, queries)
+    found = {
+        name: value for name, (value, _) in values(evaluate(*FORMS["files of TREC"](tmp_path, run, judged))).items()
+    }
+    assert found == {name: pytest.approx(value, abs=1e-7) for name, value in pytrec(run, judged).items()}
+    one = evaluate({"t2i": {"q": ["a"]}}, {"q": ["a"]}, "mine:R@1,mine:mAP,mine:nDCG@10")
+    assert {value for value, _ in values(one).values()} == {1.0}
+
+
+def test_queries_without_a_list_are_said_and_follow_short_lists() -> None:
+    run, judged = world()
+    given = {"t2i": {q: items for q, items in run.items() if q not in ("q0", "q7")}}
+    binary = METRICS.removesuffix(",mine:nDCG@10")
+    report = evaluate(given, judged, binary)
+    assert "mine, t2i: 2 of 30 judged queries have no list (first: q0)" in report.notes
+    expected = pytrec({**run, "q0": {"other": 1.0}, "q7": {"other": 1.0}}, judged)
+    for name, (value, n) in values(report).items():
+        assert (value, n) == (pytest.approx(expected[name], abs=1e-7), 30)
+    with pytest.raises(BadInput, match=r"2 of 30 lists are missing \(first: that of query q0\)"):
+        vb.evaluate(run=given, judgements={"mine": judged}, metrics="mine:R@1", ci=0)
+    some = {q: items for q, items in judged.items() if q != "q3"}
+    report = evaluate({"t2i": run}, some, METRICS)
+    assert {name: value for name, (value, _) in values(report).items()} == {
+        name: pytest.approx(value, abs=1e-7) for name, value in pytrec(run, some).items()
+    }
+    said = "mine, t2i: 1 of 30 lists are of queries that are not judged, and count in no metric (first: q3)"
+    assert said in report.notes
+
+
+def test_directions(tmp_path: Path) -> None:
+    """Of the run, else of the judgements, else text queries with a note."""
+    run, judged = world()
+    turned: dict[str, dict[str, int]] = {}
+    for query, items in judged.items():
+        for item, grade in items.items():
+            turned.setdefault(item, {})[query] = grade
+    path, binary = trec(tmp_path / "run", run), METRICS.removesuffix(",mine:nDCG@10")
+    wanted = values(evaluate({"t2i": path}, judged, binary))
+    for given, of, direction in (
+        (path, judged, "t2i"),
+        (path, {"t2i": judged}, "t2i"),
+        (path, {"i2t": judged}, "i2t"),
+        (path, {"i2t": turned}, "t2i"),
+        (path, {"t2i": turned}, "i2t"),
+        (path, turned, "t2i"),
+        ({"i2t": path}, judged, "i2t"),
+        ({"i2t": path}, turned, "i2t"),
+    ):
+        report = evaluate(given, of, binary)
+        assert {r.direction for r in report.results} == {direction}
+        assert values(report) == wanted
+        assumed = [note for note in report.notes if "queries are taken to be texts (t2i)" in note]
+        assert len(assumed) == (given is path and set(of) - {"i2t", "t2i"} != set())
+
+
+def test_both_directions(tmp_path: Path) -> None:
+    run, judged = world()
+    back: Run = {}
+    for query, items in run.items():
+        for item, score in items.items():
+            back.setdefault(item, {})[query] = score
+    one, other = trec(tmp_path / "a", run), trec(tmp_path / "b", back)
+    report = evaluate({"t2i": one, "i2t": other}, judged, "mine:Recall@5")
+    assert values(evaluate([f"t2i={one}", other], judged, "mine:Recall@5")) == values(report)
+    assert {r.direction for r in report.results} == {"i2t", "t2i"}
+    assert report["mine:Recall@5", "t2i"].value == evaluate({"t2i": one}, judged, "mine:Recall@5").results[0].value
+    with pytest.raises(BadInput, match="nothing says which of the runs has images as queries"):
+        evaluate([one, other], judged)
+
+
+def test_ids_in_two_spellings_are_one(tmp_path: Path) -> None:
+    run, judged = world()
+    numbers = {q: {f"{int(i[1:]):06}.jpg": s for i, s in items.items()} for q, items in run.items()}
+    plain = {q: {i[1:]: g for i, g in items.items()} for q, items in judged.items()}
+    assert values(evaluate({"t2i": numbers}, plain)) == values(evaluate({"t2i": run}, judged))
+    odd = {q: {**items, "none": 0} for q, items in plain.items()}
+    assert values(evaluate({"t2i": numbers}, odd)) == values(evaluate({"t2i": run}, judged))
+
+
+def test_the_command_and_its_notes(tmp_path: Path) -> None:
+    run, judged = world()
+    ended = {q: {**items, "-1": -9.0} for q, items in run.items()}
+    path, of = trec(tmp_path / "run.txt", ended), qrels(tmp_path / "qrels.txt", judged)
+    words = ["--judgements", f"mine={of}", "--ci", "0", "--short-lists", "miss"]
+    done = invoke("eval", "--run", str(path), *words, "--metrics", METRICS, "--json")
+    assert done.exit_code == 0, done.stderr
+    found = {r["metric"]: (r["value"], r["n"]) for r in json.loads(done.stdout)["results"]}
+    assert found == values(evaluate({"t2i": run}, judged))
+    assert "no data set is given: queries and gallery are those of the lists and the judgements, " in done.stderr
+    assert "queries are taken to be texts (t2i)" in done.stderr and "30 of 30 lists end with -1" in done.stderr
+    plain = invoke("eval", "--run", str(path), *words)  # what is measured without metrics
+    assert plain.exit_code == 0 and "mAP@R" in plain.stdout, plain.stderr
+    named = invoke("eval", "--run", str(path), *words, "--split", "custom")
+    assert named.exit_code == 0 and named.stdout == plain.stdout
+    alone = invoke("eval", "--run", str(path), "--metrics", "R@1")
+    assert alone.exit_code == 3 and "or give judgements of these lists: --judgements NAME=FILE" in alone.stderr
+
+
+def test_intervals_and_several_judgements() -> None:
+    run, judged = world()
+    given = {"one": judged, "two": {q: {i: 1} for q, items in judged.items() for i in list(items)[:1]}}
+    report = vb.evaluate(
+        run={"t2i": run}, judgements=given, metrics="one:Recall@5,two:MRR", resamples=100, short_lists="miss"
+    )
+    for result in report.results:
+        assert result.interval is not None and result.interval[0] <= result.value <= result.interval[1]
+
+
+def test_runs_are_fused() -> None:
+    """Of runs with other items too; the values are those of the run that reciprocal ranks make."""
+    (first, judged), (second, _) = world(), world(7)
+    fused: dict[str, list[str]] = {}
+    for query in judged:
+        scores: dict[str, Fraction] = {}
+        for items in (first[query], second[query]):
+            for rank, item in enumerate(items, 1):
+                scores[item] = scores.get(item, Fraction(0)) + Fraction(1, 60 + rank)
+        fused[query] = sorted(scores, key=lambda item, of=scores: (-of[item], item))  # type: ignore[misc]
+    report = evaluate({"t2i": first}, judged, "mine:Recall@10,mine:nDCG@10", fuse=[{"t2i": second}])
+    expected = evaluate({"t2i": fused}, judged, "mine:Recall@10,mine:nDCG@10")
+    assert values(report) == values(expected)
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    run, judged = world()
+    with pytest.raises(UsageError, match="the image that a caption was written for is not known"):
+        evaluate({"t2i": run}, judged, "R@1")
+    for given in (np.ones((3, 4)), {"labels": ([1], [1])}):
+        with pytest.raises(UsageError, match="are a matrix or labels, and lists without a data set have no order"):
+            evaluate({"t2i": run}, given)
+    with pytest.raises(BadInput, match=r"has no query and no item of the run \(first: a in the judgements, q0 in the"):
+        evaluate({"t2i": run}, {"a": ["b"]})
+    with pytest.raises(UsageError, match="need a declared split or judgements"):
+        vb.evaluate(run={"t2i": run}, split="custom", metrics="R@1")

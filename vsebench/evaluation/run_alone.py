@@ -1,0 +1,144 @@
+"""Retrieved lists with judgements and without a data set: the two name its queries and its gallery, as in trec_eval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..data.formats.ids import as_ids
+from ..data.pairs import Pairs, indices
+from ..errors import BadInput, UsageError, count_of
+from ..options import spell
+from ..types import DIRECTIONS, QUERIES_OF, SIDES, Direction, Ids, Modality, Split
+from .chosen_judgements import Source, pairs_of
+
+Judged = dict[str, list[Pairs]]
+
+
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """Retrieved lists and judgements in stated directions, the split of their items, and notes."""
+
+    split: Split
+    runs: list[Pairs]
+    judged: Judged
+    notes: tuple[str, ...]
+
+
+def items_of(runs: Sequence[Pairs], chosen: Mapping[str, Sequence[Source]], fused: Sequence[Pairs] = ()) -> Alone:
+    """The queries and the gallery of retrieved lists and of judgements of them; captions have no image of their own.
+
+    Lists of which nothing states the direction have queries that are texts. Those that are ``fused`` with them are of
+    the same gallery.
+
+    Raises:
+        UsageError: a matrix or labels, which do not have the ids of queries.
+        BadInput: judgements of other queries, or several runs without a direction.
+    """
+    judged = {name: [p for source in found for p in _pairs(name, source)] for name, found in chosen.items()}
+    every = [pairs for found in judged.values() for pairs in found]
+    runs, notes = _stated(runs, every)
+    judged = {name: [_like(pairs, runs) for pairs in found] for name, found in judged.items()}
+    every = [pairs for found in judged.values() for pairs in found]
+    others = [replace(pairs, direction=pairs.direction or runs[0].direction) for pairs in fused]
+    ids: dict[Modality, Ids] = {side: _union(side, [*runs, *every, *others]) for side in SIDES["i2t"]}
+    split = Split("custom", ids["image"], ids["caption"], None)
+    sizes = f"{count_of(len(ids['image']), 'image')} and {count_of(len(ids['caption']), 'caption')}"
+    notes.append(f"no data set is given: queries and gallery are those of the lists and the judgements, {sizes}")
+    for run in runs:
+        for name, found in judged.items():
+            notes += _absent(run, name, [pairs for pairs in found if pairs.direction == run.direction])
+    return Alone(split, runs, judged, tuple(notes))
+
+
+def _pairs(name: str, source: Source) -> list[Pairs]:
+    pairs = pairs_of(source, f"judgements '{name}'")
+    if pairs is None:
+        what = f"judgements '{name}' are a matrix or labels, and lists without a data set have no order of items"
+        raise UsageError(what, fix=f"give {spell('split', 'NAME')}, or judgements as pairs of ids")
+    return pairs
+
+
+def _stated(runs: Sequence[Pairs], judged: Sequence[Pairs]) -> tuple[list[Pairs], list[str]]:
+    """Lists with their directions: stated, the other one of two, that of judgements, or text queries."""
+    unknown = [pairs for pairs in runs if pairs.direction is None]
+    if not unknown:
+        return list(runs), []
+    known = [pairs.direction for pairs in runs if pairs.direction is not None]
+    if len(unknown) > 1:
+        fix = f"give {spell('run', 'i2t=FILE')} and {spell('run', 't2i=FILE')}"
+        raise BadInput("nothing says which of the runs has images as queries", where=unknown[0].where, fix=fix)
+    direction: Direction = "t2i"
+    notes: list[str] = []
+    stated = [pairs for pairs in judged if pairs.direction is not None]
+    if known:
+        direction = QUERIES_OF[known[0]]
+    elif stated:
+        first = max(stated, key=lambda pairs: max(_shared(pairs, unknown[0])))
+        same, other = _shared(first, unknown[0])
+        assert first.direction is not None
+        direction = first.direction if same >= other else QUERIES_OF[first.direction]
+    else:
+        otherwise = f"{spell('run', 'i2t=FILE')} has images as queries"
+        notes.append(f"queries are taken to be texts (t2i), since nothing says what they are; {otherwise}")
+    return [replace(pairs, direction=pairs.direction or direction) for pairs in runs], notes
+
+
+def _like(pairs: Pairs, runs: Sequence[Pairs]) -> Pairs:
+    """Judgements in the direction in which they have the queries and items of a run.
+
+    Raises:
+        BadInput: they have no query of any run.
+    """
+    found: dict[Direction | None, float] = dict.fromkeys(DIRECTIONS, 0.0)
+    for run in runs:
+        same, other = _shared(pairs, run)
+        found[run.direction] += same
+        found[QUERIES_OF[run.direction or "t2i"]] += other
+    direction = pairs.direction or max(DIRECTIONS, key=lambda d: (found[d], d == runs[0].direction))
+    if not found[direction]:
+        first = f"first: {pairs.queries[0]} in the judgements, {runs[0].queries[0]} in the run"
+        what = f"has no query and no item of the run ({first})"
+        raise BadInput(what, where=pairs.where, fix="give the judgements of this run, with the same ids")
+    return replace(pairs, direction=direction)
+
+
+def _shared(pairs: Pairs, run: Pairs) -> tuple[float, float]:
+    """How much of the queries and items of pairs a run has as such, and how much of them the other way round."""
+
+    def share(ids: Ids, known: Ids) -> float:
+        return float((indices(ids, known) >= 0).mean()) if len(ids) and len(known) else 0.0
+
+    same = share(pairs.queries, run.queries) + share(pairs.items, run.items)
+    return same, share(pairs.queries, run.items) + share(pairs.items, run.queries)
+
+
+def _union(side: Modality, every: Sequence[Pairs]) -> Ids:
+    """The ids of one side of all pairs, ascending; those in another spelling once."""
+    known: Ids = np.zeros(0, np.int64)
+    for pairs in every:
+        assert pairs.direction is not None  # they are stated
+        ids = pairs.queries if SIDES[pairs.direction][0] == side else pairs.items
+        new = ids[indices(ids, known) < 0]
+        if known.dtype.kind != new.dtype.kind and len(known) and len(new):
+            known, new = known.astype(np.str_), new.astype(np.str_)
+        known = np.concatenate([known, new]) if len(known) else new
+    return np.unique(as_ids(known, f"{side} ids", every[0].where))
+
+
+def _absent(run: Pairs, name: str, judged: Sequence[Pairs]) -> list[str]:
+    """A note on judged queries without a list, and one on lists of queries that are not judged."""
+    notes = []
+    for pairs in judged:
+        queries = pairs.queries[pairs.given]
+        lost = queries[indices(queries, run.queries) < 0]
+        if len(lost):
+            what = f"{len(lost):,} of {len(queries):,} judged queries have no list (first: {lost[0]})"
+            notes.append(f"{name}, {run.direction}: {what}")
+        idle = run.queries[indices(run.queries, queries) < 0]
+        if len(idle):
+            what = f"{len(idle):,} of {count_of(len(run.queries), 'list')} are of queries that are not judged"
+            notes.append(f"{name}, {run.direction}: {what}, and count in no metric (first: {idle[0]})")
+    return notes
