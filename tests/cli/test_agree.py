@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,13 +92,7 @@ def test_threads_and_seed(four: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "args",
-    [
-        ["--metrics", "RSum"],
-        ["--pair", "R@1"],
-        ["--pair", "R@1,RSum"],
-        ["--direction", "both"],
-    ],
+    "args", [["--metrics", "RSum"], ["--pair", "R@1"], ["--pair", "R@1,RSum"], ["--direction", "both"]]
 )
 def test_what_is_refused(four: list[str], args: list[str], pinned: Pinned) -> None:
     result = invoke("agree", *four, *args, *FEW)
@@ -107,9 +100,6 @@ def test_what_is_refused(four: list[str], args: list[str], pinned: Pinned) -> No
     pinned(result.stderr)
 
 
-def test_two_systems_are_too_few(four: list[str], tmp_path: Path) -> None:
+def test_two_systems_are_too_few(four: list[str]) -> None:
     result = invoke("agree", *four[:2], *FEW)
     assert result.exit_code == 2 and "2 reports given, 3 needed" in result.stderr
-    bare = reports.write(tmp_path / "bare.json", reports.report(1.0), per_query=False)
-    result = invoke("agree", *four[:2], bare, *FEW)
-    assert result.exit_code == 3 and "has no per-query values" in result.stderr

@@ -118,24 +118,6 @@ def test_no_pickle_was_run(folders: tuple[Path, Path]) -> None:
     assert (given / MARKER).is_dir(), "the marker works, so its absence above shows that no pickle was run"
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["eval", "--nope"], "no such option: --nope"),
-        (["evaluate"], "no such command 'evaluate' fix: did you mean eval?"),
-        (["eval", "a.npz", "--threads", "0"], "--threads"),
-        (["eval", "a.npz", "--threads", "1000000000000000000000"], "--threads"),
-        (["eval", "a.npz", "--captions-per-image", "five"], "integer"),
-        (["inspect", "a.npz", "b.npz"], "unexpected extra argument(s) (b.npz) fix: see vsebench inspect --help"),
-        (["data", "verify"], "missing argument"),
-    ],
-)
-def test_a_wrong_command_line_is_a_usage_error(args: list[str], words: str) -> None:
-    result = invoke(args)
-    assert result.exit_code == 2 and result.stdout == ""
-    assert words in " ".join(result.stderr.split()) and "Traceback" not in result.stderr
-
-
 def test_a_name_with_nul_is_refused() -> None:
     result = invoke(["eval", "a\0.npz"])  # by the command line itself or by the reader
     assert result.exit_code in (2, 3) and result.stdout == ""
@@ -167,13 +149,6 @@ def test_a_real_process_ends_as_documented(folders: tuple[Path, Path]) -> None:
     assert (done.returncode, done.stdout) == (3, b"")
     assert done.stderr.startswith(f"error: {given}/e.npz: is a pickle".encode()) and b"\x1b" not in done.stderr
     assert list(out.iterdir()) == []
-
-
-def test_an_ascii_terminal_gets_its_table(folders: tuple[Path, Path]) -> None:
-    given, _ = folders
-    done = process(*good.npz(given), "--metrics", "R@1", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert done.returncode == 0, done.stderr
-    assert b"R@1" in done.stdout and b"error" not in done.stderr
 
 
 def test_output_that_cannot_be_written(folders: tuple[Path, Path]) -> None:

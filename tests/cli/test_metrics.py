@@ -82,22 +82,7 @@ def test_words_for_many_metrics_are_explained(monkeypatch: pytest.MonkeyPatch) -
     assert INTRA in invoke("metrics").stdout
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "eccv:cs",
-        "eccc:cs",
-        "mAPs",
-        "medr@",
-        "Recal@1",
-        "eccc:R@1",
-        "zqx",
-        "foo@k",
-        "CS@1",
-        "R@many",
-        "cs@1",
-    ],
-)
+@pytest.mark.parametrize("name", ["eccv:cs", "eccc:cs", "medr@", "eccc:R@1", "foo@k", "cs@1"])
 def test_an_unknown_metric_suggests_others(name: str, pinned: Pinned) -> None:
     result = invoke("metrics", name)
     assert (result.exit_code, result.stdout) == (2, "")

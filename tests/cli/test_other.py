@@ -19,7 +19,7 @@ from tests.hostile import good
 from vsebench.cli import health, terminal
 from vsebench.cli.terminal import encodable
 from vsebench.data.splits.sets import SETS
-from vsebench.errors import EXIT_CODES, printable
+from vsebench.errors import EXIT_CODES
 from vsebench.types import Split
 
 COMMANDS = (["eval"], ["unimodal"], ["choice"], ["inspect"], ["metrics"], ["data"], ["data", "list"], ["data", "build"],
@@ -63,11 +63,6 @@ def test_help_names_every_exit_code_and_command() -> None:
 def test_version() -> None:
     result = invoke("--version")
     assert (result.exit_code, result.stdout) == (0, f"vsebench {vsebench.__version__}\n")
-
-
-def test_no_command_shows_the_help() -> None:
-    result = invoke()
-    assert result.exit_code == 2 and "Usage: vsebench" in words(result.output)
 
 
 # inspect
@@ -252,8 +247,7 @@ def test_interrupts_and_memory(
     assert result.exit_code == code and result.stderr.startswith(f"error: {words}")
 
 
-def test_names_from_files_are_made_printable() -> None:
-    assert printable("a\x1b[1m\nb\udcff é 写 [x]") == "a\\x1b[1m\\nb\\udcff é 写 [x]"
+def test_json_has_the_encoding_of_its_stream() -> None:
     assert json.loads(encodable('{"a": "\udcff写"}', "utf-8")) == {"a": "\udcff写"}
     assert encodable('{"a": "写"}', "utf-8") == '{"a": "写"}'
     assert encodable('{"a": "写"}', "ascii").isascii()
@@ -283,15 +277,6 @@ def test_demo(tmp_path: Path, coco: Split) -> None:
     assert report["split"] == "coco-5k" and report["schema"] == "vsebench/report/1"
     again = document("eval", str(out / "embeddings.npz"))
     assert again["results"] == report["results"] and again["signature"] == report["signature"]
-
-
-def test_the_module_runs_like_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    import runpy
-
-    monkeypatch.setattr(sys, "argv", ["vsebench", "--version"])
-    with pytest.raises(SystemExit) as end:
-        runpy.run_module("vsebench", run_name="__main__")
-    assert end.value.code in (0, None) and capsys.readouterr().out.startswith("vsebench ")
 
 
 def test_progress_without_a_terminal_is_a_line_now_and_then(

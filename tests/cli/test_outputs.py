@@ -230,18 +230,16 @@ def test_the_ending_decides_the_format(name: str, start: str, given: Path, tmp_p
         printed = invoke(*args, "--resamples", 20, "-o", tmp_path / name, "--json").stdout
         assert json.loads(printed)["schema"], "and --json one document, whatever the file has"
         assert (tmp_path / name).read_text().startswith(start), command
-        assert (tmp_path / name).read_text().startswith(start), command
         done = invoke(*args, "--resamples", 20, "-o", tmp_path / "any.txt", "--format", "latex")
         assert done.exit_code == 0 and (tmp_path / "any.txt").read_text().startswith("% needs")
 
 
 def test_an_ending_of_no_format_is_refused_before_the_work(given: Path, tmp_path: Path) -> None:
-    done = invoke("compare", given / "A.json", given / "B.json", "-o", tmp_path / "x.txt")
-    assert done.exit_code == USAGE
-    assert (
-        "x.txt: its ending is that of no format fix: end the name in .json, .tex, .md, .html, .csv, or add --format"
-        in (" ".join(done.stderr.split()))
-    )
+    words = "x.txt: its ending is that of no format fix: end the name in .json, .tex, .md, .html, .csv, or add --format"
+    for command in (["compare", given / "A.json", given / "B.json"], ["eval", given / "e.npz"]):
+        done = invoke(*command, "-o", tmp_path / "x.txt")
+        assert done.exit_code == USAGE and words in " ".join(done.stderr.split())
+        assert not (tmp_path / "x.txt").exists()
 
 
 def test_a_name_is_limited_in_bytes_and_the_limit_is_named(given: Path, tmp_path: Path) -> None:

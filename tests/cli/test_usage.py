@@ -78,6 +78,11 @@ def test_all_options_are_in_the_complete_help_and_in_the_docs() -> None:
         "relevance download",
         "metrics recal@1",
         "eval {e} --metrics recal@1",
+        "eval {e} --threads 0",
+        "eval {e} --threads 1000000000000000000000",
+        "eval {e} --captions-per-image five",
+        "inspect {e} b.npz",
+        "data verify",
     ],
 )
 def test_a_wrong_command_line_says_the_next_step(embeddings: str, args: str, pinned: Pinned) -> None:
@@ -100,6 +105,7 @@ def test_groups_without_a_command_print_their_help() -> None:
     for args in ([], ["data"], ["relevance"]):
         result = invoke(*args)
         assert "Usage: vsebench" in result.stdout + result.stderr and "error" not in result.stderr
+        assert result.exit_code == USAGE
 
 
 # Files that are not what they seem

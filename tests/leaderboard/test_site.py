@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -21,6 +20,7 @@ import pytest
 import vsebench
 from tests import leaderboard_worlds as worlds
 from tests.leaderboard_worlds import BOARD, ROOT, run
+from tests.pages import Page
 from vsebench.leaderboard import site, submit, views
 from vsebench.leaderboard.facts import facts
 from vsebench.leaderboard.schema import Entry, Model, Value
@@ -56,34 +56,6 @@ def folder(source, tmp_path) -> Path:
     return Path(shutil.copytree(source, tmp_path / "leaderboards"))
 
 
-class Page(HTMLParser):
-    """Tags with their attributes, and the text of a page."""
-
-    def __init__(self, data: bytes):
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.words = ""
-        self.captions: list[str] = []
-        self.feed(data.decode("utf-8"))
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "link", "br", "img", "input", "line", "circle"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing"
-
-    def handle_data(self, data):
-        self.words += data
-        if self.open and self.open[-1] == "caption":
-            self.captions.append(data)
-
-
 def test_the_site_of_the_repository_is_current():
     done = run("leaderboard", "build", "--check", "--folder", str(BOARD))
     assert done.exit_code == 0, done.output
@@ -92,7 +64,7 @@ def test_the_site_of_the_repository_is_current():
 def test_every_page_is_sound(source):
     """Tags are closed, links lead to a page or an anchor, and nothing comes from elsewhere."""
     files = site.build(read(source))
-    pages = {name: Page(data) for name, data in files.items() if name.endswith(".html")}
+    pages = {name: Page(data.decode()) for name, data in files.items() if name.endswith(".html")}
     anchors = {name: {a["id"] for _, a in page.tags if "id" in a} for name, page in pages.items()}
     for name, page in pages.items():
         assert page.open == [], name
@@ -281,7 +253,7 @@ def test_headings_of_a_page_are_distinct():
     kinds = {"a": ("1", "index"), "b": ("2", "index"), "c": ("2", "expected"), "d": ("1", "index")}
     entries = [entry(n, 0.5, base.format(*kind)) for n, kind in kinds.items()]
     found = tables(*entries, entry("e", 0.5, "no signature"))
-    page = Page(views.pages(Board(Path(), tuple(entries)), found)["b.html"].encode())
+    page = Page(views.pages(Board(Path(), tuple(entries)), found)["b.html"])
     assert page.captions == [
         "Recall (no signature)", "Recall (split b#1, ties index)", "Recall (split b#2, ties expected)",
         "Recall (split b#2, ties index)",
@@ -486,7 +458,7 @@ def test_hostile_names_are_text(hostile):
     _, files = hostile
     for name, data in files.items():
         if name.endswith(".html"):
-            page = Page(data)
+            page = Page(data.decode())
             assert page.open == [], name
             assert not {t for t, _ in page.tags} & {"img", "iframe", "object"}, name
             assert not [k for _, a in page.tags for k in a if k.startswith("on")], name
@@ -495,7 +467,7 @@ def test_hostile_names_are_text(hostile):
             text = data.decode("utf-8")
             assert not [c for c in text if ord(c) < 32 and c != "\n"] and "\u202e" not in text, name
     for i, name in enumerate(worlds.HOSTILE):
-        words = Page(files[f"entries/hostile-{i}.html"]).words
+        words = Page(files[f"entries/hostile-{i}.html"].decode()).words
         shown = name if name.isprintable() or "🦊" in name else None
         if shown is not None and "\u200d" not in shown:
             assert shown in words

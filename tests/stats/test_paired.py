@@ -50,6 +50,8 @@ def test_which_system_comes_first_does_not_matter(pair: tuple[Column, Column, in
     assert one.superiority + other.superiority == pytest.approx(1)
     lower = paired.effect(first, second, changes, False)
     assert (lower.wins, lower.losses) == (one.losses, one.wins)
+    sign = None if one.standardised is None else -one.standardised
+    assert other.standardised == lower.standardised == sign
 
 
 def test_scipy_agrees(rng: np.random.Generator) -> None:
