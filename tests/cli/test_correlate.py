@@ -13,7 +13,7 @@ from typer.testing import Result
 from tests import commands
 from tests import human_files as files
 from tests.messages import Pinned
-from vsebench.errors import BAD_INPUT, MISSING_PACKAGE, OK, USAGE
+from vsebench.errors import MISSING_PACKAGE, OK, USAGE
 from vsebench.human import sources
 from vsebench.types import Float, Int, Split
 
@@ -196,10 +196,3 @@ def test_a_figure_without_the_packages(flickr: str, tmp_path: Path, monkeypatch:
     monkeypatch.setitem(__import__("sys").modules, "altair", None)
     result = invoke("flickr8k", "--data", flickr, "--figure", str(tmp_path / "f.png"))
     assert result.exit_code == MISSING_PACKAGE and "pip install 'vsebench[report]'" in result.stderr
-
-
-def test_a_damaged_file(flickr: str) -> None:
-    path = Path(flickr) / "ExpertAnnotations.txt"
-    path.write_text(path.read_text() + "a.jpg\tb.jpg#0\t7\t1\t1\n")
-    result = invoke("flickr8k", "--data", flickr)
-    assert result.exit_code == BAD_INPUT and "line 8: the judgement of an expert is '7'" in result.stderr

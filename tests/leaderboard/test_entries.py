@@ -15,14 +15,12 @@ from scipy import stats
 
 import vsebench
 from tests import leaderboard_worlds as worlds
-from tests.leaderboard_worlds import edit, run
+from tests.leaderboard_worlds import BOARD, ROOT, edit, run
 from vsebench.errors import BadInput, UsageError
 from vsebench.leaderboard import published, submit, suites
 from vsebench.leaderboard.store import check, read
 from vsebench.leaderboard.tables import tables_of
 
-ROOT = Path(__file__).resolve().parents[2]
-BOARD = ROOT / "leaderboards"
 OPENCLIP = "ilharco2021openclip"
 ENTRY = {
     "schema": "vsebench/entry/1", "id": "e", "level": "recomputed", "model": {"name": "E"}, "benchmark": "coco-5k",

@@ -20,7 +20,7 @@ from vsebench.metrics.suites import SUITES
 from vsebench.relevance import JUDGEMENTS
 from vsebench.types import UNRANKED, Ranks, Relevance, Split
 
-BINARY = families(graded=False)
+EVERY, BINARY = families(), families(graded=False)
 NAMES = known_names(graded=False)
 PER_QUERY = [m for m in map(parse, [*NAMES, "R@2", "Recall@3"]) if m.family.compute is not None]
 SUMS = [m for m in map(parse, NAMES) if m.family.compute is None]
@@ -75,19 +75,23 @@ def test_the_name_parses_back(m: Metric, view: str) -> None:
     assert str(parse(str(in_view))) == str(in_view)
 
 
-@pytest.mark.parametrize("family", BINARY, ids=lambda f: f.template)
+@pytest.mark.parametrize(
+    "family", [*BINARY, *families(graded=True)], ids=lambda f: f"{'graded ' * f.graded}{f.template}"
+)
 def test_facts_are_declared(family: Family) -> None:
     assert family.formula and "\n" not in family.formula
     assert family.cite and all(key == key.strip().lower() for key in family.cite)
     assert family.depth in DEPTHS
-    assert family.takes_k == bool(family.ks)
+    assert family.takes_k == bool(family.ks) and all(k >= family.least_k for k in family.ks)
+    assert all(option.words and option.formula for option in family.options.values())
     assert family.high is None or family.high > family.low
-    assert family.unit == ("rank" if family.high is None else "fraction")
+    assert family.graded or family.unit == ("rank" if family.high is None else "fraction")
     if family.compute is None:
-        assert family.parts and all(parse(name).family.compute is not None for name in family.parts)
-        assert family.high == 2 * sum(parse(name).family.high or 0 for name in family.parts)
+        parts = [parse(f"cider:{name}" if family.graded else name).family for name in family.parts]
+        assert parts and all(part.compute is not None for part in parts)
+        assert family.high == 2 * sum(part.high or 0 for part in parts)
     else:
-        assert not family.parts
+        assert not family.parts and (family.needs or not family.graded)
         first = family.doc.strip().splitlines()[0]
         assert first.endswith(".") and len(first) > 20
 
@@ -197,7 +201,9 @@ def test_a_name_cannot_be_declared_twice() -> None:
         lambda: metric("R-P", depth="R", formula="x", cite=("x",))(lambda ranks: np.zeros(1)),
         lambda: metric("New", depth="R", formula="x", cite=("x",), aliases=("RV@{k}",))(lambda ranks: np.zeros(1)),
         lambda: metric_sum("RSum", parts=("R@1",), formula="x", cite=("x",)),
+        lambda: metric("CS@{k}", formula="x", cite=("x",), ks=(1,))(lambda gains, ks: gains),
+        lambda: metric_sum("Nsum", parts=("NCS@1",), formula="x", cite=("x",)),
     ):
         with pytest.raises(vsebench.VsebenchError, match="is registered twice"):
             declare()
-    assert family_of("New", graded=False) is None and families(graded=False) == BINARY
+    assert family_of("New", graded=False) is None and families() == EVERY

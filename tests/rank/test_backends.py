@@ -34,10 +34,5 @@ def test_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.fix == "pip install 'vsebench[gpu]'"
 
 
-def test_report_names_the_back_end() -> None:
-    report = vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="R@1", ci=0, backend="numpy")
-    assert report.provenance is not None and report.provenance["backend"] == "numpy"
-
-
 def test_orders_of_another_back_end_give_the_same_values() -> None:
     same_values(*vector_world(), NAMES, block=16, order_of=full_order.OrderOf(full_order.order_of))

@@ -102,15 +102,6 @@ def test_the_frame_of_a_report(three: list[Report]) -> None:
     assert three[1].to_frame().query("metric == 'RSum'").direction.isna().all()
 
 
-def test_per_query_values_of_a_report(three: list[Report]) -> None:
-    frame = three[1].per_query()
-    assert list(frame.columns) == ["metric", "direction", "query", "value"]
-    means = frame[frame.metric == "R@1"].groupby("direction", observed=True).value.mean()
-    assert means["i2t"] == pytest.approx(three[1]["R@1", "i2t"].value)
-    assert means["t2i"] == pytest.approx(three[1]["R@1", "t2i"].value)
-    assert not (frame.metric == "RSum").any()
-
-
 def test_the_frame_of_a_comparison(results: dict[str, Rendered]) -> None:
     frame: pd.DataFrame = results["comparison"].to_frame()
     document = json.loads(results["comparison"].to_json())
@@ -131,12 +122,6 @@ def test_a_report_saved_from_python_is_what_compare_reads(three: list[Report], t
         assert vsebench.compare(files).to_dict() == expected
         printed = CliRunner().invoke(app, ["compare", *files, "--json"])
         assert printed.exit_code == 0 and json.loads(printed.stdout) == expected
-
-
-def test_a_saved_report_is_loaded(three: list[Report], tmp_path: Path) -> None:
-    three[0].save(tmp_path / "A.json")
-    again = vsebench.load(tmp_path / "A.json")
-    assert again.to_json() == three[0].to_json() and str(again) == str(three[0])
 
 
 def test_reports_are_files_or_objects(three: list[Report], tmp_path: Path) -> None:

@@ -126,8 +126,6 @@ def test_the_best_is_marked_without_colours(tied: Report) -> None:
     for result in (vb.joint([tied, good]), vb.compare([tied, good], **FEW)):
         text = str(result)
         assert "100.00*" in text and "Best with *." in text and "\x1b" not in text
-        assert "Best in bold." in result.to_markdown() and "**100.00**" in result.to_markdown()
-        assert "Best in bold." in result.to_html() and "\\textbf{100.00}" in result.to_latex()
 
 
 def test_one_table_of_several_systems_in_latex(tmp_path: Path, coco: vb.Split) -> None:

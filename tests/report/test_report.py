@@ -79,14 +79,6 @@ def test_the_document(report: Report) -> None:
     assert data["provenance"]["notes"] == list(report.notes)
 
 
-def test_a_document_is_read_back(report: Report, tmp_path: Path) -> None:
-    path = tmp_path / "report.json"
-    path.write_text(report.to_json(), encoding="utf-8")
-    again = document.read(path, parse)
-    assert again.document() == report.document()
-    assert again.to_json() == report.to_json()
-
-
 def damaged(report: Report, change: Any) -> str:
     data = json.loads(report.to_json())
     change(data)

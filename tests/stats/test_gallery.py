@@ -126,15 +126,6 @@ def test_damaged_influences_are_refused(tmp_path: Path) -> None:
         vsebench.load(str(tmp_path / "A.json"))
 
 
-def test_a_comparison_names_metrics_without_influences() -> None:
-    deep = "matrix:NCS@5,matrix:NCS@101"
-    first, second = report(0.5, metrics=deep, images=110), report(0.6, metrics=deep, images=110)
-    note = "matrix:NCS@101 are of the queries alone and may be too narrow: other test images would also be other"
-    assert any(f"intervals of {note}" in n for n in first.notes)
-    compared = vsebench.compare([first, second], metrics=deep)
-    assert any(f"tests of {note}" in w for w in compared.notes)
-
-
 @pytest.mark.parametrize("differing", [3, 5, 6])
 def test_few_images_that_differ_are_never_more_significant_than_their_permutations(differing: int) -> None:
     """With n images that differ the smallest p-value is 2 / 2^n, whatever the influences are."""

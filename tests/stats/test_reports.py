@@ -115,6 +115,15 @@ def test_a_report_without_per_query_values(tmp_path: Path, pinned: Pinned) -> No
         pinned(error.value)
 
 
+def check_refused(path: Path, data: dict[str, Any], pinned: Pinned) -> None:
+    """The message about a document in this file names the file."""
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(BadInput) as error:
+        systems.load(path)
+    pinned(error.value)
+    assert error.value.where == str(path)
+
+
 def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
     return data["per_query"]["columns"][place]
 
@@ -139,12 +148,7 @@ def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
 def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, pinned: Pinned) -> None:
     data = json.loads(reports.report(1.0, metrics="R@1,R@5").to_json())
     change(data)
-    path = tmp_path / "r.json"
-    path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(BadInput) as error:
-        systems.load(path)
-    pinned(error.value)
-    assert error.value.where == str(path)
+    check_refused(tmp_path / "r.json", data, pinned)
 
 
 def entry(data: dict[str, Any], metric: str, direction: str | None, section: str = "results") -> dict[str, Any]:
@@ -189,11 +193,7 @@ def test_a_report_that_contradicts_itself_is_refused(tmp_path: Path, change: Any
     path.write_text(json.dumps(data), encoding="utf-8")
     systems.load(path)
     change(data)
-    path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(BadInput) as error:
-        systems.load(path)
-    pinned(error.value)
-    assert error.value.where == str(path)
+    check_refused(path, data, pinned)
 
 
 def test_values_without_per_query_values_are_checked_by_their_range(tmp_path: Path) -> None:

@@ -363,7 +363,7 @@ def test_configurations_from_files_and_options(tmp_path):
 
 
 def test_a_vocabulary_needs_words():
-    with pytest.raises(BadInput, match="no word occurs 4 times"):
+    with pytest.raises(BadInput, match="no word occurs 4 times in the training captions"):
         build(["one", "two"], 4)
     found = build(["a dog", "a cat", "A dog."], 2)
     assert found.words == ("<pad>", "<start>", "<end>", "<unk>", "a", "dog")

@@ -135,13 +135,6 @@ def test_folders_of_features_that_are_wrong(tmp_path):
     refuses("truncated", folder / "train_ims.npy")
 
 
-def test_captions_without_a_word_give_no_vocabulary(tmp_path):
-    folder = precomp(tmp_path / "f")
-    (folder / "train_caps.txt").write_text("...\n" * 60)
-    with pytest.raises(BadInput, match="no word occurs 4 times in the training captions"):
-        train.train(of(name=str(folder)), tmp_path / "run", say=silent)
-
-
 def test_the_folder_of_a_run_is_named_after_its_data():
     assert start.default_folder(of(name="/a/f30k_precomp")).as_posix() == "runs/f30k_precomp-mh-seed0"
 
