@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from typer.testing import CliRunner, Result
 
 import vsebench
-from vsebench.cli import app
+from tests.choice_files import write
 from vsebench.leaderboard import submit
 from vsebench.report.report import Report
 
@@ -47,23 +46,11 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def run(*args: str) -> Result:
-    """A command of vsebench."""
-    return CliRunner().invoke(app, list(args))
-
-
 def edit(path: Path, change: Callable[[Any], object]) -> None:
     """Change the document of a JSON file in place."""
     document = json.loads(path.read_text(encoding="utf-8"))
     change(document)
     path.write_text(json.dumps(document), encoding="utf-8")
-
-
-def write(path: Path, document: Any) -> Path:
-    """Write a JSON file with its folders."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
 
 
 def folder(path: Path, table: Any = TABLE) -> Path:

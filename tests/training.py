@@ -5,13 +5,9 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner, Result
-
 from train_reference import config
-from vsebench.cli import app
 
 DATA = "scenes-40-size16"
 SMALL = {
@@ -27,11 +23,6 @@ for _name in ("model.dim=8", "model.word_dim=8", "data.word_count=2", "train.thr
 def small(**sections: dict) -> config.Config:
     """A configuration that takes a second, with other values in some sections."""
     return config.from_dict({name: {**SMALL.get(name, {}), **sections.get(name, {})} for name in config.SECTIONS})
-
-
-def cli(*args: str | Path) -> Result:
-    """What the command line gives."""
-    return CliRunner().invoke(app, [str(a) for a in args])
 
 
 def begun(process: subprocess.Popen[Any], files: Callable[[], object]) -> None:

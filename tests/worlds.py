@@ -19,10 +19,7 @@ from vsebench.types import Direction, Relevance, SameFold, Split
 
 
 def relevance(
-    direction: Direction,
-    items: Mapping[int, Iterable[int]],
-    missing: Mapping[int, int] | None = None,
-    name: str = "gt",
+    direction: Direction, items: Mapping[int, Iterable[int]], missing: Mapping[int, int] | None = None, name: str = "gt"
 ) -> Relevance:
     """Judgements from query -> items and query -> number of missing positives; other queries are not judged."""
     absent = missing or {}

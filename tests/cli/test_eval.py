@@ -203,17 +203,6 @@ def test_without_any_value_there_is_an_error_and_no_file(small: str, tmp_path: P
     assert not (tmp_path / "q.csv").exists()
 
 
-def test_csv_and_parquet_have_the_same_values(small: str, tmp_path: Path) -> None:
-    for name in ("q.csv", "q.csv.gz", "q.parquet"):
-        assert invoke("eval", small, "--per-query", str(tmp_path / name)).exit_code == 0
-    parquet = pd.read_parquet(tmp_path / "q.parquet")
-    for name in ("q.csv", "q.csv.gz"):
-        table = pd.read_csv(tmp_path / name)
-        assert table["value"].tolist() == parquet["value"].tolist()
-        assert table["query"].tolist() == parquet["query"].tolist()
-        assert table["metric"].tolist() == parquet["metric"].astype(str).tolist()
-
-
 def test_results_go_to_stdout_and_notes_to_stderr(small: str) -> None:
     loud, quiet, plain = (invoke("eval", small, *more) for more in (["--json"], ["--json", "--quiet"], []))
     assert "· vectors are not of unit length" in loud.stderr
@@ -265,13 +254,3 @@ def test_similarity(tmp_path: Path) -> None:
     auto, cosine, dot = (values(document("eval", file, "--similarity", s)) for s in ("auto", "cosine", "dot"))
     assert auto == cosine and auto["RSum", None] > dot["RSum", None] + 1
     assert "similarity" not in invoke("eval", file, "--similarity", "dot").stderr.replace("--similarity", "")
-
-
-def test_an_output_replaces_an_older_file(small: str, tmp_path: Path) -> None:
-    out = tmp_path / "r.json"
-    out.write_text("x" * 10**6)
-    out.chmod(0o640)
-    assert invoke("eval", small, "-o", str(out)).exit_code == 0
-    assert json.loads(out.read_text())["split"] == "custom"
-    assert out.stat().st_mode & 0o777 == 0o640
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["e.npz", "r.json"]

@@ -80,17 +80,6 @@ def test_scores_with_a_file_of_captions(mine: Path) -> None:
     assert report["R@1", "t2i"].value == want["R@1", "t2i"].value
 
 
-def test_two_data_sets_with_the_same_ids(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VSEBENCH_CACHE", str(mine / "cache"))
-    for name in ("mine", "mine-csv"):
-        source = mine / ("mine.jsonl" if name == "mine" else "mine.csv")
-        assert CliRunner().invoke(app, ["data", "build", name, "--from", str(source)]).exit_code == 0
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(mine / "mine.npz", metrics="R@1", ci=0)
-    assert "fix: give split='mine' or split='mine-csv'" in str(caught.value)
-    assert vb.evaluate(mine / "mine.npz", split="mine", metrics="R@1", ci=0).split == "mine"
-
-
 def test_slices_by_a_column_of_the_captions(mine: Path) -> None:
     report = vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", metrics="R@1")
     for name in ("mine.jsonl", "mine.csv"):

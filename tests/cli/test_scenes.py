@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -96,31 +95,6 @@ def test_no_data_set_of_ones_own_is_called_scenes(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_text('{"image": "a", "caption": "x"}\n')
     code, message = refused("data", "build", "scenes-night", "--from", tmp_path / "c.jsonl")
     assert code == 2 and "'scenes-night', which is generated" in message
-
-
-def test_progress_and_an_interruption(cache: Path) -> None:
-    """Ctrl-C: exit code 130, nothing is left, and the next command builds it."""
-    slow = (
-        "import time\n"
-        "from vsebench.cli import main\n"
-        "from vsebench.data.scenes import build\n"
-        "def slow(*args, add=build.add_image):\n"
-        "    time.sleep(0.02)\n"
-        "    return add(*args)\n"
-        "build.add_image = slow\n"
-        "main()\n"
-    )
-    command = [sys.executable, "-c", slow, "data", "build", SMALL]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True)
-    begun = hidden_of(folder.folder_of(SMALL))[0] / "captions.jsonl"
-    while not begun.exists():
-        assert process.poll() is None, process.communicate()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate()
-    assert (process.returncode, out) == (130, "")
-    assert "interrupted" in err and list((cache / "scenes").iterdir()) == []
-    assert SMALL in printed("data", "build", SMALL)
-    assert [path.name for path in (cache / "scenes").iterdir()] == [SMALL]
 
 
 def test_a_bar_on_a_terminal() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.leaderboard_worlds import run
+from tests.commands import invoke as run
 from vsebench.errors import BadInput, UsageError
 from vsebench.exchange import model_index, mteb
 from vsebench.exchange.export import FORMATS

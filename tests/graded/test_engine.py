@@ -234,13 +234,7 @@ def test_progress_ends_at_the_number_of_blocks() -> None:
     assert sorted(calls) == [(i + 1, len(calls)) for i in range(len(calls))]
 
 
-@pytest.mark.parametrize(
-    ("names", "views"),
-    [
-        (["R@1"], ["cider"]),
-        (["spice:NCS@1"], ["cider"]),
-    ],
-)
+@pytest.mark.parametrize(("names", "views"), [(["R@1"], ["cider"]), (["spice:NCS@1"], ["cider"])])
 def test_metrics_that_are_refused(names: list[str], views: list[str], pinned: Pinned) -> None:
     world = large_world(9, 2, seed=11)
     with pytest.raises(UsageError) as error:

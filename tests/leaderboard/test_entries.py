@@ -15,7 +15,8 @@ from scipy import stats
 
 import vsebench
 from tests import leaderboard_worlds as worlds
-from tests.leaderboard_worlds import BOARD, ROOT, edit, run
+from tests.commands import invoke as run
+from tests.leaderboard_worlds import BOARD, ROOT, edit
 from vsebench.errors import BadInput, UsageError
 from vsebench.leaderboard import published, submit, suites
 from vsebench.leaderboard.store import check, read

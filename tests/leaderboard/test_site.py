@@ -19,7 +19,8 @@ import pytest
 
 import vsebench
 from tests import leaderboard_worlds as worlds
-from tests.leaderboard_worlds import BOARD, ROOT, run
+from tests.commands import invoke as run
+from tests.leaderboard_worlds import BOARD, ROOT
 from tests.pages import Page
 from vsebench.leaderboard import site, submit, views
 from vsebench.leaderboard.facts import facts

@@ -85,10 +85,7 @@ def test_what_is_no_name_at_all(text: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "nearest"),
-    [("rsun", "RSum"), ("recal@5", "Recall@5"), ("med", "MedR")],
-)
+@pytest.mark.parametrize(("text", "nearest"), [("rsun", "RSum"), ("recal@5", "Recall@5"), ("med", "MedR")])
 def test_close_matches_are_suggested(text: str, nearest: str) -> None:
     assert refused(text).startswith(f"unknown metric '{text}'\n  fix: did you mean '{nearest}'")
 

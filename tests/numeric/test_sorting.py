@@ -14,8 +14,7 @@ from vsebench.numeric.sort import SHORT, ascending, order
 
 Array = npt.NDArray[Any]
 NUMBERS = st.one_of(
-    st.floats(width=32, allow_nan=False),
-    st.sampled_from([0.0, -0.0, 1.0, np.inf, -np.inf, 3.4e38, -3.4e38, 1e-45]),
+    st.floats(width=32, allow_nan=False), st.sampled_from([0.0, -0.0, 1.0, np.inf, -np.inf, 3.4e38, -3.4e38, 1e-45])
 )
 
 

@@ -71,10 +71,9 @@ def test_large_inputs_that_once_broke_a_reader(name: str) -> None:
 def test_changed_inputs_break_no_reader(target: Target) -> None:
     require(target)
     seeds = target.seeds()
-    slow = 8 if target.name == "hdf5" else 2  # every HDF5 file has a process of its own
 
     @settings(
-        max_examples=max(5, settings.default.max_examples // slow),
+        max_examples=max(5, settings.default.max_examples // 2),
         suppress_health_check=list(HealthCheck),
         phases=(Phase.generate, Phase.shrink),
     )

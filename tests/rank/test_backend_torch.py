@@ -336,31 +336,22 @@ WANTS = (torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("CUDA error:
 def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     world = worlds.tied_world(40, 300, 3, 2, seed=1)
     scorer, requests = Dot(world.images, world.captions), [Request("x", r) for r in world.judged.values()]
+    queries, cpu, message = np.arange(40), torch.device("cpu"), "the device cpu has too little free memory"
     calls, run = failing_at_first(scan._Scan.run, attempts, error)
     monkeypatch.setattr(scan._Scan, "run", lambda *arguments: run(*arguments))
-    if attempts == 1:
-        same_observations(scorer, requests, torch.device("cpu"))
-    else:
-        with pytest.raises(DeviceMemory, match="the device cpu has too little free memory"):
-            observe(scorer, requests, scan=partial(scan.scan, torch.device("cpu")))
-    assert [attempt[0].height for attempt in calls] == [40, 5]
-
-
-@pytest.mark.parametrize("error", WANTS)
-@pytest.mark.parametrize("attempts", [1, 2])
-def test_too_little_memory_for_orders(attempts: int, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = worlds.tied_world(40, 300, 3, 2, seed=1)
-    scorer, queries, cpu = Dot(world.images, world.captions), np.arange(40), torch.device("cpu")
-    want = full_order.order_of(scorer, "i2t", queries, 20, None)
-    calls, one = failing_at_first(order._of_block, attempts, error)
+    orders, one = failing_at_first(order._of_block, attempts, error)
     monkeypatch.setattr(order, "_of_block", one)
     if attempts == 1:
-        assert np.array_equal(order.order_of(cpu, scorer, "i2t", queries, 20, None).items, want.items)
-        assert [len(arguments[3]) for arguments in calls] == [40, *[5] * 8]
+        same_observations(scorer, requests, cpu)
+        found = order.order_of(cpu, scorer, "i2t", queries, 20, None)
+        assert np.array_equal(found.items, full_order.order_of(scorer, "i2t", queries, 20, None).items)
     else:
-        with pytest.raises(DeviceMemory, match="the device cpu has too little free memory"):
+        with pytest.raises(DeviceMemory, match=message):
+            observe(scorer, requests, scan=partial(scan.scan, cpu))
+        with pytest.raises(DeviceMemory, match=message):
             order.order_of(cpu, scorer, "i2t", queries, 20, None)
-        assert [len(arguments[3]) for arguments in calls] == [40, 5]
+    assert [attempt[0].height for attempt in calls] == [40, 5]
+    assert [len(arguments[3]) for arguments in orders] == [40, *[5] * (8 if attempts == 1 else 1)]
 
 
 def test_other_errors_are_no_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,7 @@ NAMES = ("cider:CS@30", "cider:CS[captions=all]@100", "cider:Kendall[gt=out]", "
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["nmpy", "x", "numpy:cpu", "torch:gpu", "torch:", "torch:cuda:", "torch:cuda:x", "torch:cpu:0"],
+    "name", ["nmpy", "x", "numpy:cpu", "torch:gpu", "torch:", "torch:cuda:", "torch:cuda:x", "torch:cpu:0"]
 )
 def test_unknown_name(name: str, pinned: Pinned) -> None:
     with pytest.raises(UsageError) as caught:

@@ -8,12 +8,11 @@ import re
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import vsebench as vb
 from tests import browser as browsers
+from tests.commands import invoke
 from vsebench.analysis import page_queries, thumbnails
-from vsebench.cli import app
 from vsebench.errors import BadInput, UsageError
 from vsebench.report import explorer
 from vsebench.report.charts import Mark, Panel, write
@@ -278,23 +277,19 @@ def test_systems_of_one_long_name_are_told_apart(tmp_path):
     assert "(1)</text>" in (tmp_path / "a.svg").read_text()
 
 
-def run(*words):
-    return CliRunner().invoke(app, ["report", *map(str, words)])
-
-
 def test_the_command(tmp_path):
     report(0.5).save(tmp_path / "a.json")
     (tmp_path / "captions.txt").write_text("\n".join(f"caption {i}" for i in range(IMAGES * PER)))
     words = [tmp_path / "a.json", "-o", tmp_path / "r.html", "--captions", tmp_path / "captions.txt", "--resamples", 50]
-    done = run(*words, "--figures", tmp_path / "figures", "--figure-format", "svg", "--json")
+    done = invoke("report", *words, "--figures", tmp_path / "figures", "--figure-format", "svg", "--json")
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
     assert document["schema"] == "vsebench/page/1" and document["bytes"] == (tmp_path / "r.html").stat().st_size
     assert document["explorer"]["queries"] == {"i2t": IMAGES, "t2i": IMAGES * PER}
     assert len(document["figures"]) == len(document["charts"]) == len(list((tmp_path / "figures").iterdir()))
-    again = run(*words, "--figures", tmp_path / "figures", "-o", tmp_path / "figures" / "r.html")
+    again = invoke("report", *words, "--figures", tmp_path / "figures", "-o", tmp_path / "figures" / "r.html")
     assert again.exit_code == 0 and "48 queries" in again.stdout
-    table = run(tmp_path / "a.json", "-o", tmp_path / "R.MD", "--resamples", 50)
+    table = invoke("report", tmp_path / "a.json", "-o", tmp_path / "R.MD", "--resamples", 50)
     assert table.exit_code == 0 and table.stdout.endswith("R.MD: 1 system, 0.0 MB\n")
     assert (tmp_path / "R.MD").read_text().startswith("#")
 
@@ -311,7 +306,7 @@ def test_the_command(tmp_path):
 def test_command_lines_that_are_refused(tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     report(0.5, lists=0).save(tmp_path / "a.json")
-    done = run("a.json", *words)
+    done = invoke("report", "a.json", *words)
     assert done.exit_code == 2 and message in done.output
     assert not (tmp_path / "r.html").exists()
 
@@ -319,7 +314,7 @@ def test_command_lines_that_are_refused(tmp_path, monkeypatch, words, message):
 def test_a_folder_of_figures_that_cannot_be_made_is_refused_first(tmp_path):
     report(0.5, lists=0).save(tmp_path / "a.json")
     (tmp_path / "file").write_text("")
-    done = run(tmp_path / "a.json", "-o", tmp_path / "r.html", "--figures", tmp_path / "file" / "f")
+    done = invoke("report", tmp_path / "a.json", "-o", tmp_path / "r.html", "--figures", tmp_path / "file" / "f")
     assert done.exit_code == 6 and f"{tmp_path / 'file' / 'f'}: this folder cannot be made" in done.stderr
     assert not (tmp_path / "r.html").exists()
 

@@ -179,11 +179,11 @@ def test_ids_of_queries_are_integers_where_all_of_them_are(
     ids = [*images, *captions]
     expected = [q if kind == "int64" else str(q) for q in ids]
     assert done.per_query()["query"].tolist() == expected
-    for name in ("values.csv", "values.parquet"):
+    for name in ("values.csv", "values.csv.gz", "values.parquet"):
         if name.endswith("parquet"):
             pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'vsebench[formats]')")
         per_query.write(done.per_query(), tmp_path / name)
-        read = pd.read_csv(tmp_path / name) if name.endswith("csv") else pd.read_parquet(tmp_path / name)
+        read = pd.read_csv(tmp_path / name) if ".csv" in name else pd.read_parquet(tmp_path / name)
         assert read["query"].tolist() == expected
         assert (read["query"].dtype == np.int64) == (kind == "int64")
 

@@ -162,10 +162,7 @@ def test_coverage(rng: np.random.Generator) -> None:
         hits = (rng.random(len(captions)) < ease[captions]).astype(float)
         ready = prepare([Column(hits, captions)], Population(images))
         samples = bootstrap.resample(ready, 300, world)
-        ends = {
-            "percentile": bootstrap.percentile(samples, 0.95)[0],
-            "bca": bootstrap.bca(ready, samples, 0.95)[0],
-        }
+        ends = {"percentile": bootstrap.percentile(samples, 0.95)[0], "bca": bootstrap.bca(ready, samples, 0.95)[0]}
         for method, (low, high) in ends.items():
             covered[method] += low <= 0.5 <= high
     assert all(0.92 <= n / worlds_drawn <= 0.975 for n in covered.values()), covered
@@ -237,15 +234,7 @@ def test_a_constant_metric_has_its_value_as_interval() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"ci": 100},
-        {"ci": 0.95},
-        {"ci": 0.999},
-        {"ci": -1},
-        {"resamples": 2},
-        {"seed": -3},
-        {"interval": "exact"},
-    ],
+    [{"ci": 100}, {"ci": 0.95}, {"ci": 0.999}, {"ci": -1}, {"resamples": 2}, {"seed": -3}, {"interval": "exact"}],
 )
 def test_settings_that_are_refused(options: dict[str, Any], pinned: Pinned) -> None:
     with pytest.raises(UsageError) as error:

@@ -104,10 +104,7 @@ def test_a_report_without_per_query_values(tmp_path: Path, pinned: Pinned) -> No
     data = json.loads(done.to_json(per_query=False))
     assert "per_query" not in data and "parts" not in data
     path = tmp_path / "r.json"
-    for text in (
-        done.to_json(per_query=False),
-        json.dumps({k: v for k, v in data.items() if k != "intervals"}),
-    ):
+    for text in (done.to_json(per_query=False), json.dumps({k: v for k, v in data.items() if k != "intervals"})):
         path.write_text(text, encoding="utf-8")
         assert systems.load(path).items is None
         with pytest.raises(BadInput) as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.commands import invoke as cli
 from tests.gates import gate
 from vsebench.data.lock import locked
 from vsebench.errors import BadInput, DiskError, Diverged, MissingPackage, UsageError
@@ -19,7 +20,7 @@ from vsebench.errors import BadInput, DiskError, Diverged, MissingPackage, Usage
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
-from tests.training import OPTIONS, begun, cli, silent, small  # noqa: E402
+from tests.training import OPTIONS, begun, silent, small  # noqa: E402
 from train_reference import checkpoint, config, encode, recurrent, train  # noqa: E402
 from train_reference.data import Part, Vectors, open_data  # noqa: E402
 
@@ -181,9 +182,6 @@ def test_encoding_other_data(tmp_path, monkeypatch):
     other = cli("encode", tmp_path, "--part", "dev", "-o", tmp_path / "a.npz")
     assert other.exit_code == 2
     assert "unknown part 'dev'" in other.stderr
-    device = cli("encode", tmp_path, "--devices", "mps", "-o", tmp_path / "a.npz")
-    assert device.exit_code == 2
-    assert "--devices is 'mps'" in device.stderr
 
     def wider(given: config.Config) -> dict:
         parts = open_data(given)
@@ -224,10 +222,7 @@ def test_streams(tmp_path, monkeypatch):
         ({"loss": {"settings": {"margin": "wide"}}}, r"loss 'mh' with margin = 'wide'(.|\n)*margin = 0\.2"),
         ({"loss": {"name": "sam", "settings": {"sampler": "best"}}}, r"sampler is 'best'"),
         ({"train": {"select": "eccv:mAP@R"}}, r"has no view 'eccv'"),
-        (
-            {"model": {"crop": "ten"}},
-            r"^model\.crop has no meaning: the images are regions, not pixels",
-        ),
+        ({"model": {"crop": "ten"}}, r"^model\.crop has no meaning: the images are regions, not pixels"),
         (
             {"model": {"pretrained": False, "finetune": True}},
             r"model\.pretrained and model\.finetune have no meaning(.|\n)*leave them out",

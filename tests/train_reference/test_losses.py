@@ -14,12 +14,7 @@ import train_reference.losses as losses
 from train_reference import config
 from vsebench.errors import MissingPackage, UsageError
 
-try:
-    import torch
-except ImportError:
-    torch = None
-
-needs_torch = pytest.mark.skipif(torch is None, reason="torch is not installed (extra: train)")
+torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 
 # A batch of four pairs. The values below were computed on it by the authors' code of VSE++ (ContrastiveLoss)
 # and of the ladder loss (PairwiseRankingLoss), margin 0.2.
@@ -28,7 +23,7 @@ OFFICIAL = {"sh": 1.62, "mh": 1.32}
 SAME_IMAGE = [0, 0, 1, 2]  # the first two pairs share their image
 MH_SAME_IMAGE = {"unmasked": 1.32, "masked": 1.17}
 
-NAMES = losses.loss_names() if torch is not None else []
+NAMES = losses.loss_names()
 
 
 def batch(b: int, seed: int = 0, requires_grad: bool = False):
@@ -48,7 +43,6 @@ def call(name: str, scores, positive, degree, **settings):
     return entry.function(scores, positive, **settings)
 
 
-@needs_torch
 @pytest.mark.parametrize("name", ["sh", "mh"])
 def test_value_of_the_official_code(name):
     scores, positive = torch.tensor(SCORES, dtype=torch.float64), torch.eye(4, dtype=torch.bool)
@@ -57,7 +51,6 @@ def test_value_of_the_official_code(name):
     assert loss(scores, positive, reduction="mean").item() == pytest.approx(OFFICIAL[name] / 4, abs=1e-12)
 
 
-@needs_torch
 def test_other_captions_of_the_image_can_be_spared():
     scores, image = torch.tensor(SCORES, dtype=torch.float64), torch.tensor(SAME_IMAGE)
     mh = losses.get_loss("mh").function
@@ -66,14 +59,12 @@ def test_other_captions_of_the_image_can_be_spared():
     assert mh(scores, same).item() == pytest.approx(MH_SAME_IMAGE["masked"])
 
 
-@needs_torch
 @pytest.mark.parametrize("name", NAMES)
 def test_gradient(name):
     scores, positive, degree = batch(5, requires_grad=True)
     assert torch.autograd.gradcheck(lambda s: call(name, s, positive, degree), (scores,))
 
 
-@needs_torch
 @pytest.mark.parametrize("name", NAMES)
 def test_order_of_the_batch_does_not_matter(name):
     scores, positive, degree = batch(6)
@@ -82,7 +73,6 @@ def test_order_of_the_batch_does_not_matter(name):
     assert moved.item() == pytest.approx(call(name, scores, positive, degree).item(), abs=1e-12)
 
 
-@needs_torch
 @pytest.mark.parametrize("name", NAMES)
 def test_images_and_captions_are_treated_alike(name):
     scores, positive, degree = batch(6)
@@ -90,7 +80,6 @@ def test_images_and_captions_are_treated_alike(name):
     assert swapped.item() == pytest.approx(call(name, scores, positive, degree).item(), abs=1e-12)
 
 
-@needs_torch
 @pytest.mark.parametrize("name", NAMES)
 def test_one_pair_costs_nothing(name):
     scores, positive, degree = batch(1, requires_grad=True)
@@ -100,7 +89,6 @@ def test_one_pair_costs_nothing(name):
     assert scores.grad.item() == 0
 
 
-@needs_torch
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_without_negatives_costs_nothing_and_inputs_stay(name):
     scores, positive, degree = batch(4)
@@ -112,7 +100,6 @@ def test_a_batch_without_negatives_costs_nothing_and_inputs_stay(name):
         assert value.item() == pytest.approx(0, abs=1e-12)
 
 
-@needs_torch
 def test_hardest_negatives_that_tie_share_the_gradient():
     scores = torch.zeros(3, 3, dtype=torch.float64, requires_grad=True)
     losses.get_loss("mh").function(scores, torch.eye(3, dtype=torch.bool)).backward()
@@ -120,7 +107,6 @@ def test_hardest_negatives_that_tie_share_the_gradient():
     assert torch.equal(scores.grad, expected)
 
 
-@needs_torch
 def test_half_precision_scores_are_summed_in_single():
     scores, positive, _ = batch(64)
     half = scores.to(torch.bfloat16)
@@ -130,7 +116,6 @@ def test_half_precision_scores_are_summed_in_single():
     assert value.item() == pytest.approx(exact.item(), rel=1e-5)
 
 
-@needs_torch
 @pytest.mark.parametrize("name", ["log_ratio", "kendall_sw_hs"])
 def test_single_precision_is_sorted_as_double(name):
     """Numpy sorts float32 numbers, torch float64 ones; degrees tie."""
@@ -146,7 +131,6 @@ def test_single_precision_is_sorted_as_double(name):
     assert np.abs(found[1][1] - found[0][1]).max() <= 1e-4 * np.abs(found[0][1]).max()
 
 
-@needs_torch
 def test_names_aliases_and_facts():
     mh = losses.get_loss("mh")
     assert losses.get_loss("max_hinge") is mh
@@ -160,7 +144,6 @@ def test_names_aliases_and_facts():
         assert losses.get_loss(name).cite, f"loss {name} has no source"
 
 
-@needs_torch
 @pytest.mark.parametrize(
     ("scores", "positive", "message"),
     [
@@ -175,7 +158,6 @@ def test_misshapen_batches_are_refused(scores, positive, message):
         losses.get_loss("sh").function(torch.zeros(scores), torch.zeros(positive, dtype=torch.bool))
 
 
-@needs_torch
 def test_wrong_dtypes_and_reductions_are_refused():
     sh, identity = losses.get_loss("sh").function, torch.eye(2)
     with pytest.raises(UsageError, match=r"dtype torch\.int64"):
@@ -217,7 +199,6 @@ def test_package_imports_without_torch_and_says_what_is_missing():
         ("sam", {"relevance": "sentence"}, r"0 to 10 \(cider\), and .* 'sentence' with .* gives -1 to 1"),
     ],
 )
-@needs_torch
 def test_a_degree_of_another_range_is_refused(name: str, settings: dict[str, Any], words: str) -> None:
     from train_reference import relevance
 
@@ -225,7 +206,6 @@ def test_a_degree_of_another_range_is_refused(name: str, settings: dict[str, Any
         relevance.check_range(config.Loss(name, **settings), losses.get_loss(name).degree)
 
 
-@needs_torch
 def test_degrees_of_every_recipe_are_in_range() -> None:
     from train_reference import relevance
     from train_reference.suites import configured

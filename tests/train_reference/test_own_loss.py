@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from tests.commands import invoke as cli
 from tools import drift
 from vsebench.errors import UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
-from tests.training import DATA, OPTIONS, cli, small  # noqa: E402
+from tests.training import DATA, OPTIONS, small  # noqa: E402
 from train_reference import checkpoint, run_suite, suites, train  # noqa: E402
 from train_reference.losses import fingerprint, get_loss  # noqa: E402
 from train_reference.suites import DEEP, Planned, Suite  # noqa: E402
@@ -91,11 +92,7 @@ def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
         ("nowhere.py:f", [], "nowhere.py:f: no such file"),
         ("{file}:loose", [], "has 'margin' without a default or name"),
         ("{file}:of_rows", [], "returns a tensor of shape (3,)\n  fix: return a scalar tensor"),
-        (
-            "{file}:broken",
-            [],
-            "object has no attribute 'no_such_method'; line 16 of my_loss.py)",
-        ),
+        ("{file}:broken", [], "object has no attribute 'no_such_method'; line 16 of my_loss.py)"),
         ("{file}:ends", [], "fails (SystemExit: 0; line 19 of my_loss.py)\n  fix: correct the function"),
         ("{file}:squared", ["--set", "loss.settings.tau=3"], "has no setting 'tau'\n  fix: use margin"),
         ("{file}:squared", ["--set", "loss.settings.margin=wide"], "with margin = 'wide'"),

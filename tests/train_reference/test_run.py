@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 
 import vsebench
+from tests.commands import invoke as cli
 from vsebench.errors import BadInput, Diverged, UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
-from tests.training import OPTIONS, begun, cli, silent, small  # noqa: E402
+from tests.training import OPTIONS, begun, silent, small  # noqa: E402
 from train_reference import checkpoint, config, encode, start, train  # noqa: E402
 from train_reference.data import Loader, Part, Regions  # noqa: E402
 from train_reference.losses import loss_names  # noqa: E402

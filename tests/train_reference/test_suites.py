@@ -16,6 +16,7 @@ import pytest
 from scipy import stats
 
 import vsebench as vb
+from tests.commands import invoke as cli
 from vsebench.data.lock import locked
 from vsebench.errors import BadInput, Diverged, UsageError
 from vsebench.leaderboard import suites as leaderboard
@@ -24,7 +25,7 @@ from vsebench.leaderboard.suites import results_of
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
-from tests.training import DATA, begun, cli, small  # noqa: E402
+from tests.training import DATA, begun, small  # noqa: E402
 from train_reference import claims, config, run_suite, start, suites  # noqa: E402
 from train_reference.claims import FAILS, HOLDS, OPEN, Claim, Part  # noqa: E402
 from train_reference.losses import get_loss, loss_names  # noqa: E402

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from tests.commands import invoke
 from vsebench import evaluate_unimodal
-from vsebench.cli import app
 from vsebench.errors import BadInput, UsageError
 
 N, CLASSES = 90, 7
@@ -66,10 +65,10 @@ def test_the_command(world: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> No
     np.save(tmp_path / "v.npy", world[0].astype(np.float32))
     np.save(tmp_path / "c.npy", world[1])
     arguments = ["unimodal", str(tmp_path / "v.npy"), "--labels", str(tmp_path / "c.npy"), "--metrics", "nDCG@10"]
-    refused = CliRunner().invoke(app, arguments)
+    refused = invoke(*arguments)
     assert refused.exit_code == 2
     assert "fix: add --labels-are classes or --labels-are numbers" in " ".join(refused.output.split())
-    done = CliRunner().invoke(app, [*arguments, "--labels-are", "classes", "--ci", "0"])
+    done = invoke(*arguments, "--labels-are", "classes", "--ci", "0")
     assert done.exit_code == 0 and "labels are 7 classes" in done.output and "classes#" in done.output
 
 

@@ -40,10 +40,7 @@ def test_the_worked_case(golden: Callable[[str], dict[str, Any]]) -> None:
     given, want = case["inputs"], case["expected"]
     metrics = [f"{stem}@{k}" for k in given["ks"] for stem in ("nDCG", "MLD")]
     report = evaluate(
-        given["embeddings"],
-        precomputed(given["label_distance"]),
-        range(given["n_query"]),
-        metrics=",".join(metrics),
+        given["embeddings"], precomputed(given["label_distance"]), range(given["n_query"]), metrics=",".join(metrics)
     )
     found = values(report)
     for k in given["ks"]:
