@@ -40,6 +40,16 @@ WITH_IDS: dict[str, str] = {
     "headless bars": lines("{name}| {k}| {text}"),
     "headless quoted": table([[name, text] for name, _, text in FLAT], ","),
     "headless commas": lines("{name},{text}"),
+    "a space": lines("{name} {text}"),
+    "a colon": lines("{name}: {text}"),
+    "an arrow": lines("{name} -> {text}"),
+    "marked, a space": lines("{name}#{k} {text}"),
+    "id last": lines("{text}\t{name}#{k}"),
+    "file last": lines("{text},{name}"),
+    "numbered and named": "".join(f"{i},{n},{t}\n" for i, (n, _, t) in enumerate(FLAT)),
+    "part behind": lines("{name}\t{text}\ttest"),
+    "one id, several files": json.dumps([{"image_id": i // 3, "file_name": n, "caption": t}
+                                         for i, (n, texts) in enumerate(zip(NAMES, SAYS, strict=True)) for t in texts]),
     "ids of words": lines("clip{stem}\t{text}"),
     "heading": table([["image", "caption"], *([name, text] for name, _, text in FLAT)], ","),
     "heading, not quoted": "image,caption\n" + lines("{name},{text}"),
@@ -81,6 +91,9 @@ def test_forms_with_ids_under_any_name(form: str, ending: str, tmp_path: Path) -
 PLAIN: dict[str, str] = {
     "plain": "\n".join(TEXTS),
     "numbered from 0": "\n".join(f"{i}\t{text}" for i, text in enumerate(TEXTS)),
+    "numbered, a comma": "\n".join(f"{i},{text}" for i, text in enumerate(TEXTS)),
+    "numbered, a point": "\n".join(f"{i}. {text}" for i, text in enumerate(TEXTS, 1)),
+    "numbered, a space": "\n".join(f"{i} {text}" for i, text in enumerate(TEXTS)),
     "numbered from 1": "\n".join(f"{i}\t{text}" for i, text in enumerate(TEXTS, 1)) + "\n",
 }
 

@@ -74,8 +74,22 @@ def test_few_equal_images_are_images_of_their_own() -> None:
 
 
 def test_rows_with_ids_of_their_own_are_not_removed() -> None:
-    with pytest.raises(BadInput, match="200 texts for 200 images, and no image_of_text"):
+    with pytest.raises(BadInput, match="image rows repeat under different ids: 200 rows are 40 images"):
         aligned(image_ids=np.arange(200))
+    with pytest.raises(BadInput, match="image rows repeat under different ids"):
+        aligned(image_ids=np.arange(200), text_ids=np.arange(200))  # ids of pairs, on both sides
+    named = aligned(image_ids=np.arange(200), text_ids=np.array([f"{i}#0" for i in range(200)]))
+    assert len(named.split.image_ids) == 200
+
+
+def test_text_ids_that_name_images_come_before_pairs() -> None:
+    names, order = np.array([f"v{i}" for i in range(40)]), RNG.permutation(200)
+    numbers = np.arange(200) % 5
+    for texts in ([f"{names[FIVE[i]]}#{numbers[i]}" for i in order], [str(names[FIVE[i]]) for i in order]):
+        ready = aligned(texts=Y[order], image_ids=names[FIVE], text_ids=np.array(texts))
+        image = ready.split.image_ids[ready.split.image_of]
+        row = {y.tobytes(): i for i, y in enumerate(Y)}
+        assert [names[FIVE[row[v.tobytes()]]] for v in ready.captions.vectors] == image.tolist()
 
 
 def test_one_id_of_several_images_is_that_of_a_class() -> None:

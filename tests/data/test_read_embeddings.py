@@ -65,9 +65,9 @@ def test_two_names_of_one_field_are_ambiguous(tmp_path: Path) -> None:
         path, "image vectors occur under 2 names: 'images' (4, 3) and 'img' (4, 3)", "image_key=KEY", "text_key=KEY"
     )
     assert read_embeddings(path, image_key="img").notes == ("ignored arrays: images (4, 3) float32",)
-    refused(
-        save(tmp_path / "i.npz", **FULL, caption_ids=TEXT_IDS), "text ids occur under 2 names", "keep only one of them"
-    )
+    both = {"caption_ids": TEXT_IDS, "sentence_ids": TEXT_IDS}
+    named = save(tmp_path / "i.npz", images=IMAGES, texts=TEXTS, **both)
+    refused(named, "text ids occur under 2 names", "keep only one of them")
 
 
 def test_strings_of_captions_are_not_taken_for_vectors(tmp_path: Path) -> None:

@@ -93,11 +93,12 @@ def test_numbers_that_some_texts_share_with_images_name_none(tmp_path: Path) -> 
         values(tmp_path / "e.npz")
 
 
-COUNTS = np.arange(N) % 4 + 1
+COUNTS = (np.arange(N) + 1) % 3 + 2
 FORMS = {
     "counts": COUNTS,
     "ends": np.cumsum(COUNTS) - 1,
     "past the ends": np.cumsum(COUNTS),
+    "starts": np.cumsum(COUNTS) - COUNTS,
 }
 
 
@@ -110,6 +111,19 @@ def test_numbers_in_place_of_image_of_text(form: str, name: str, tmp_path: Path)
     np.savez(tmp_path / "right.npz", image_embeddings=X, text_embeddings=texts, image_of_text=owner)
     options = {"trust": True}
     assert values(tmp_path / "e.npz", **options) == values(tmp_path / "right.npz", **options)
+
+
+def test_first_or_last_rows_that_may_be_either_are_refused(tmp_path: Path) -> None:
+    rows = np.array([0, 3, 4])
+    np.savez(tmp_path / "e.npz", image_embeddings=X[:3], text_embeddings=Y[:5], image_of_text=rows)
+    with pytest.raises(BadInput, match="it has the first or the last row of every image"):
+        values(tmp_path / "e.npz")
+
+
+def test_counts_of_one_text_an_image(tmp_path: Path) -> None:
+    np.savez(tmp_path / "e.npz", image_embeddings=X, text_embeddings=Y[::5], image_of_text=np.ones(N, int))
+    right = [r.value for r in vb.evaluate(X, Y[::5], metrics="R@1", ci=0, captions_per_image=1).results]
+    assert values(tmp_path / "e.npz") == right
 
 
 @pytest.mark.parametrize("names", [("X", "Y", "X_ids", "Y_ids"), ("clips_emb", "said_emb", "clips_ids", "said_ids")])

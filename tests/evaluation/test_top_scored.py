@@ -109,3 +109,16 @@ def test_what_is_no_constant_of_a_re_ranker(rng: np.random.Generator, scores: np
     small = np.full((6, 30), -100.0)
     small[:, :3] = rng.random((6, 3))
     assert evaluate(small, trust=True).results  # too small to tell
+
+
+@pytest.mark.parametrize("value", [-100.0, 0.0, -np.inf])
+def test_blocks_that_processes_scored_by_themselves(scores: np.ndarray, value: float) -> None:
+    """Each process has scored its own images with its own texts: candidates of the others are missing."""
+    blocks = np.full_like(scores, value)
+    for start in range(0, IMAGES, 15):
+        part = np.s_[start : start + 15, 5 * start : 5 * (start + 15)]
+        blocks[part] = scores[part]
+    for direction in ("both", "i2t", "t2i"):
+        with pytest.raises(BadInput, match="outside of 4 blocks of images and texts") as refused:
+            evaluate(blocks, direction=direction)
+        assert "direction" not in refused.value.fix

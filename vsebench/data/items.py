@@ -25,6 +25,7 @@ Array = npt.NDArray[Any]
 
 NEAR = 0.02  # distance of two roundings of one unit vector: 0.004 in bfloat16, more where batches differ
 APART = 3.0  # the next vector is at least this many times farther away
+HALF = 0.5  # fewer distinct rows than this share, where ids or image_of_text say that rows are different images
 PAIRED = 0.8  # fewer distinct rows than this share: a row is a pair. A few images of a data set may be equal
 SAMPLE = 128  # rows whose distances to all others tell whether any rows are near each other
 CROWDED = 64  # rows near one row, from which all vectors are alike and distances tell nothing
@@ -54,7 +55,8 @@ def upright(raw: RawEmbeddings, captions_per_image: int | None) -> RawEmbeddings
     owners = raw.image_of_text is not None and len(raw.image_of_text) == texts.shape[1]
     by_shape = dim == len(texts) <= wide < texts.shape[1] and not known and (owners or texts.shape[1] % wide == 0)
     square = not known and images.shape == texts.shape and wide > dim > 1 and raw.image_of_text is None
-    by_length = square and _unit(images.T) and _unit(texts.T) and not _unit(images)
+    alike = not known and images.shape == texts.shape and min(images.shape) > 1 and raw.image_of_text is None
+    by_length = alike and _unit(images.T) and _unit(texts.T) and not _unit(images)
     if dim == len(texts) and (by_ids or by_shape or by_length):
         note = f"the arrays are (dim, item), {images.shape} and {texts.shape}: transposed"
         return replace(raw, images=images.T, texts=texts.T, notes=(*raw.notes, note))
@@ -69,7 +71,7 @@ def unusual(raw: RawEmbeddings) -> str:
     """A warning on as many texts as images that are fewer than their dimensions, without ids; empty for others."""
     shape = raw.images.shape
     known = any(x is not None for x in (raw.image_ids, raw.text_ids, raw.image_of_text))
-    if known or shape != raw.texts.shape or shape[1] <= 2 * shape[0]:
+    if known or shape != raw.texts.shape or shape[1] <= 2 * shape[0] or _unit(raw.images):
         return ""
     return (
         f"{shape[0]:,} items of {shape[1]:,} dimensions are unusual: if the arrays are (dim, items), they are "
@@ -160,9 +162,13 @@ def one_row_an_image(raw: RawEmbeddings, captions_per_image: int | None) -> RawE
         group = np.unique(raw.image_ids, return_inverse=True)[1]
         _refuse_classes(raw, group)
     else:
-        if raw.image_ids is not None:  # ids of its own for every row
+        group = _groups(raw.images, "image", where, near=raw.image_of_text is None)
+        items = len(np.unique(group))
+        if raw.image_ids is not None:
+            _refuse_ids_of_pairs(raw, items)
             return raw
-        group = _groups(raw.images, "image", where)
+        if raw.image_of_text is not None and items > HALF * n:
+            return raw  # images that are equal, and each has its texts
         known = raw.text_ids is not None or raw.image_of_text is not None
         reports = n if known else len(np.unique(_groups(raw.texts, "text", where)))
         if _repeat(reports, n):
@@ -172,7 +178,7 @@ def one_row_an_image(raw: RawEmbeddings, captions_per_image: int | None) -> RawE
                 f"{spell('judgements', 'NAME=PAIRS.csv')}"
             )
             raise BadInput(what, where=where, fix=fix)
-        if not _repeat(len(np.unique(group)), n) and not _in_blocks(group, captions_per_image or 5):
+        if not _repeat(items, n) and not _in_blocks(group, captions_per_image or 5):
             return raw
     _, first, group = np.unique(group, return_index=True, return_inverse=True)
     order = np.argsort(first)  # images in the order in which they occur first
@@ -216,6 +222,20 @@ def _are_rows(given: Ids, n: int, ids: Ids | None) -> bool:
     return bool(given.min() >= 0 and given.max() < n)
 
 
+def _refuse_ids_of_pairs(raw: RawEmbeddings, items: int) -> None:
+    """Refuse image rows that repeat under ids of their own, where nothing else says which text belongs to which."""
+    n = len(raw.images)
+    named: set[str] = (
+        set() if raw.text_ids is None else {str(text).rpartition("#")[0] for text in raw.text_ids.tolist()}
+    )
+    told = bool(named) and named <= {str(image) for image in np.asarray(raw.image_ids).tolist()}
+    if told or raw.image_of_text is not None or items > HALF * n or not _repeat(items, n):
+        return
+    what = f"image rows repeat under different ids: {n:,} rows are {items:,} images, so that the ids are those of pairs"
+    fix = "save the id of the image in its place, the same for all of its rows, or every image once with image_of_text"
+    raise BadInput(what, where=raw.sources[0], fix=fix)
+
+
 def _refuse_classes(raw: RawEmbeddings, group: Int) -> None:
     """Refuse rows of one id whose vectors differ: the id is not that of the image."""
     order = np.argsort(group, kind="stable")
@@ -238,16 +258,18 @@ def _refuse_classes(raw: RawEmbeddings, group: Int) -> None:
     raise BadInput(what, where=raw.sources[0], fix=fix)
 
 
-def _groups(rows: Array, side: str, where: Path) -> Int:
-    """(row,) int64: the number of the distinct vector that a row has, exactly or nearly."""
+def _groups(rows: Array, side: str, where: Path, near: bool = True) -> Int:
+    """(row,) int64: the number of the distinct vector that a row has, exactly or, with ``near``, nearly."""
     n = len(rows)
     plain = np.ascontiguousarray(rows)
     bits = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1])))
     exact: Int = np.unique(bits, return_inverse=True)[1].ravel().astype(np.int64)
+    if not near:
+        return exact
     unit = _unit_rows(rows)
     some = np.unique(np.linspace(0, n - 1, min(SAMPLE, n)).astype(np.int64))
-    near = _near(unit, some, exact)
-    if not len(near[0]) or len(near[0]) > CROWDED * len(some):
+    around = len(_near(unit, some, exact)[0])
+    if not around or around > CROWDED * len(some):
         return exact
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

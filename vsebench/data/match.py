@@ -296,7 +296,12 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
 
 def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
     notes = []
+    given = file
+    if file.derived and file.text_ids is not None:  # ids come before the order of rows
+        file = replace(file, image_of_text=None, derived=False)
     file, named = named_by_text_ids(file)
+    if given.derived and not named and known_owners(file) is None:
+        file = given
     for side, ids in (("image", file.image_ids), ("text", file.text_ids)):
         if ids is not None:
             _refuse_repeats(ids, side, file.where)

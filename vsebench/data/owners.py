@@ -83,6 +83,10 @@ def named_by_text_ids(file: FileRows) -> tuple[FileRows, str]:
     if file.image_of_text is not None or images is None or texts is None or len(texts) != file.n_text:
         return file, ""
     ids, how = spelled(texts, images)
+    if texts.dtype.kind == "i" and file.n_text > file.n_image and not (np.diff(texts) == 0).any():
+        times = len(np.unique(texts))  # the numbers of the captions of every image
+        if np.array_equal(texts, np.tile(np.arange(times), file.n_text // times + 1)[: file.n_text]):
+            return file, ""
     # Numbers of images and of texts may be the same by coincidence.
     if share(ids, images) < 1 or (images.dtype.kind == "i" and len(np.unique(ids)) < len(images)):
         return file, ""
@@ -95,12 +99,18 @@ def given_owners(file: FileRows) -> tuple[Int, str]:
     given = file.image_of_text
     if given is None or len(given) != file.n_text:
         length = 0 if given is None else len(given)
-        if given is not None and length == file.n_image and (repeats := _counted(given, file.n_text)) is not None:
+        if (
+            given is not None
+            and length == file.n_image
+            and (repeats := _counted(given, file.n_text, file.where)) is not None
+        ):
             return repeats
         if length == file.n_image != file.n_text:
             raise SidesSwapped(f"image_of_text has {length:,} entries, as many as there are image rows", file.where)
         what = f"image_of_text has {length:,} entries for {file.n_text:,} text rows"
         raise BadInput(what, where=file.where, fix="give one image row (counted from 0) or image id for every text")
+    if len(given) == file.n_image > 1 and given.dtype.kind == "i" and (given == 1).all():
+        return np.arange(file.n_text), "image_of_text holds the number of the texts of every image"
     as_rows = given if file.holds != "ids" and _are_rows(given, file.n_image) else None
     as_ids = None if file.holds == "rows" else _rows_of_image_ids(file, given)
     if as_rows is not None and as_ids is not None:
@@ -121,12 +131,19 @@ def given_owners(file: FileRows) -> tuple[Int, str]:
     raise _no_image(file, given)
 
 
-def _counted(given: Ids, n_text: int) -> tuple[Int, str] | None:
-    """(text,) image row of every text where the number of the texts of every image is given, or the row of the last."""
+def _counted(given: Ids, n_text: int, where: Path) -> tuple[Int, str] | None:
+    """(text,) image row of every text where the number of texts of every image is given, or the first or last row."""
     if given.dtype.kind != "i" or not len(given) or given.min() < 0:
         return None
+    if len(given) > 1 and given[0] == 0 and given[-1] == n_text - 1 and (np.diff(given) > 0).all():
+        what = (
+            "image_of_text ascends from the first text row to the last: it has the first or the last row of every image"
+        )
+        raise BadInput(what, where=where, fix="save one image row (counted from 0) or image id for every text")
     ends = given + 1 if given[-1] == n_text - 1 else given
-    if given.sum() == n_text:
+    if given[0] == 0 and (np.diff(given) > 0).all() and given[-1] < n_text - 1:
+        counts, words = np.diff(given, append=n_text), "the row of the first text of every image"
+    elif given.sum() == n_text:
         counts, words = given, "the number of the texts of every image"
     elif ends[-1] == n_text and (np.diff(ends) >= 0).all():
         counts, words = np.diff(ends, prepend=0), "the row of the last text of every image"

@@ -189,16 +189,17 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> RawE
 def _with_common_ids(raw: RawArray, n_text: tuple[int, ...], file: ArrayFile) -> RawArray:
     """The arrays with the ids of an array ``ids``: of the side that has as many rows, or of both."""
     common = pick(file.members, _BARE_IDS, file.path)
-    if common is None or raw.image_ids is not None or raw.text_ids is not None:
+    if common is None:
         return raw
-    of_images, of_texts = common.shape[:1] == raw.values.shape[:1], common.shape[:1] == n_text
+    of_images = raw.image_ids is None and common.shape[:1] == raw.values.shape[:1]
+    of_texts = raw.text_ids is None and common.shape[:1] == n_text
     if not of_images and not of_texts:
         return raw
     ids = ids_of(common, file.path)
     whose = " and ".join(side for side, fits in (("images", of_images), ("texts", of_texts)) if fits)
     kept = tuple(note for note in raw.notes if not note.startswith("ignored arrays: ") or note.count("(") > 1)
     return replace(
-        raw, image_ids=ids if of_images else None, text_ids=ids if of_texts else None,
+        raw, image_ids=ids if of_images else raw.image_ids, text_ids=ids if of_texts else raw.text_ids,
         notes=(*kept, f"'{common.name}' holds the ids of the {whose}"),
     )  # fmt: skip
 

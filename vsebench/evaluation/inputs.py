@@ -142,7 +142,7 @@ def of_vectors(raw: RawEmbeddings, given: Given, options: Options) -> Input:
         with_places(found.split, found.rows), dict.fromkeys(DIRECTIONS, scorer), found.where, None,
         (found.images, found.captions), found.rows, (*found.notes, decision), found.warnings,
         raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
-        without_ids=_without_ids(raw),
+        without_ids=_without_ids(raw, options),
     )  # fmt: skip
 
 
@@ -161,11 +161,14 @@ def _scores(given: Given, options: Options) -> Input:
     scorers = dict.fromkeys(DIRECTIONS, Matrix(found.scores, *found.rows))
     return Input(
         with_places(found.split, found.rows), scorers, found.where, rows=found.rows, notes=found.notes,
-        warnings=found.warnings, sources=raw.sources, without_ids=_without_ids(raw),
+        warnings=found.warnings, sources=raw.sources, without_ids=_without_ids(raw, options),
     )  # fmt: skip
 
 
-def _without_ids(raw: RawArray | RawEmbeddings) -> tuple[Modality, ...]:
+def _without_ids(raw: RawArray | RawEmbeddings, options: Options) -> tuple[Modality, ...]:
+    """The sides whose order says which items they are; with a number of captions an image it is both."""
+    if options.captions_per_image is not None and raw.image_of_text is None:
+        return SIDES
     return tuple(side for side, ids in zip(SIDES, (raw.image_ids, raw.text_ids), strict=True) if ids is None)
 
 

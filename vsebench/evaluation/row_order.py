@@ -106,6 +106,12 @@ def reordered(data: Input, direction: Direction) -> Found | None:
     ])  # fmt: skip
     images, texts = (queries, first) if direction == "i2t" else (first, queries)
     owners, n_image = data.split.owners, len(data.split.image_ids)
+    if any(rows is not None for rows in data.rows):  # as they are in the file
+        row_of_image = np.arange(n_image) if data.rows[0] is None else data.rows[0]
+        row_of_text = np.arange(len(owners)) if data.rows[1] is None else data.rows[1]
+        in_file = np.empty(len(owners), np.int64)
+        in_file[row_of_text] = row_of_image[owners]
+        images, texts, owners = row_of_image[images], row_of_text[texts], in_file
     as_read = owners[texts] == images
     tried: list[tuple[str, Bool]] = []
     for words, of_images, of_texts in _gathered(n_image, len(owners), data.without_ids):

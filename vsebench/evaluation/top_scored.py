@@ -25,6 +25,7 @@ from .misread import SMALLEST
 
 LEAST = 0.1  # share of the scores that are equal, from which a constant is suspected
 MOST = 0.5  # and from which a warning says so where nothing else shows what it stands for
+MANY = 4096  # rows whose scored texts are compared
 SAMPLE = 64  # rows in which it is searched
 SAME = 0.99  # share of the queries with equally many scores: a few scores may equal the constant
 CHUNK = 1 << 22  # scores compared at a time
@@ -76,6 +77,12 @@ def _warned(scorer: Matrix, directions: Sequence[Direction], where: Path, trust:
             raise BadInput(uncomputed, where=where, fix=fix)
         return [uncomputed]
     found = None if small else constant(scorer.scores)
+    if found is not None and (blocks := _blocks(scorer.scores, found.value)):
+        what = f"the scores are {found.value:g} outside of {blocks:,} blocks of images and texts"
+        what += ", as where each process has scored its own images with its own texts"
+        if not trust:
+            raise BadInput(what, where=where, fix="score every image with every text")
+        return [what]
     if found is None or (found.lowest and set(directions) <= set(found.scored)):
         return []
     equal = f"{fixed(found.share, 1, times=100)} % of the scores are {found.value:g}"
@@ -103,6 +110,16 @@ def _warned(scorer: Matrix, directions: Sequence[Direction], where: Path, trust:
     if not trust:
         raise BadInput(what, where=where, fix=f"{fix}; {spell('trust', True)} ranks it as read")
     return [what]
+
+
+def _blocks(scores: npt.NDArray[Any], value: float) -> int:
+    """The number of groups of images that have scores for the same texts, and no other group has; 0 for others."""
+    masks = scores[: min(len(scores), MANY)] != value
+    distinct, count = np.unique(np.packbits(masks, axis=1), axis=0, return_counts=True)
+    if not 1 < len(distinct) <= len(masks) / 4 or count.min() < 2:
+        return 0
+    scored = np.unpackbits(distinct, axis=1, count=masks.shape[1]).sum(axis=0)  # by how many groups, of every text
+    return len(distinct) if scored.max() == 1 else 0
 
 
 def _uncomputed(scorer: Matrix) -> str:

@@ -88,9 +88,9 @@ _SUFFIX = re.compile(r"_?(?:embeddings?|embeds?|embs?|features?|feats?|vectors?|
 
 
 def ids_beside(member: Member, field: Field) -> tuple[Field, Field]:
-    """The usual ids of one side, and those that are called after its array: ``X_ids`` of ``X`` or ``X_embeddings``."""
+    """The ids that are called after an array, ``X_ids`` of ``X`` or ``X_embeddings``, and the usual ones of a side."""
     stem = _SUFFIX.sub("", member.base)
-    return field, Field(field.words, tuple(dict.fromkeys((f"{member.base}_ids", f"{stem}_ids", f"{stem}_id"))))
+    return Field(field.words, tuple(dict.fromkeys((f"{member.base}_ids", f"{stem}_ids", f"{stem}_id")))), field
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,8 @@ from .table_file import is_table, table_header, table_records
 _MARKED = re.compile(r"[^\t]*\S#\d+")  # 1007.jpg#0, and 1007#zhm#0
 _FILE = re.compile(r".*\.(?:jpe?g|png|gif|webp|bmp|tiff?|mp4|avi|webm|mkv|mov|wav|mp3|flac|ogg|m4a)", re.I)
 _WORD = re.compile(r"\S+")
+_NUMBERED = re.compile(r"\s*(\d{1,12})(?:\s*[\t,|;:.)]\s*|\s+)(\S.*)")
+_PARTS = {"train", "val", "test", "restval", "dev"}
 _CLOSED = re.compile(r'"((?:[^"]|"")*)"')
 
 
@@ -41,7 +43,7 @@ def records_of(text: str, where: str) -> Iterator[Record] | None:
         return _of_document(parse_json(text, where))
     if is_table(text):
         return table_records(text, where)
-    return _headless(text, where)
+    return _headless(_not_numbered(text), where)
 
 
 def _of_document(document: Any) -> Iterator[Record] | None:
@@ -65,17 +67,22 @@ def _captions(value: Any) -> bool:
 def plain_lines(text: str) -> tuple[str, ...] | None:
     """The captions of a text that has one a line, maybe numbered; None for a text with ids or fields.
 
-    A number in front, behind which is a tab, is left out where the lines are numbered from 0 or 1.
+    A number in front is left out where the lines are numbered from 0 or 1.
     """
     if text.lstrip()[:1] in ("{", "[") and _is_json(text):
         return None
-    lines = text_lines(text)
-    heads = [line.partition("\t") for line in lines]
-    if len(lines) > 1 and all(tab for _, tab, _ in heads):
-        for first in (0, 1):
-            if [head.strip() for head, _, _ in heads] == [str(first + n) for n in range(len(lines))]:
-                return tuple(rest for *_, rest in heads)
-    return None if is_table(text) or _separated(text) else tuple(lines)
+    text = _not_numbered(text)
+    ids = is_table(text) or _separated(text) or _separated(_last_first(text))
+    return None if ids else tuple(text_lines(text))
+
+
+def _not_numbered(text: str) -> str:
+    """A text without the numbers in front of its lines, where they count from 0 or 1."""
+    found = [_NUMBERED.fullmatch(line) for line in text_lines(text)]
+    for first in (0, 1):
+        if len(found) > 1 and all(hit and int(hit[1]) == first + n for n, hit in enumerate(found)):
+            return "".join(f"{hit[2]}\n" for hit in found if hit)
+    return text
 
 
 def _is_json(text: str) -> bool:
@@ -94,41 +101,67 @@ def _separated(text: str) -> tuple[str, str] | None:
     kinds: tuple[tuple[str, Callable[[str], object]], ...] = (
         ("caption_id", _MARKED.fullmatch), ("image", _FILE.fullmatch), ("", _WORD.fullmatch),
     )  # fmt: skip
-    for mark in "\t|,;":
-        heads = [line.partition(mark) for line in lines]
+    for mark in "\t|,; ":
+        heads = [line.strip().partition(mark) for line in lines]
         if not lines or not all(separator and rest.strip() for _, separator, rest in heads):
             continue
         for kind, fits in kinds:
             # A word is an id before a tab alone: captions begin with a word and a comma.
-            if (kind or mark == "\t") and all(fits(head.strip().strip('"')) for head, *_ in heads):
+            if (kind or mark == "\t") and all(fits(_bare(head)) for head, *_ in heads):
                 return mark, kind
+        if mark in "|,;" and len(lines) > 1 and all(_bare(head).isdecimal() for head, *_ in heads):
+            return mark, ""
     return None
+
+
+def _bare(head: str) -> str:
+    """The first field of a line without quotes and a colon behind it."""
+    return head.strip().strip("\"'").rstrip(":")
+
+
+def _last_first(text: str) -> str:
+    """A text with the last field of its lines in front, where that is the id of a caption or the file of an image."""
+    lines = [line for line in text_lines(text) if line.strip()]
+    for mark in "\t|,;":
+        tails = [line.rpartition(mark) for line in lines]
+        for fits in (_MARKED.fullmatch, _FILE.fullmatch):
+            if lines and all(said.strip() and fits(_bare(tail)) for said, _, tail in tails):
+                return "".join(f"{_bare(tail)}\t{said.strip()}\n" for said, _, tail in tails)
+    return text
 
 
 def _headless(text: str, where: str) -> Iterator[Record] | None:
     """The records of lines with an id in front, and maybe the number of the caption behind it."""
-    found = _separated(text)
+    if (found := _separated(text)) is None:
+        text = _last_first(text)
+        found = _separated(text)
     if found is None:
         return None
     mark, kind = found
     rows = [(f"line {n}", line) for n, line in enumerate(text_lines(text), 1) if line.strip()]
-    heads = [line.partition(mark)[0].strip().strip('"') for _, line in rows]
+    heads = [_bare(line.strip().partition(mark)[0]) for _, line in rows]
     if not kind:
         if all(head.isdecimal() for head in heads):
             what = f"line 1 begins with {shown(heads[0])}, which may be the id of a caption, of an image, or a number"
             raise BadInput(what, where=where, fix=f"name the columns in the first line: {LAYOUT}")
         kind = "image"
-    numbered = all(line.split(mark, 2)[1].strip().isdecimal() and line.count(mark) > 1 for _, line in rows)
-    return (_record(at, line, mark, kind, numbered) for at, line in rows)
+    fields = [line.split(mark, 2) for _, line in rows]
+    numbered = mark != " " and all(len(of) > 2 and of[1].strip().isdecimal() for of in fields)
+    parts = {line.rpartition(mark)[2].strip() for _, line in rows}
+    if mark == "\t" and parts <= _PARTS and all(line.count(mark) == 2 for _, line in rows):
+        rows = [(at, line.rpartition(mark)[0]) for at, line in rows]  # the part behind the caption
+    return (_record(at, line.strip(), mark, kind, numbered) for at, line in rows)
 
 
 def _record(at: str, line: str, mark: str, kind: str, numbered: bool) -> Record:
     head, *middle, rest = line.split(mark, 2 if numbered else 1)
-    rest = rest.strip()
+    rest = re.sub(r"\A(?:->|[:|-]) +", "", rest.strip()) if mark == " " else rest.strip()
+    if len(rest) > 1 and rest[0] == rest[-1] == "'":
+        rest = rest[1:-1]
     if _CLOSED.fullmatch(rest):
         rest = next(csv.reader(io.StringIO(rest), delimiter=mark))[0]
     number = {"caption_index": middle[0].strip()} if middle else {}
-    return at, {kind: head.strip().strip('"'), "caption": rest, **number}
+    return at, {kind: _bare(head), "caption": rest, **number}
 
 
 def header_of(text: str, where: str) -> list[str]:

@@ -168,6 +168,12 @@ def no_fields(names: Iterable[str], where: str, at: str) -> BadInput:
 
 def _without_class_ids(records: Sequence[Record], fields: Fields) -> Fields:
     """The fields, without an ``id`` that many captions share: it is that of a class, such as a person."""
+    known = {key.strip().lower(): key for key in reversed(list(records[0][1]))} if records else {}
+    file = next((known[usual] for usual in FILE if usual in known and known[usual] != fields.image), None)
+    if file is not None and fields.image is not None:
+        named = {(str(record.get(fields.image)), str(record.get(file))) for _, record in records}
+        if len({image for image, _ in named}) < len({path for _, path in named}) == len(named):
+            fields = replace(fields, image=file)  # several files under one id are several images
     name = fields.caption_id
     if name is None or name.strip().lower() != "id" or fields.image is None:
         return fields
