@@ -149,8 +149,9 @@ def place(pairs: Pairs, split: Split, strict: bool = False) -> Pairs:
         rank=None if pairs.rank is None else pairs.rank[kept],
         given=np.unique(query[query >= 0]), notes=tuple(notes),
     )  # fmt: skip
-    found = (placed.query * len(placed.items) + placed.item)[placed.item >= 0]
     twice = pairs.kind.listed and len(placed.given) < int((query >= 0).sum())
+    same = any(len(np.unique(at[at >= 0])) < int((at >= 0).sum()) for at in (query, item))  # two spellings of an id
+    found = (placed.query * len(placed.items) + placed.item)[placed.item >= 0] if same else NONE
     if twice or len(np.unique(found)) < len(found):
         what = "has a list twice" if twice else "has a pair twice"
         raise BadInput(f"{what}, in two spellings of an id", where=pairs.where, fix="give every pair once")

@@ -183,8 +183,11 @@ def _collect(rows: Iterable[Row], direction: Direction | None, source: _Source, 
     queries, items = {_name(query) or "": i for i, query in enumerate(every)}, dict[str, int]()
     query, item, line, rank, number = array("q"), array("q"), array("q"), array("q"), array("d")
     numbered = ranked = 0
+    last, q = None, None
     for at, asked, found, n, r in rows:
-        q, i = _name(asked), _name(found)
+        if last is None or asked is not last:
+            last, q = asked, _name(asked)
+        i = _name(found)
         if q is None or i is None:
             what = f"query '{q}', {source.at} {at:,}: {found!r:.60}" if q else f"{source.at} {at:,}: {asked!r:.60}"
             raise BadInput(f"{what} is not an id", where=source.where, fix=kind.layout)
@@ -342,6 +345,8 @@ def _name(value: Any) -> str | None:
     """An id as text; a float that is an integer as that integer; None for what is no id."""
     if isinstance(value, str):
         return value.strip()
+    if type(value) is int:  # most ids: the checks below take long
+        return str(value)
     whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
     return str(int(value)) if whole or (isinstance(value, Integral) and not isinstance(value, bool)) else None
 
