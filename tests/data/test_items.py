@@ -296,3 +296,16 @@ def test_constant_lines() -> None:
     few[:, ::2] = 1
     few[2] = 0  # a number that other rows have too
     assert not items.constant_lines(few).any()
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-4])
+def test_score_matrices_of_pairs_are_refused(noise: float) -> None:
+    images = (X[FIVE] * (1 + noise * RNG.standard_normal((200, 6)))).astype(np.float32)
+    for captions_per_image in (None, 1, 5):
+        with pytest.raises(BadInput, match="rows of the score matrix repeat: 200 rows are 40") as refused:
+            vb.evaluate(scores=images @ Y.T, metrics="R@1", ci=0, captions_per_image=captions_per_image)
+        assert "captions_per_image" not in str(refused.value.fix)
+    with pytest.raises(BadInput, match="columns of the score matrix repeat"):
+        vb.evaluate(scores=Y @ images.T, metrics="R@1", ci=0, captions_per_image=1)
+    known = {"image_ids": np.arange(40), "image_id_of_text": FIVE}
+    assert vb.evaluate(scores=X @ Y.T, **known, metrics="R@1", ci=0).results

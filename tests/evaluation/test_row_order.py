@@ -28,37 +28,38 @@ def evaluate(images: np.ndarray, texts: np.ndarray, **options: Any) -> vb.Report
 
 @pytest.mark.parametrize("sides", ["both", "images", "texts"])
 @pytest.mark.parametrize(
-    "processes,batch,blocks",
+    "processes,deal,batch",
     [
-        *((processes, *how) for processes in (2, 3, 5, 8, 16) for how in ((0, False), (1, True))),
-        *((processes, *how) for processes in (2, 3, 8) for how in ((16, False), (8, True))),
+        *((processes, *how) for processes in (2, 3, 5, 8, 16) for how in ((1, 0), (0, 1))),
+        *((processes, *how) for processes in (2, 3, 8) for how in ((1, 16), (0, 8), (8, 0))),
     ],
 )
 def test_gathered_rows_are_named(
-    world: tuple[np.ndarray, np.ndarray], processes: int, sides: str, batch: int, blocks: bool
+    world: tuple[np.ndarray, np.ndarray], processes: int, sides: str, deal: int, batch: int
 ) -> None:
     images, texts = world
     if sides != "texts":
-        images = images[row_order.gathered(N, processes, batch, blocks)]
+        images = images[row_order.gathered(N, processes, deal, batch)]
     if sides != "images":
-        texts = texts[row_order.gathered(N * TIMES, processes, batch, blocks)]
+        texts = texts[row_order.gathered(N * TIMES, processes, deal, batch)]
     with pytest.raises(BadInput, match=r"with .*(of \d+ processes|later|earlier|order|runs of)"):
         evaluate(images, texts)
 
 
 @pytest.mark.parametrize(
-    "n,processes,batch,blocks,expected",
+    "n,processes,deal,batch,expected",
     [
-        (6, 2, 0, False, [0, 2, 4, 1, 3, 5]),
-        (7, 3, 0, False, [0, 3, 6, 1, 4, 2, 5]),
-        (6, 2, 1, True, [0, 3, 1, 4, 2, 5]),
-        (8, 2, 2, False, [0, 2, 1, 3, 4, 6, 5, 7]),
-        (8, 2, 2, True, [0, 1, 4, 5, 2, 3, 6, 7]),
-        (3, 1, 0, False, [0, 1, 2]),
+        (6, 2, 1, 0, [0, 2, 4, 1, 3, 5]),
+        (7, 3, 1, 0, [0, 3, 6, 1, 4, 2, 5]),
+        (6, 2, 0, 1, [0, 3, 1, 4, 2, 5]),
+        (8, 2, 1, 2, [0, 2, 1, 3, 4, 6, 5, 7]),
+        (8, 2, 0, 2, [0, 1, 4, 5, 2, 3, 6, 7]),
+        (9, 2, 2, 0, [0, 1, 4, 5, 8, 2, 3, 6, 7]),
+        (3, 1, 1, 0, [0, 1, 2]),
     ],
 )
-def test_orders_of_gathered_rows(n: int, processes: int, batch: int, blocks: bool, expected: list[int]) -> None:
-    assert row_order.gathered(n, processes, batch, blocks).tolist() == expected
+def test_orders_of_gathered_rows(n: int, processes: int, deal: int, batch: int, expected: list[int]) -> None:
+    assert row_order.gathered(n, processes, deal, batch).tolist() == expected
 
 
 @pytest.mark.parametrize("by", [1, -1])
@@ -84,7 +85,7 @@ def test_rows_in_order_are_not_refused(noise: float, seed: int) -> None:
 
 def test_ids_decide(world: tuple[np.ndarray, np.ndarray]) -> None:
     images, texts = world
-    order = row_order.gathered(N, 4, 0, False)
+    order = row_order.gathered(N, 4, 1, 0)
     ids = {"image_ids": order, "text_ids": np.arange(N * TIMES), "image_id_of_text": OWNER}
     assert evaluate(images[order], texts, **ids)["R@1", "t2i"].value == evaluate(images, texts)["R@1", "t2i"].value
 

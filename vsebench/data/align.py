@@ -22,7 +22,15 @@ from . import audit
 from .audit import shown
 from .formats.ids import respelled
 from .formats.raw import RawArray, RawEmbeddings
-from .items import last_of_all, one_row_an_image, scored_columns, unusual, upright, without_padding
+from .items import (
+    last_of_all,
+    one_row_an_image,
+    refuse_rows_of_pairs,
+    scored_columns,
+    unusual,
+    upright,
+    without_padding,
+)
 from .match import MatchedRows, match_rows
 from .owners import FileRows, SidesSwapped
 from .pairs import Pairs, indices, place
@@ -113,7 +121,8 @@ def align_embeddings(
         captions_per_image = None if padded.derived else captions_per_image  # it has been read
         raw = padded
     audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
-    raw = one_row_an_image(raw, None if isinstance(split, Split) else captions_per_image)
+    declared = split is not None and split != "custom"
+    raw = one_row_an_image(raw, None if isinstance(split, Split) else captions_per_image, declared)
     notes: list[str] = []
     for side, array, ids in (("image", raw.images, raw.image_ids), ("text", raw.texts, raw.text_ids)):
         if ids is not None and len(ids) != len(array):
@@ -174,6 +183,7 @@ def align_scores(
         if split is None or split == "custom":
             raw = scored_columns(raw, captions_per_image)
             captions_per_image = None if raw.derived else captions_per_image  # it has been read
+        refuse_rows_of_pairs(raw)
         raw = last_of_all(raw)
         audit.check_finite(raw.values, "image (score)", where)
     scores = raw.values

@@ -30,6 +30,7 @@ PAIRED = 0.8  # fewer distinct rows than this share: a row is a pair. A few imag
 SAMPLE = 128  # rows whose distances to all others tell whether any rows are near each other
 CROWDED = 64  # rows near one row, from which all vectors are alike and distances tell nothing
 LEAST_PADDED = 3  # zero vectors: one or two at the end of an image may have failed
+MOST_ROWS = 1 << 14  # of a square score matrix in which rows that repeat are looked for
 LEAST_ROWS = 8  # of rows that repeat, or a column of scores that is one number, by no coincidence
 FILL = 0.01  # the share of the other scores that may have that number
 CHUNK = 1 << 24  # numbers compared at a time
@@ -145,10 +146,15 @@ def _at_the_ends(empty: Bool, owners: Ids, least: int = LEAST_PADDED) -> bool:
     return not bool((sorted_empty[:-1] & ~sorted_empty[1:] & same).any())
 
 
-def one_row_an_image(raw: RawEmbeddings, captions_per_image: int | None) -> RawEmbeddings:
+def one_row_an_image(raw: RawEmbeddings, captions_per_image: int | None, declared: bool = False) -> RawEmbeddings:
     """Embeddings with one row an image, where a row is a pair of an image and a text.
 
     Rows are one image where their vectors are equal, exactly or nearly, as of another batch or precision.
+
+    Args:
+        raw: as read.
+        captions_per_image: rows of an image that may follow each other, five by default.
+        declared: ids are those of a split that is named.
 
     Raises:
         BadInput: rows of one id with different vectors; text rows that repeat, which have several images.
@@ -162,6 +168,8 @@ def one_row_an_image(raw: RawEmbeddings, captions_per_image: int | None) -> RawE
         group = np.unique(raw.image_ids, return_inverse=True)[1]
         _refuse_classes(raw, group)
     else:
+        if declared and raw.image_ids is not None:
+            return raw  # its ids say which images these are
         group = _groups(raw.images, "image", where, near=raw.image_of_text is None)
         items = len(np.unique(group))
         if raw.image_ids is not None:
@@ -332,6 +340,24 @@ def scored_columns(raw: RawArray, captions_per_image: int | None) -> RawArray:
         raw, values=scores[:, keep], image_of_text=owners[keep], captions=captions, notes=(*raw.notes, note),
         derived=raw.image_of_text is None, holds="rows" if raw.image_of_text is None else raw.holds,
     )  # fmt: skip
+
+
+def refuse_rows_of_pairs(raw: RawArray) -> None:
+    """Refuse a square score matrix whose rows, or columns, repeat: it has one for every pair of an image and a text.
+
+    Raises:
+        BadInput: so it has, and neither ids nor ``image_of_text`` say which are the same.
+    """
+    n, scores = len(raw.values), raw.values
+    known = any(x is not None for x in (raw.image_ids, raw.text_ids, raw.image_of_text))
+    if known or scores.shape != (n, n) or n < LEAST_ROWS or n > MOST_ROWS or not np.isfinite(scores).all():
+        return
+    for side, rows in (("row", scores), ("column", scores.T)):
+        items = len(np.unique(_groups(rows, side, raw.sources[0])))
+        if _repeat(items, n) and items <= HALF * n:
+            what = f"{side}s of the score matrix repeat: {n:,} {side}s are {items:,}, so that it has one for every pair"
+            fix = "save every image and every text once, with image_of_text"
+            raise BadInput(what, where=raw.sources[0], fix=fix)
 
 
 def last_of_all(raw: RawArray) -> RawArray:

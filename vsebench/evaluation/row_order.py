@@ -29,6 +29,7 @@ from .misread import BLOCK, ROWS, SMALLEST, WORDS, sampled_queries, suspects
 SAMPLE = 512  # queries whose first item is looked up; fewer in a large gallery
 MOST = 1 << 24  # scores of these queries
 PROCESSES = (*range(2, 17), 24, 32, 48, 64)
+FEW_PROCESSES = 8  # for which batches are tried
 BATCHES = (8, 16, 32, 64, 128, 256)  # rows that a process computes at a time
 SURE = 1e-2  # p-value, corrected for all that is tried; in the right order another one finds next to nothing
 SHIFTS = (1, -1, 2, -2, 5, -5)
@@ -150,38 +151,38 @@ def _from_some_row(side: str, by: int, position: Int, as_read: Bool, moved: Bool
 
 def _gathered(n_image: int, n_text: int, sides: Sequence[str]) -> Iterator[tuple[str, Int | None, Int | None]]:
     """Words, and the (image,) and (text,) item that is in every row where rows were gathered from processes."""
+    times = max(1, n_text // n_image)
     for count in PROCESSES:
-        for batch in (0, 1, *BATCHES):
-            if batch > 1 and count > 8:
-                continue
-            for blocks in (False, True):
-                if blocks and batch == 0:
-                    continue  # blocks one behind the other are in order
-                how = f"the rows of {count} processes put in order"
-                images, texts = (gathered(n, count, batch, blocks) for n in (n_image, n_text))
-                if "image" in sides and "caption" in sides:
-                    yield how, images, texts
-                if "image" in sides:
-                    yield f"{how} (images)", images, None
-                if "caption" in sides:
-                    yield f"{how} (texts)", None, texts
+        # Rows that a process is dealt at a time (0: all of its share), and rows of it that follow each other (0: all).
+        ways = [(1, 0), (0, 1)]
+        if count <= FEW_PROCESSES:
+            ways += [way for size in BATCHES for way in ((1, size), (0, size), (size, 0))]
+        for deal, batch in ways:
+            how = f"the rows of {count} processes put in order"
+            images = gathered(n_image, count, deal, batch)
+            texts = {
+                each: gathered(n_text, count, deal * each if deal > 1 else deal, batch * each) for each in {1, times}
+            }
+            if "image" in sides and "caption" in sides:
+                yield from ((how, images, of_texts) for of_texts in texts.values())
+            if "image" in sides:
+                yield f"{how} (images)", images, None
+            if "caption" in sides:
+                yield f"{how} (texts)", None, texts[1]
 
 
-def gathered(n: int, processes: int, batch: int, blocks: bool) -> Int:
+def gathered(n: int, processes: int, deal: int, batch: int) -> Int:
     """(row,) the item in every row, gathered from processes.
 
     Args:
         n: rows.
-        processes: each has every so many-th row, or with ``blocks`` rows that follow each other.
+        processes: how many.
+        deal: items that a process is dealt at a time, before the next one; 0: all of its share.
         batch: rows of a process that follow each other in the file; 0: all of them.
-        blocks: see ``processes``.
     """
-    item = np.arange(n)
-    if blocks:
-        each = -(-n // processes)
-        process, place = item // each, item % each
-    else:
-        process, place = item % processes, item // processes
+    item, deal = np.arange(n), deal or -(-n // processes)
+    process = item // deal % processes
+    place = item // (deal * processes) * deal + item % deal
     step = place // batch if batch else np.zeros(n, np.int64)
     return np.lexsort((place, process, step))
 
@@ -224,8 +225,8 @@ def _orders_of_both(split: Split) -> Iterator[tuple[str, Int]]:
     yield "with images and captions in the order of the ids as text", np.argsort(ids.astype(np.str_), kind="stable")
     yield "with images and captions in reverse order", np.arange(n)[::-1]
     for count in PROCESSES:
-        for batch, blocks in ((0, False), (1, True)):
-            yield f"with the rows of {count} processes put in order", gathered(n, count, batch, blocks)
+        for deal, batch in ((1, 0), (0, 1)):
+            yield f"with the rows of {count} processes put in order", gathered(n, count, deal, batch)
 
 
 def alike(split: Split, captions: Sequence[str]) -> tuple[Int, Int]:
