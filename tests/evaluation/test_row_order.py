@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import vsebench as vb
 from vsebench.errors import BadInput
@@ -39,9 +41,9 @@ def test_gathered_rows_are_named(
 ) -> None:
     images, texts = world
     if sides != "texts":
-        images = images[row_order.gathered(N, processes, deal, batch)]
+        images = images[row_order.items_at(np.arange(N), N, processes, deal, batch)]
     if sides != "images":
-        texts = texts[row_order.gathered(N * TIMES, processes, deal, batch)]
+        texts = texts[row_order.items_at(np.arange(N * TIMES), N * TIMES, processes, deal, batch)]
     with pytest.raises(BadInput, match=r"with .*(of \d+ processes|later|earlier|order|runs of)"):
         evaluate(images, texts)
 
@@ -59,7 +61,20 @@ def test_gathered_rows_are_named(
     ],
 )
 def test_orders_of_gathered_rows(n: int, processes: int, deal: int, batch: int, expected: list[int]) -> None:
-    assert row_order.gathered(n, processes, deal, batch).tolist() == expected
+    assert row_order.items_at(np.arange(n), n, processes, deal, batch).tolist() == expected
+
+
+@given(st.integers(1, 90), st.integers(1, 9), st.integers(0, 12), st.integers(0, 12))
+def test_gathered_rows_are_those_of_a_loop(n: int, processes: int, deal: int, batch: int) -> None:
+    share = deal or -(-n // processes)
+    dealt: list[list[int]] = [[] for _ in range(processes)]
+    for item in range(n):
+        dealt[item // share % processes].append(item)
+    size, expected = batch or n, []
+    for start in range(0, n, size):
+        for of in dealt:
+            expected += of[start : start + size]
+    assert row_order.items_at(np.arange(n), n, processes, deal, batch).tolist() == expected
 
 
 @pytest.mark.parametrize("by", [1, -1])
@@ -85,7 +100,7 @@ def test_rows_in_order_are_not_refused(noise: float, seed: int) -> None:
 
 def test_ids_decide(world: tuple[np.ndarray, np.ndarray]) -> None:
     images, texts = world
-    order = row_order.gathered(N, 4, 1, 0)
+    order = row_order.items_at(np.arange(N), N, 4, 1, 0)
     ids = {"image_ids": order, "text_ids": np.arange(N * TIMES), "image_id_of_text": OWNER}
     assert evaluate(images[order], texts, **ids)["R@1", "t2i"].value == evaluate(images, texts)["R@1", "t2i"].value
 

@@ -29,6 +29,8 @@ from .misread import BLOCK, ROWS, SMALLEST, WORDS, sampled_queries, suspects
 SAMPLE = 512  # queries whose first item is looked up; fewer in a large gallery
 MOST = 1 << 24  # scores of these queries
 PROCESSES = (*range(2, 17), 24, 32, 48, 64)
+NEARLY = 0.98  # own items among the first, from which no order of processes is looked for
+USUAL_PROCESSES, MANY = 16, 1000  # more processes are tried for so many images
 FEW_PROCESSES = 8  # for which batches are tried
 BATCHES = (8, 16, 32, 64, 128, 256)  # rows that a process computes at a time
 SURE = 1e-2  # p-value, corrected for all that is tried; in the right order another one finds next to nothing
@@ -115,8 +117,9 @@ def reordered(data: Input, direction: Direction) -> Found | None:
         images, texts, owners = row_of_image[images], row_of_text[texts], in_file
     as_read = owners[texts] == images
     tried: list[tuple[str, Bool]] = []
-    for words, of_images, of_texts in _gathered(n_image, len(owners), data.without_ids):
-        tried.append((f"with {words}", owners[_at(of_texts, texts)] == _at(of_images, images)))
+    if as_read.mean() < NEARLY:
+        for words, of_images, of_texts in _gathered(images, texts, (n_image, len(owners)), data.without_ids):
+            tried.append((words, owners[of_texts] == of_images))
     position = images if direction == "i2t" else owners[texts]
     for side in data.without_ids:
         for by in SHIFTS:
@@ -132,10 +135,6 @@ def reordered(data: Input, direction: Direction) -> Found | None:
     return Found(words, int(hits.sum()), int(as_read.sum()), len(queries))
 
 
-def _at(order: Int | None, rows: Int) -> Int:
-    return rows if order is None else order[rows]
-
-
 def _from_some_row(side: str, by: int, position: Int, as_read: Bool, moved: Bool) -> tuple[str, Bool]:
     """The best row from which on rows are moved, in words, and whether queries find their own items then."""
     order = np.argsort(position, kind="stable")
@@ -149,42 +148,54 @@ def _from_some_row(side: str, by: int, position: Int, as_read: Bool, moved: Bool
     return f"with the {noun}{where} taken {abs(by)} row{'s' * (abs(by) > 1)} {'later' if by > 0 else 'earlier'}", hits
 
 
-def _gathered(n_image: int, n_text: int, sides: Sequence[str]) -> Iterator[tuple[str, Int | None, Int | None]]:
-    """Words, and the (image,) and (text,) item that is in every row where rows were gathered from processes."""
-    times = max(1, n_text // n_image)
-    for count in PROCESSES:
+def _gathered(images: Int, texts: Int, shape: tuple[int, int], sides: Sequence[str]) -> Iterator[tuple[str, Int, Int]]:
+    """Words, and the items that are in some rows, (row,) of each side, where rows were gathered from processes."""
+    n_image, n_text = shape
+    each = max(1, n_text // n_image)
+    for count in (c for c in PROCESSES if c <= USUAL_PROCESSES or n_image >= MANY):
         # Rows that a process is dealt at a time (0: all of its share), and rows of it that follow each other (0: all).
         ways = [(1, 0), (0, 1)]
         if count <= FEW_PROCESSES:
-            ways += [way for size in BATCHES for way in ((1, size), (0, size), (size, 0))]
+            sizes = [size for size in BATCHES if size * count < n_image]
+            ways += [way for size in sizes for way in ((1, size), (0, size), (size, 0))]
         for deal, batch in ways:
-            how = f"the rows of {count} processes put in order"
-            images = gathered(n_image, count, deal, batch)
-            texts = {
-                each: gathered(n_text, count, deal * each if deal > 1 else deal, batch * each) for each in {1, times}
-            }
+            how = f"with the rows of {count} processes put in order"
+            of_images = items_at(images, n_image, count, deal, batch)
+            of_texts = items_at(texts, n_text, count, deal, batch)
             if "image" in sides and "caption" in sides:
-                yield from ((how, images, of_texts) for of_texts in texts.values())
+                yield how, of_images, of_texts
+                if each > 1 and (deal > 1 or batch > 1):  # the texts of a batch of images
+                    size = deal * each if deal > 1 else deal
+                    yield how, of_images, items_at(texts, n_text, count, size, batch * each)
             if "image" in sides:
-                yield f"{how} (images)", images, None
+                yield f"{how} (images)", of_images, texts
             if "caption" in sides:
-                yield f"{how} (texts)", None, texts[1]
+                yield f"{how} (texts)", images, of_texts
 
 
-def gathered(n: int, processes: int, deal: int, batch: int) -> Int:
-    """(row,) the item in every row, gathered from processes.
+def items_at(rows: Int, n: int, processes: int, deal: int, batch: int) -> Int:
+    """(row,) the items in some rows of ``n``, which were gathered from processes.
 
     Args:
-        n: rows.
+        rows: (row,) indices of rows.
+        n: rows in all.
         processes: how many.
         deal: items that a process is dealt at a time, before the next one; 0: all of its share.
         batch: rows of a process that follow each other in the file; 0: all of them.
     """
-    item, deal = np.arange(n), deal or -(-n // processes)
-    process = item // deal % processes
-    place = item // (deal * processes) * deal + item % deal
-    step = place // batch if batch else np.zeros(n, np.int64)
-    return np.lexsort((place, process, step))
+    deal = deal or -(-n // processes)
+    rounds, rest = divmod(n, deal * processes)
+    process = np.arange(processes)
+    count = rounds * deal + (rest - process * deal).clip(0, deal)  # items of every process
+    batch = batch or int(count.max())
+    steps = np.arange(-(-int(count.max()) // batch) + 1)
+    start = np.minimum(count, steps[:, None] * batch).sum(axis=1)  # the first row of every step
+    step = np.searchsorted(start, rows, side="right") - 1
+    ends = np.cumsum((count - step[:, None] * batch).clip(0, batch), axis=1)  # of the processes, in a step
+    inside = rows - start[step]
+    of = (ends <= inside[:, None]).sum(axis=1)
+    place = step * batch + inside - np.where(of > 0, ends[np.arange(len(rows)), of - 1], 0)
+    return np.asarray(place // deal * (deal * processes) + of * deal + place % deal, np.int64)
 
 
 def of_others(data: Input) -> str | None:
@@ -226,7 +237,7 @@ def _orders_of_both(split: Split) -> Iterator[tuple[str, Int]]:
     yield "with images and captions in reverse order", np.arange(n)[::-1]
     for count in PROCESSES:
         for deal, batch in ((1, 0), (0, 1)):
-            yield f"with the rows of {count} processes put in order", gathered(n, count, deal, batch)
+            yield f"with the rows of {count} processes put in order", items_at(np.arange(n), n, count, deal, batch)
 
 
 def alike(split: Split, captions: Sequence[str]) -> tuple[Int, Int]:
