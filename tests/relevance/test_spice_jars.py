@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import http.server
 import os
 import threading
@@ -37,8 +36,6 @@ def jars(bare: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in names:
         jar(folder / name, name)
         monkeypatch.setitem(spice_install.CONTENT, name, spice_install.content_sha256(folder / name))
-    for name in (CODE, MODELS):
-        monkeypatch.setitem(spice_install.SHA256, name, hashlib.sha256((folder / name).read_bytes()).hexdigest())
     package = bare / "site" / "spice"
     (package / "lib").mkdir(parents=True)
     (package / "spice-1.0.jar").write_bytes((folder / "spice-1.0.jar").read_bytes())
@@ -140,48 +137,59 @@ class Server(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(bare: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Server]]:
-    """A local server in place of Maven's."""
-    handler = type("Own", (Server,), {"asked": [], "folder": bare / "right"})
+    """A local server in place of Stanford's."""
+    handler = type("Own", (Server,), {"asked": [], "folder": bare / "served"})
     running = http.server.HTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=running.serve_forever, daemon=True).start()
-    monkeypatch.setattr(spice_install, "MAVEN", f"http://127.0.0.1:{running.server_port}/3.6.0")
+    monkeypatch.setattr(spice_install, "STANFORD", f"http://127.0.0.1:{running.server_port}/software/corenlp.zip")
     yield handler
     running.shutdown()
     running.server_close()
 
 
+def pack(jars: Path, folder: Path, *names: str) -> Path:
+    """The archive of some jars, as the server has it."""
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "corenlp.zip", "w") as archive:
+        for name in names:
+            archive.write(jars / name, f"corenlp/{name}")
+    return folder / "corenlp.zip"
+
+
 def test_jars_are_fetched_into_the_cache(bare, jars, server):
+    pack(jars, server.folder, CODE, MODELS)
     noted: list[str] = []
     found = spice_install.class_path(noted.append)
     folder = spice_install.tools_folder()
     assert folder == bare / "cache/tools/corenlp-3.6.0"
     assert found[-2:] == [str(folder / CODE), str(folder / MODELS)]
     assert {path.name for path in folder.iterdir()} == {CODE, MODELS}
-    assert [CODE in noted[0], MODELS in noted[1]] == [True, True]
+    assert noted == [f"fetching {spice_install.STANFORD} into {folder}"]
+    assert spice_install.class_path() == found and server.asked == ["corenlp.zip"]  # once
 
 
-def test_only_missing_jars_are_fetched(jars, server):
-    (copy(jars, spice_install.tools_folder()) / MODELS).unlink()
-    spice_install.fetch()
-    assert server.asked == [MODELS]
-
-
-@pytest.mark.parametrize("damage", ["cut", "other"])
+@pytest.mark.parametrize("damage", ["cut", "without models"])
 def test_a_damaged_download_is_not_kept(jars, server, damage):
-    if damage == "cut":
-        server.cut = 10
-    else:
-        jar(jars / CODE, "other")
-    with pytest.raises(BadInput, match="the download is damaged or another version"):
+    pack(jars, server.folder, CODE, *([MODELS] if damage == "cut" else []))
+    server.cut = 10 if damage == "cut" else 0
+    with pytest.raises(BadInput, match="the download is damaged"):
         spice_install.fetch()
-    assert list(spice_install.tools_folder().iterdir()) == []
+    assert not list(spice_install.tools_folder().glob("*.zip")) and spice_install.find() is None
 
 
-def test_a_failure_names_the_addresses(server):
+def test_another_version_in_the_archive_is_refused(jars, server):
+    jar(jars / MODELS, "other")
+    pack(jars, server.folder, CODE, MODELS)
+    with pytest.raises(BadInput, match="the jar is another version"):
+        spice_install.class_path()
+
+
+def test_a_failure_names_the_address_and_the_commands(server):
     with pytest.raises(MissingPackage, match="cannot be fetched: HTTP Error 404") as caught:
         spice_install.fetch()
     assert caught.value.fix is not None
-    assert f"{spice_install.MAVEN}/{MODELS}, and put both into {spice_install.tools_folder()}" in caught.value.fix
+    assert f"unpack both jars of {spice_install.STANFORD} into {spice_install.tools_folder()}" in caught.value.fix
+    assert f"mvn dependency:copy -Dartifact=$a -DoutputDirectory={spice_install.tools_folder()}" in caught.value.fix
 
 
 def test_offline_nothing_is_fetched(jars, monkeypatch):

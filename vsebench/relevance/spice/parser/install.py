@@ -17,7 +17,6 @@ from pathlib import Path
 
 from ....data.atomic import make_folder, write_atomically
 from ....data.cache import cache_dir
-from ....data.regular import sha256_of
 from ....data.splits.packages import package_file
 from ....errors import BadInput, MissingPackage
 
@@ -32,11 +31,8 @@ CONTENT = {
     MODELS: "8869c1609dea7fed443db7cadf7d3ad1a6eb1fe96500749a5e845c5513634c78",
 }
 INSTALL = "pip install 'vsebench[spice]'"
-MAVEN = "https://repo.maven.apache.org/maven2/edu/stanford/nlp/stanford-corenlp/3.6.0"
-SHA256 = {  # of the files there
-    CODE: "d341d5863276f55782c5ef73212222d6b3b48e02ae1951ab6de7618d28b12742",
-    MODELS: "d285157bd7887ee3018094b5dbae092e49088b023361ccdb550ee1daf9b2c9bd",
-}
+STANFORD = "https://nlp.stanford.edu/software/stanford-corenlp-full-2015-12-09.zip"
+MAVEN = "edu.stanford.nlp:stanford-corenlp:3.6.0"
 
 Note = Callable[[str], object]
 
@@ -55,7 +51,7 @@ def class_path(note: Note = lambda _: None) -> list[str]:
     if spice is None:
         raise MissingPackage("package 'pycocoevalcap' is not installed; it has SPICE and METEOR", fix=INSTALL)
     folder = find() or fetch(note)
-    others = [path for path in sorted((spice.parent / "lib").glob("*.jar")) if path.name not in SHA256]
+    others = [path for path in sorted((spice.parent / "lib").glob("*.jar")) if path.name not in (CODE, MODELS)]
     jars = [spice, *others, folder / CODE, folder / MODELS]
     for path in jars:
         if path.name in CONTENT and content_sha256(path) != CONTENT[path.name]:
@@ -79,7 +75,7 @@ def find() -> Path | None:
     if not given:
         places = [spice.parent / "lib"] if spice else []
         places += [Path.home() / ".m2/repository/edu/stanford/nlp/stanford-corenlp/3.6.0", tools_folder()]
-    found = next((folder for folder in places if all((folder / name).is_file() for name in SHA256)), None)
+    found = next((folder for folder in places if all((folder / name).is_file() for name in (CODE, MODELS))), None)
     if given and not found:
         what = f"{VARIABLE} is '{given}', which does not have both {CODE} and {MODELS}"
         raise BadInput(what, fix=f"put both there, or unset it: {_by_hand('FOLDER')}")
@@ -92,33 +88,35 @@ def tools_folder() -> Path:
 
 
 def fetch(note: Note = lambda _: None) -> Path:
-    """Download the CoreNLP jars that are not in the user cache; returns their folder. One build at a time calls this.
+    """Download the archive of CoreNLP and unpack its jars into the user cache; returns their folder.
+
+    One build at a time calls this.
 
     Raises:
-        MissingPackage: they cannot be downloaded; the message has the commands for doing it by hand.
-        BadInput: a downloaded jar is damaged.
+        MissingPackage: it cannot be downloaded; the message has the commands for doing it by hand.
+        BadInput: the archive is damaged, or a jar is another version.
         DiskError: no space is left, or the folder cannot be made.
     """
     folder = tools_folder()
     if os.environ.get("VSEBENCH_OFFLINE", "") not in ("", "0"):
         raise _missing("VSEBENCH_OFFLINE forbids downloading it")
     make_folder(folder)
-    for name, sha256 in SHA256.items():
-        if not (folder / name).is_file():
-            _download(f"{MAVEN}/{name}", folder / name, sha256, note)
-    return folder
-
-
-def _download(address: str, path: Path, sha256: str, note: Note) -> None:
-    note(f"fetching {address} into {path.parent}")
+    archive = folder / STANFORD.rpartition("/")[2]
+    note(f"fetching {STANFORD} into {folder}")
     try:
-        with urllib.request.urlopen(address, timeout=60) as answer, write_atomically(path) as stream:
+        with urllib.request.urlopen(STANFORD, timeout=60) as answer, write_atomically(archive) as stream:
             shutil.copyfileobj(answer, stream, 1 << 20)
+        with zipfile.ZipFile(archive) as packed:
+            for name in (CODE, MODELS):
+                with packed.open(f"{archive.stem}/{name}") as source, write_atomically(folder / name) as target:
+                    shutil.copyfileobj(source, target, 1 << 20)
+    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+        raise BadInput(f"the download is damaged ({error})", where=STANFORD, fix="run the command again") from error
     except (OSError, http.client.HTTPException) as error:
-        raise _missing(f"{address} cannot be fetched: {error}") from error
-    if sha256_of(path) != sha256:
-        path.unlink()
-        raise BadInput("the download is damaged or another version", where=address, fix="run the command again")
+        raise _missing(f"{STANFORD} cannot be fetched: {error}") from error
+    finally:
+        archive.unlink(missing_ok=True)
+    return folder
 
 
 def content_sha256(path: Path) -> str:
@@ -143,4 +141,7 @@ def _missing(why: str) -> MissingPackage:
 
 
 def _by_hand(folder: object) -> str:
-    return f"on a machine with a network download {MAVEN}/{CODE} and {MAVEN}/{MODELS}, and put both into {folder}"
+    return (
+        f"on a machine with a network unpack both jars of {STANFORD} into {folder}, or run: for a in {MAVEN} "
+        f"{MAVEN}:jar:models; do mvn dependency:copy -Dartifact=$a -DoutputDirectory={folder}; done"
+    )
