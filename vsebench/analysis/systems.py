@@ -14,7 +14,7 @@ import numpy as np
 from .. import signature
 from ..arguments import public
 from ..data import run_folder
-from ..data.formats.ids import places
+from ..data.formats.ids import counts_rows, places
 from ..data.splits.sets import language_of
 from ..errors import BadInput, UsageError, count_of
 from ..evaluation.intervals import Key, column, key_of, label
@@ -229,10 +229,7 @@ def by_number(systems: Sequence[System]) -> tuple[str, ...]:
 
 def _without_ids(items: Split) -> bool:
     """Whether the items of a report are rows of a set without ids."""
-    return items.name == "custom" and all(
-        ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
-        for ids in (items.image_ids, items.caption_ids)
-    )
+    return items.name == "custom" and counts_rows(items.image_ids) and counts_rows(items.caption_ids)
 
 
 def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:

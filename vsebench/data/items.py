@@ -55,13 +55,12 @@ def upright(raw: RawEmbeddings, captions_per_image: int | None) -> RawEmbeddings
     dim, wide = len(images), images.shape[1]
     owners = raw.image_of_text is not None and len(raw.image_of_text) == texts.shape[1]
     by_shape = dim == len(texts) <= wide < texts.shape[1] and not known and (owners or texts.shape[1] % wide == 0)
-    square = not known and images.shape == texts.shape and wide > dim > 1 and raw.image_of_text is None
     alike = not known and images.shape == texts.shape and min(images.shape) > 1 and raw.image_of_text is None
     by_length = alike and _unit(images.T) and _unit(texts.T) and not _unit(images)
     if dim == len(texts) and (by_ids or by_shape or by_length):
         note = f"the arrays are (dim, item), {images.shape} and {texts.shape}: transposed"
         return replace(raw, images=images.T, texts=texts.T, notes=(*raw.notes, note))
-    if square and captions_per_image is None:
+    if alike and wide > dim and captions_per_image is None:
         what = f"{dim:,} image and {dim:,} text vectors of {wide:,} numbers; transposed, {wide:,} of {dim:,} numbers"
         fix = "save one row an item (array.T of (dim, items)), and image_ids and text_ids, or image_of_text"
         raise BadInput(f"{what}: which axis the items are is not known", where=raw.sources[0], fix=fix)

@@ -156,6 +156,11 @@ def spelled(ids: Ids, known: Ids) -> tuple[Ids, str]:
     return np.where(at >= 0, known[at], names), words
 
 
+def counts_rows(ids: Ids) -> bool:
+    """Whether ids are the numbers of rows, from 0, in any order: those of items without ids."""
+    return ids.dtype.kind == "i" and bool((np.sort(ids) == np.arange(len(ids))).all())
+
+
 def share(ids: Ids, known: Ids) -> float:
     """The share of ids that are among ``known``, both of one kind; 0 of none."""
     return float(np.isin(ids, known).mean()) if ids.dtype.kind == known.dtype.kind and len(ids) else 0.0

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...errors import BadInput
-from ..textfile import parse_json, shown, text_lines
+from ..textfile import shown, text_lines
 from .jsonl import is_jsonl, jsonl_records
 from .records import LAYOUT, Record, find_fields
 from .table_file import is_table, table_header, table_records
@@ -23,6 +23,7 @@ _MARKED = re.compile(r"[^\t]*\S#\d+")  # 1007.jpg#0, and 1007#zhm#0
 _FILE = re.compile(r".*\.(?:jpe?g|png|gif|webp|bmp|tiff?|mp4|avi|webm|mkv|mov|wav|mp3|flac|ogg|m4a)", re.I)
 _WORD = re.compile(r"\S+")
 _NUMBERED = re.compile(r"\s*(\d{1,12})(?:\s*[\t,|;:.)]\s*|\s+)(\S.*)")
+_DOCUMENT = re.compile(r"\s*(?:\{\s*\"|\[\s*[{\"])")
 _PARTS = {"train", "val", "test", "restval", "dev"}
 _CLOSED = re.compile(r'"((?:[^"]|"")*)"')
 
@@ -30,24 +31,21 @@ _CLOSED = re.compile(r'"((?:[^"]|"")*)"')
 def records_of(text: str, where: str) -> Iterator[Record] | None:
     """The records of a text, one a caption or one an image; None where it has no such fields.
 
-    They are JSON lines, a JSON array, a JSON object of captions by image, one with ``sentences`` of videos, a table
-    with names of columns, or lines with an id in front.
+    They are JSON lines, a table with names of columns, or lines with an id in front; of one JSON document see
+    ``of_document``.
 
     Raises:
-        BadInput: neither JSON lines nor one JSON document, or a table without names of columns whose first column
-            could be anything.
+        BadInput: a line of JSON lines is none, or the first column of a table without names could be anything.
     """
     if is_jsonl(text):
         return jsonl_records(text, where) if find_fields(next(jsonl_records(text, where))[1]) else None
-    if text.lstrip()[:1] in ("{", "["):
-        return _of_document(parse_json(text, where))
     if is_table(text):
         return table_records(text, where)
     return _headless(_not_numbered(text), where)
 
 
-def _of_document(document: Any) -> Iterator[Record] | None:
-    """The records of one JSON document."""
+def of_document(document: Any) -> Iterator[Record] | None:
+    """The records of one JSON document: an array, captions by image, or ``sentences`` of videos; None for others."""
     if isinstance(document, dict) and isinstance(document.get("sentences"), list):
         document = document["sentences"]  # MSR-VTT, beside ``videos``
     if isinstance(document, list):
@@ -86,12 +84,12 @@ def _not_numbered(text: str) -> str:
 
 
 def _is_json(text: str) -> bool:
-    if is_jsonl(text):
+    if _DOCUMENT.match(text) or is_jsonl(text):  # a large document is parsed once, by who reads it
         return True
     try:
         json.loads(text)
     except (ValueError, RecursionError):
-        return text.lstrip()[:2].rstrip() in ("{", '{"', "[", "[{", '["')  # a document that is cut off
+        return text.lstrip()[:2].rstrip() in ("{", "[")  # a document that is cut off
     return True
 
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from ...errors import BadInput, UsageError
 from ...scenes.settings import is_name, of_split
 from ...types import Ids
 from ..cache import file_stem
-from ..formats.ids import canonical
+from ..formats.ids import canonical, counts_rows
 from . import stored
 from .declared import DECLARED, DeclaredSplit
 from .rows import CaptionRows, rows_sha256, set_sha256
@@ -103,7 +101,7 @@ def matching(image_ids: Ids | None, caption_ids: Ids | None, fewer_images: bool 
         caption_ids: (caption,) likewise.
         fewer_images: the data sets that have these captions and more images.
     """
-    if image_ids is None or caption_ids is None or _counts_rows(caption_ids):
+    if image_ids is None or caption_ids is None or counts_rows(caption_ids):
         return []
     found = []
     captions, images = canonical(caption_ids), canonical(image_ids)
@@ -118,7 +116,3 @@ def matching(image_ids: Ids | None, caption_ids: Ids | None, fewer_images: bool 
         if same and (fewer_images or set_sha256(images) == split.images_sha256):
             found.append(name)
     return found
-
-
-def _counts_rows(ids: Ids) -> bool:
-    return ids.dtype.kind == "i" and bool((np.sort(ids) == np.arange(len(ids))).all())

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from ...errors import BadInput, UsageError
 from ...options import spell
 from ...types import Ids
+from ..formats.ids import counts_rows
 from ..textfile import parse_json, read_text, shown
 from . import packages
 from .annotations import annotation_files, annotation_rows, is_annotations
-from .caption_text import header_of, plain_lines, records_of
+from .caption_text import header_of, of_document, plain_lines, records_of
 from .jsonl import is_jsonl
 from .karpathy import is_karpathy, karpathy_files, karpathy_rows
 from .records import Fields, Record, files_of, find_fields, no_fields, parts_of, record_rows
@@ -39,6 +38,12 @@ class CaptionFile:
     def document(self) -> Any:
         """The content as one JSON document; raises BadInput when it is none."""
         return parse_json(self.text, self.where)
+
+    @cached_property
+    def records(self) -> list[Record] | None:
+        """Its records, see ``caption_text``; None where it has none, as Karpathy's files and annotations."""
+        found = of_document(self.document) if self.is_document else records_of(self.text, self.where)
+        return None if found is None else list(found)
 
 
 @dataclass(frozen=True)
@@ -75,8 +80,7 @@ class PackageSource:
 def _annotations(file: CaptionFile, caption_ids: Ids | None) -> CaptionRows:
     if caption_ids is not None:
         first = next((note.get("id") for note in file.document["annotations"] if isinstance(note, dict)), None)
-        numbered = caption_ids.dtype.kind == "i" and np.array_equal(np.sort(caption_ids), np.arange(len(caption_ids)))
-        if caption_ids.dtype.kind != "i" or isinstance(first, str) or numbered:
+        if caption_ids.dtype.kind != "i" or isinstance(first, str) or counts_rows(caption_ids):
             return _all_annotations(file, None)
     # The official annotations do not list which images are in the test set.
     ids = packages.coco_id_rows().caption_id if caption_ids is None else caption_ids
@@ -98,7 +102,7 @@ def _karpathy_parts(file: CaptionFile) -> list[str]:
 
 def _records(file: CaptionFile) -> tuple[Iterable[Record], Fields]:
     """The records of a file that has some, and their fields."""
-    records = list(records_of(file.text, file.where) or ())
+    records = file.records or []
     names, at = (records[0][1], records[0][0]) if records else (header_of(file.text, file.where), "line 1")
     return records, _fields(names, file.where, at)
 
@@ -135,7 +139,7 @@ FILES: dict[str, FileSource] = {
     ),
     "records": FileSource(
         "captions as JSON lines or a JSON array, a table (.csv, .tsv)",
-        lambda file: records_of(file.text, file.where) is not None,
+        lambda file: file.records is not None,
         lambda file, caption_ids: _rows(file),
         _rows,
         lambda file: parts_of(*_records(file)),
