@@ -12,7 +12,7 @@ from .synthetic import CAPTIONS
 
 def load(images: int) -> tuple[Split, str]:
     """The first images of COCO 5K with their captions, and a description; synthetic captions without the package."""
-    from vsebench.data.splits.catalogue import load_split
+    from vsebench.sets.catalogue import load_split
 
     try:
         coco = load_split("coco-5k", captions=True)

@@ -50,7 +50,7 @@ class World:
     def split(self) -> Split:
         """The declared split COCO 5K, or a custom split with five folds."""
         if self.split_name == "coco-5k":
-            from vsebench.data.splits.catalogue import load_split
+            from vsebench.sets.catalogue import load_split
 
             return load_split("coco-5k")
         n = len(self.images)
@@ -135,7 +135,7 @@ def _unit(x: Array) -> Array:
 
 def _ids(images: int) -> tuple[Array, Array, bool]:
     """The ids of the first images of COCO 5K and their captions, or row numbers without the package."""
-    from vsebench.data.splits.catalogue import load_split
+    from vsebench.sets.catalogue import load_split
 
     try:
         coco = load_split("coco-5k")

@@ -168,8 +168,8 @@ def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 def formats_table() -> str:
     """The table of input files: every format of embeddings and of retrieved lists."""
-    from vsebench.data.formats.table import FORMATS
-    from vsebench.data.read_pairs import FORMS
+    from vsebench.files.formats import FORMATS
+    from vsebench.files.read_pairs import FORMS
 
     rows = [
         (f"`{kind.suffix}`" if kind.suffix else kind.words, kind.holds, f"`{kind.extra}`" if kind.extra else "-")
@@ -190,8 +190,8 @@ def formats_page() -> str:
 
 def sets_table() -> str:
     """The tables of test sets, declared ones and those in their published layout: files, then protocols and terms."""
-    from vsebench.data.splits.declared import DECLARED
-    from vsebench.data.splits.sets import SETS
+    from vsebench.sets.declared import DECLARED
+    from vsebench.sets.published import SETS
 
     files, terms = [], []
     for split in DECLARED.values():

@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vsebench import load_split
-from vsebench.data.splits import packages
-from vsebench.data.textfile import read_text, text_lines
+from vsebench.files.textfile import read_text, text_lines
+from vsebench.sets import packages
 
 CAPTIONS = 5  # of an image
 Objects = tuple[dict[int, int], npt.NDArray[np.float32]]  # row by image id; vectors, of which the last one is 0

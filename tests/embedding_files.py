@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.data.formats.raw import RawEmbeddings
-from vsebench.data.read import read_embeddings
 from vsebench.errors import BadInput
+from vsebench.files.raw import RawEmbeddings
+from vsebench.files.read import read_embeddings
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.standard_normal((4, 3)).astype(np.float32)

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from vsebench.data.splits.packages import package_file
 from vsebench.errors import VsebenchError
+from vsebench.sets.packages import package_file
 from vsebench.text import ptb
 from vsebench.text.java import find_java
 from vsebench.text.tokens import Tokens, from_lists

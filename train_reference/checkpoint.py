@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from vsebench.data.atomic import write_atomically
-from vsebench.data.run_folder import LAST
 from vsebench.errors import BadInput, MissingPackage, UsageError, first_line
+from vsebench.files.atomic import write_atomically
+from vsebench.files.run_folder import LAST
 
 from .config import Config, from_dict
 from .text import Vocabulary

@@ -27,9 +27,9 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from vsebench.data.regular import check_file, reading
-from vsebench.data.textfile import shown
 from vsebench.errors import UsageError, printable
+from vsebench.files.regular import check_file, reading
+from vsebench.files.textfile import shown
 from vsebench.registry import unknown
 
 FOLDER = Path(__file__).parent / "configs"

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from vsebench.data import run_folder
-from vsebench.data.atomic import write_atomically
 from vsebench.errors import UsageError
+from vsebench.files import run_folder
+from vsebench.files.atomic import write_atomically
 from vsebench.pretrained import device as places
 
 from . import checkpoint, parallel, text

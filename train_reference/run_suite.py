@@ -23,10 +23,10 @@ from typing import Any
 import torch
 
 import vsebench as vb
-from vsebench.data.atomic import make_folder, write_atomically
-from vsebench.data.run_folder import ABOUT, RESULT, SUMMARY
 from vsebench.errors import BadInput, Diverged, UsageError
 from vsebench.evaluation.provenance import versions
+from vsebench.files.atomic import make_folder, write_atomically
+from vsebench.files.run_folder import ABOUT, RESULT, SUMMARY
 from vsebench.leaderboard.suites import results_of
 from vsebench.options import spell
 from vsebench.report.report import Report

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vsebench.data.run_folder import LAST
 from vsebench.errors import UsageError, printable
+from vsebench.files.run_folder import LAST
 from vsebench.options import spell
 from vsebench.report.report import Report
 

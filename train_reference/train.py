@@ -23,10 +23,10 @@ import torch
 from torch import nn
 
 import vsebench as vb
-from vsebench.data.atomic import make_folder, write_atomically
-from vsebench.data.lock import locked
-from vsebench.data.run_folder import ABOUT, LAST, RESULT
 from vsebench.errors import BadInput, Diverged, UsageError, count_of
+from vsebench.files.atomic import make_folder, write_atomically
+from vsebench.files.lock import locked
+from vsebench.files.run_folder import ABOUT, LAST, RESULT
 from vsebench.options import spell
 from vsebench.pretrained.device import device_of
 from vsebench.report.format import printed

@@ -15,7 +15,8 @@ The command line (``vsebench eval embeddings.npz``) calls nothing else. The pack
 those before it); each describes itself in its docstring:
 
 - ``numeric``: threads, sorting and the compiler; ``scenes``: a drawn world whose truth is known
-- ``data``: files, splits, and rows in the order of a split; ``stats``: intervals and tests; ``text``: tokenisers
+- ``files``: arrays, pairs and captions from files; ``stats``: intervals and tests
+- ``sets``: test sets, and rows in the order of a split; ``text``: tokenisers
 - ``relevance``: judgements and gains
 - ``metrics``: formulas and names; ``rank``: ranks, top lists and complete orders; ``report``: tables in every format
 - ``graded``: graded metrics from rankings; ``human``: agreement of gains with judgements of people
@@ -47,10 +48,10 @@ _PUBLIC = {
     "export": "vsebench.exchange.export",
     "correlate": "vsebench.human.study",
     "describe": "vsebench.analysis.describe",
-    "load_split": "vsebench.data.splits.catalogue",
-    "build_scenes": "vsebench.data.scenes.build",
-    "open_scenes": "vsebench.data.scenes.store",
-    "StoredScenes": "vsebench.data.scenes.store",
+    "load_split": "vsebench.sets.catalogue",
+    "build_scenes": "vsebench.sets.scenes.build",
+    "open_scenes": "vsebench.sets.scenes.store",
+    "StoredScenes": "vsebench.sets.scenes.store",
     "metric": "vsebench.metrics",
     "metric_sum": "vsebench.metrics",
     "parse": "vsebench.metrics",
@@ -76,10 +77,6 @@ if TYPE_CHECKING:
     from .analysis.page import report_page as report_page
     from .analysis.slices import slice as slice
     from .analysis.systems import load as load
-    from .data.scenes.build import build_scenes as build_scenes
-    from .data.scenes.store import StoredScenes as StoredScenes
-    from .data.scenes.store import open_scenes as open_scenes
-    from .data.splits.catalogue import load_split as load_split
     from .errors import VsebenchError as VsebenchError
     from .errors import VsebenchWarning as VsebenchWarning
     from .evaluation.accumulate import Accumulator as Accumulator
@@ -95,6 +92,10 @@ if TYPE_CHECKING:
     from .pretrained.several import EncodedFile as EncodedFile
     from .pretrained.several import encode_all as encode_all
     from .report.report import Report as Report
+    from .sets.catalogue import load_split as load_split
+    from .sets.scenes.build import build_scenes as build_scenes
+    from .sets.scenes.store import StoredScenes as StoredScenes
+    from .sets.scenes.store import open_scenes as open_scenes
     from .types import Embeddings as Embeddings
     from .types import Relevance as Relevance
     from .types import Split as Split

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from vsebench.data.atomic import write_atomically
+from vsebench.files.atomic import write_atomically
 
 from ..harness import ROOT, Usage
 from .table import PEERS

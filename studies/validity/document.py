@@ -32,7 +32,7 @@ from studies.validity.systems import (
     mixed_systems,
 )
 from studies.validity.world import REMOVABLE, World, open_world
-from vsebench.data.atomic import write_atomically
+from vsebench.files.atomic import write_atomically
 from vsebench.scenes.settings import GENERATOR
 from vsebench.types import DIRECTIONS, Bool, Direction
 

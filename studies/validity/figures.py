@@ -8,7 +8,7 @@ from typing import Any
 
 from studies.validity.findings import EVEN, EVEN_FAMILIES, JUDGED_BY
 from studies.validity.systems import FAMILIES, MIXED, TITLES
-from vsebench.data.atomic import write_atomically
+from vsebench.files.atomic import write_atomically
 
 Record = dict[str, Any]
 

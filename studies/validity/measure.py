@@ -17,9 +17,9 @@ import numpy.typing as npt
 import vsebench
 from studies.validity.systems import Oracle, System, vectors
 from studies.validity.world import World
-from vsebench.data.atomic import write_atomically
 from vsebench.errors import UsageError
 from vsebench.evaluation.intervals import column, population
+from vsebench.files.atomic import write_atomically
 from vsebench.metrics import Metric, parse
 from vsebench.report.report import Report
 from vsebench.stats import kernels

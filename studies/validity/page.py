@@ -14,7 +14,7 @@ from typing import Any
 from studies.validity.figures import HEADS, QUALITIES, families, values_of
 from studies.validity.findings import ALL, EVEN, EVEN_FAMILIES, JUDGED_BY, PLAIN
 from studies.validity.systems import MIXED
-from vsebench.data.atomic import write_atomically
+from vsebench.files.atomic import write_atomically
 
 TEMPLATE = Path(__file__).with_name("page.md")
 MARK = (

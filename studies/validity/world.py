@@ -7,15 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from vsebench.data.scenes.build import build_scenes
-from vsebench.data.scenes.store import open_scenes
-from vsebench.data.splits.catalogue import load_split
 from vsebench.relevance.scenes.truth import Truth
 from vsebench.scenes import encode
 from vsebench.scenes.encode import Codes
 from vsebench.scenes.facts import MAX_MENTIONS, UNSAID
 from vsebench.scenes.settings import of_split
 from vsebench.scenes.world import ATTRIBUTES
+from vsebench.sets.catalogue import load_split
+from vsebench.sets.scenes.build import build_scenes
+from vsebench.sets.scenes.store import open_scenes
 from vsebench.types import Bool, Float, Split
 
 REMOVABLE = (*ATTRIBUTES, "number", "relations", "background")

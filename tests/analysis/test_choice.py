@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import vsebench as vb
 from tests import choice_files as files
 from tests.commands import document, invoke, printed
-from vsebench.data.choices.layouts import LAYOUTS, load
 from vsebench.errors import BadInput, UsageError, VsebenchError
+from vsebench.sets.choices.layouts import LAYOUTS, load
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,9 @@ import pytest
 
 import vsebench
 from tests.commands import invoke
-from vsebench.data.formats.members import opened
-from vsebench.data.read import group, holds_both, read_embeddings
 from vsebench.errors import BadInput, UsageError
+from vsebench.files.members import opened
+from vsebench.files.read import group, holds_both, read_embeddings
 from vsebench.options import command_line
 from vsebench.report.grid import Cell, Grid
 from vsebench.report.terminal import text

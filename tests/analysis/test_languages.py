@@ -14,9 +14,9 @@ import vsebench as vb
 from tests import published_files
 from tests.commands import invoke
 from tests.messages import Pinned
-from vsebench.data.splits import catalogue
 from vsebench.errors import UsageError, VsebenchError
 from vsebench.evaluation import row_order
+from vsebench.sets import catalogue
 
 LANGUAGES = ("de", "it", "jp")
 

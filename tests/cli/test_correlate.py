@@ -105,7 +105,7 @@ def test_scores_of_captioning_are_for_captions_and_images(tmp_path: Path, coco: 
     files.cxc(
         tmp_path, "sts", [(files.caption(ids[0][k]), files.caption(ids[0][k + 9]), k, "c2c_isim") for k in (0, 1)]
     )
-    monkeypatch.setattr("vsebench.data.splits.catalogue.load_split", lambda name, captions=False: coco)
+    monkeypatch.setattr("vsebench.sets.catalogue.load_split", lambda name, captions=False: coco)
     result = invoke("cxc", "--data", str(tmp_path), "--tasks", "sits,sts", "--gains", "rouge,binary", "--ci", "0")
     assert result.exit_code == OK, result.stderr
     assert "rouge is left out for STS: it compares a caption with references" in result.stderr

@@ -18,8 +18,8 @@ from tests.commands import document, invoke
 from tests.hostile import good
 from vsebench.cli import health, terminal
 from vsebench.cli.terminal import encodable
-from vsebench.data.splits.sets import SETS
 from vsebench.errors import EXIT_CODES
+from vsebench.sets.published import SETS
 from vsebench.types import Split
 
 COMMANDS = (["eval"], ["unimodal"], ["choice"], ["inspect"], ["metrics"], ["data"], ["data", "list"], ["data", "build"],
@@ -221,7 +221,7 @@ def test_an_unexpected_error_is_one_message(tmp_path: Path, monkeypatch: pytest.
     def fails(*args: Any, **kwargs: Any) -> None:
         raise ZeroDivisionError("half\nway")
 
-    monkeypatch.setattr("vsebench.data.read.read_embeddings", fails)
+    monkeypatch.setattr("vsebench.files.read.read_embeddings", fails)
     monkeypatch.delenv("VSEBENCH_DEBUG", raising=False)
     result = invoke(*good.npz(tmp_path))
     assert (result.exit_code, result.stdout) == (5, "")
@@ -242,7 +242,7 @@ def test_interrupts_and_memory(
     def fails(*args: Any, **kwargs: Any) -> None:
         raise error
 
-    monkeypatch.setattr("vsebench.data.read.read_embeddings", fails)
+    monkeypatch.setattr("vsebench.files.read.read_embeddings", fails)
     result = invoke(*good.npz(tmp_path))
     assert result.exit_code == code and result.stderr.startswith(f"error: {words}")
 

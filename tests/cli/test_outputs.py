@@ -19,8 +19,8 @@ from tests.commands import invoke
 from tests.hostile import good
 from vsebench.cli import app
 from vsebench.cli.command import WRITTEN
-from vsebench.data.atomic import refuse_overwriting, write_atomically
 from vsebench.errors import DISK, EXIT_CODES, USAGE, DiskError, UsageError
+from vsebench.files.atomic import refuse_overwriting, write_atomically
 
 
 def error(result: Result) -> str:
@@ -198,7 +198,7 @@ def test_a_disk_that_cannot_be_written_is_known_before_the_work(
 def test_a_folder_that_cannot_be_made_is_known_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
-    monkeypatch.setattr("vsebench.data.splits.catalogue.load_split", lambda *_, **__: pytest.fail("read first"))
+    monkeypatch.setattr("vsebench.sets.catalogue.load_split", lambda *_, **__: pytest.fail("read first"))
     result = invoke("demo", "--out", file / "demo")
     assert result.exit_code == DISK
     assert result.stderr.startswith(f"error: {file / 'demo'}: this folder cannot be made: Not a directory\n  fix: ")
@@ -257,7 +257,7 @@ def test_a_name_is_limited_in_bytes_and_the_limit_is_named(given: Path, tmp_path
 def test_a_line_ends_at_a_newline_only(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Form feeds and the line separators of Unicode are part of a caption, in every reader of lines."""
     from vsebench.cli import relevance
-    from vsebench.data.captions import with_captions
+    from vsebench.sets.captions import with_captions
 
     texts = ["a dog\u2028on grass", "two\x0ccats", "one\x1c bird\x85", "[brackets] first"]
     (tmp_path / "c.txt").write_bytes("\r\n".join([*reversed(texts), ""]).encode())

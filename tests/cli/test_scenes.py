@@ -14,12 +14,12 @@ import pytest
 import vsebench
 from tests.commands import invoke, printed
 from tests.messages import Pinned
-from vsebench.data.atomic import hidden_of
-from vsebench.data.scenes import folder
-from vsebench.data.scenes.build import build
-from vsebench.data.splits import stored
-from vsebench.data.splits.sets import SETS
+from vsebench.files.atomic import hidden_of
 from vsebench.scenes.settings import parse
+from vsebench.sets import stored
+from vsebench.sets.published import SETS
+from vsebench.sets.scenes import folder
+from vsebench.sets.scenes.build import build
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = "scenes-60-size16"
@@ -185,7 +185,7 @@ def test_a_folder_that_was_deleted_by_hand(cache: Path) -> None:
 
 def test_splits_are_known_without_compiled_code() -> None:
     """Only a build imports it: listing and loading splits stay fast."""
-    code = "import sys, vsebench.data.splits.catalogue as c; c.status(); print('numba' in sys.modules)"
+    code = "import sys, vsebench.sets.catalogue as c; c.status(); print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout == "False\n", done.stderr
 
@@ -390,7 +390,7 @@ def test_exports_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_an_interrupted_export_leaves_nothing(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
-    from vsebench.data.scenes.coco import export_scenes
+    from vsebench.sets.scenes.coco import export_scenes
 
     build(parse(SMALL))
     empty = tmp_path / "empty"

@@ -17,9 +17,9 @@ from tests import commands, reports
 from tests import oracle_stats as oracle
 from tests.messages import Pinned
 from vsebench.analysis import systems
-from vsebench.data import columns
-from vsebench.data.splits import catalogue as splits
 from vsebench.errors import BadInput, MissingPackage
+from vsebench.files import columns
+from vsebench.sets import catalogue as splits
 from vsebench.types import Split
 
 OWNER = reports.split().image_of.tolist()

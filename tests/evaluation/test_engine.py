@@ -27,11 +27,11 @@ from tests.evaluation.engines import SETTINGS, N
 from tests.messages import Pinned
 from tests.reports import same_reports
 from vsebench.cli import app
-from vsebench.data.lock import locked
 from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost
 from vsebench.evaluation import cuts, dask_engine, dask_work, inputs, shard_files, shards
 from vsebench.evaluation.options import Given, Options
 from vsebench.evaluation.plan import make_plan
+from vsebench.files.lock import locked
 
 pytestmark = pytest.mark.slow  # clusters are started
 

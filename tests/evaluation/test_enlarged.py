@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import vsebench as vb
 from tests import oracle
 from tests.commands import invoke
-from vsebench.data.splits import catalogue
 from vsebench.relevance.judgements.table import load
 from vsebench.relevance.kinds import load_gains
+from vsebench.sets import catalogue
 from vsebench.types import AllItems
 
 WORDS = ["a", "man", "dog", "runs", "red", "ball", "on", "grass", "with", "two", "cats", "near", "the", "blue", "car"]

@@ -12,10 +12,10 @@ import pytest
 
 import vsebench as vb
 from tests.commands import invoke
-from vsebench.data.align import AlignedLists
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.evaluation.fused import _by_reciprocal_ranks
 from vsebench.report.report import Report
+from vsebench.sets.align import AlignedLists
 
 Array = npt.NDArray[Any]
 METRICS = "recall,mAP,matrix:NCS@3,matrix:CS@20"

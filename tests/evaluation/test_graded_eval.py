@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 import vsebench
 from vsebench.cli import app
-from vsebench.data.captions import with_captions
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.graded.engine import run
 from vsebench.rank.scorers import Matrix
 from vsebench.relevance.kinds import load_gains
+from vsebench.sets.captions import with_captions
 from vsebench.types import Split
 
 WORDS = ["a", "man", "dog", "rides", "red", "bike", "on", "the", "street", "two", "children", "play", "ball", "water"]
@@ -59,7 +59,7 @@ def test_names_without_a_view_take_the_first_gains(tmp_path: Path) -> None:
 
 def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align.splits.load_split", lambda name: split)
+    monkeypatch.setattr("vsebench.sets.align.splits.load_split", lambda name: split)
     captions_file = tmp_path / "captions.txt"
     captions_file.write_text("\n".join(split.captions or ()) + "\n")
     scores = (images @ captions.T).astype(np.float64)
@@ -101,7 +101,7 @@ def test_cs_of_one_caption_an_image_is_that_of_the_authors_code(tmp_path: Path) 
 
 def test_short_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align.splits.load_split", lambda name: split)
+    monkeypatch.setattr("vsebench.sets.align.splits.load_split", lambda name: split)
     lists = {"i2t": {str(q): np.argsort(-(images @ captions.T)[q]).tolist()[:4] for q in range(12)}}
     (tmp_path / "run.json").write_text(json.dumps(lists))
     options: dict[str, Any] = {"metrics": "cider:NCS@3,cider:NCS@5", "direction": "i2t", "split": "coco-5k"}

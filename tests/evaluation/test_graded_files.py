@@ -15,7 +15,7 @@ from tests.evaluation.test_graded_eval import values, world
 def test_equal_scores_of_a_trec_run_are_ties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run with scores gives the tau of the scores; lists without scores give a note that their ties are not known."""
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align.splits.load_split", lambda name: split)
+    monkeypatch.setattr("vsebench.sets.align.splits.load_split", lambda name: split)
     scores = np.round(images @ captions.T, 1)  # every item has many ties
     paths: dict[str, list[Path]] = {"trec": [], "json": []}
     for name, table in (("i2t", scores), ("t2i", scores.T)):

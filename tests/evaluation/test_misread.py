@@ -14,12 +14,12 @@ from scipy.stats import binom, hypergeom
 import vsebench
 from tests.gates import gate
 from tests.messages import Pinned
-from vsebench.data.align import AlignedLists
 from vsebench.errors import BadInput
 from vsebench.evaluation.chance import LEVEL, Sample
 from vsebench.evaluation.inputs import Input
 from vsebench.evaluation.misread import Suspicion, suspect
 from vsebench.rank.scorers import Dot, Matrix, Scorer
+from vsebench.sets.align import AlignedLists
 from vsebench.types import DIRECTIONS, Direction, Int, Split
 
 Array = npt.NDArray[np.float32]

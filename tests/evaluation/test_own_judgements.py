@@ -14,9 +14,9 @@ import pytest
 
 import vsebench as vb
 from tests.commands import invoke
-from vsebench.data.splits.catalogue import build
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.report.report import Report
+from vsebench.sets.catalogue import build
 
 METRICS = (
     "mine:R@1,mine:R@5,mine:Recall@5,mine:R-P,mine:mAP@R,mine:mAP,mine:mAP@5,mine:MRR,mine:MedR,mine:nDCG@10,mine:NCS@5"
@@ -373,8 +373,8 @@ def test_retrieved_lists(files: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.real_data
 def test_the_judgements_of_eccv_caption_given_as_qrels_are_eccv(real_data: Path, tmp_path: Path):
-    from vsebench.data.splits.packages import read_judgements
     from vsebench.relevance.judgements.coco_files import ECCV_FILES
+    from vsebench.sets.packages import read_judgements
 
     pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
     for direction, name in ECCV_FILES.items():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from vsebench.data import placing
+from vsebench.sets import placing
 
 N, M = 30, 60
 OWNER = np.arange(M) // 2

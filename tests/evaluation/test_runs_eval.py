@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import vsebench
-from vsebench.data.align import align_lists
-from vsebench.data.pairs import LISTS, Pairs
-from vsebench.data.read_pairs import read_pairs
 from vsebench.errors import BadInput, UsageError
+from vsebench.files.pairs import LISTS, Pairs
+from vsebench.files.read_pairs import read_pairs
 from vsebench.relevance import load
+from vsebench.sets.align import align_lists
 from vsebench.types import DIRECTIONS, Direction, Split
 
 Lists = Mapping[Any, Any]

@@ -87,35 +87,35 @@ def clip_retrieval(data: bytes, folder: Path) -> None:
 
 
 def _embeddings(path: Path, split: Split | None = None) -> None:
-    from vsebench.data.align import align_embeddings
-    from vsebench.data.read import read_embeddings
+    from vsebench.files.read import read_embeddings
+    from vsebench.sets.align import align_embeddings
 
     align_embeddings(read_embeddings(path), split)
 
 
 def _pair(path: Path) -> None:
-    from vsebench.data.align import align_embeddings
-    from vsebench.data.read import read_embeddings
+    from vsebench.files.read import read_embeddings
+    from vsebench.sets.align import align_embeddings
 
     align_embeddings(read_embeddings(path, texts=path), None)
 
 
 def _image_side(path: Path) -> None:
-    from vsebench.data.formats.sniff import sniff
+    from vsebench.files.sniff import sniff
 
     if (side := sniff(path).side) is not None:
         side(path, "image")
 
 
 def _scores(path: Path) -> None:
-    from vsebench.data.align import align_scores
-    from vsebench.data.read import read_scores
+    from vsebench.files.read import read_scores
+    from vsebench.sets.align import align_scores
 
     align_scores(read_scores(path), None)
 
 
 def _captions(path: Path) -> None:
-    from vsebench.data.read import read_captions
+    from vsebench.files.read import read_captions
 
     read_captions(path)
 
@@ -172,9 +172,9 @@ def columns(data: bytes, folder: Path) -> None:
 
 def runs(data: bytes, folder: Path) -> None:
     """Pairs: retrieved lists, by score and by rank, judgements, and scores of a second stage."""
-    from vsebench.data.align import align_lists
-    from vsebench.data.pairs import JUDGED, LISTS, SCORED, place
-    from vsebench.data.read_pairs import read_pairs
+    from vsebench.files.pairs import JUDGED, LISTS, SCORED, place
+    from vsebench.files.read_pairs import read_pairs
+    from vsebench.sets.align import align_lists
 
     path = _file(data, folder, "run.txt")
     reads(lambda p: align_lists(read_pairs(p, None, LISTS), SPLIT), path)
@@ -185,8 +185,8 @@ def runs(data: bytes, folder: Path) -> None:
 
 def captions(data: bytes, folder: Path) -> None:
     """A file of captions: of a split, and of a data set of one's own."""
-    from vsebench.data.captions import with_captions
-    from vsebench.data.splits.sources import from_file, with_image_files
+    from vsebench.sets.captions import with_captions
+    from vsebench.sets.sources import from_file, with_image_files
     from vsebench.unimodal.wmd import read_caption_sets
 
     for name in ("c.json", "c.txt"):
@@ -202,8 +202,8 @@ def published_sets(data: bytes, folder: Path) -> None:
     """The files of every published test set, of any number of images."""
     from unittest import mock
 
-    from vsebench.data.splits import sets
-    from vsebench.data.splits.stored import store
+    from vsebench.sets import published as sets
+    from vsebench.sets.stored import store
 
     place = bundle.write(data, folder / "files")
     with mock.patch.object(sets, "_check"):
@@ -263,7 +263,7 @@ def leaderboard(data: bytes, folder: Path) -> None:
 
 def run_folder(data: bytes, folder: Path) -> None:
     """The folder of a training run."""
-    from vsebench.data.run_folder import find
+    from vsebench.files.run_folder import find
 
     reads(find, bundle.write(data, folder / "run"))
 

@@ -29,7 +29,7 @@ def changed(name: str, row: int | slice, value: Any) -> dict[str, Any]:
 
 def coco(folder: Path, *more: str, images: Any = slice(None), texts: Any = slice(None), **change: Any) -> list[str]:
     """A file of COCO 5K, two numbers a vector, or some of its rows."""
-    from vsebench.data.splits import catalogue as splits
+    from vsebench.sets import catalogue as splits
 
     split = splits.load_split("coco-5k")
     angle = np.linspace(0, 6, len(split.image_ids))

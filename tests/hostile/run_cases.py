@@ -17,7 +17,7 @@ COCO = ("eccv_caption",)
 @cache
 def ids() -> tuple[list[int], list[int]]:
     """Image and caption ids of COCO 5K."""
-    from vsebench.data.splits import catalogue as splits
+    from vsebench.sets import catalogue as splits
 
     split = splits.load_split("coco-5k")
     return split.image_ids.tolist(), split.caption_ids.tolist()

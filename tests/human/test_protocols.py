@@ -246,7 +246,7 @@ def lines(path: Path) -> list[str]:
 @pytest.mark.slow
 @needs_package
 def test_cxc_as_published(real_data: Path, coco: Split) -> None:
-    from vsebench.data.splits import catalogue as splits
+    from vsebench.sets import catalogue as splits
 
     split = splits.load_split("coco-5k", captions=True)
     sits = cxc_task(read_cxc("sits", real_data), split)

@@ -11,8 +11,8 @@ import pytest
 
 import vsebench
 from tests import clip_models
-from vsebench.data import store
 from vsebench.errors import UsageError
+from vsebench.files import store
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: clip)")
 pytest.importorskip("open_clip", reason="open_clip is not installed (extra: clip)")

@@ -22,8 +22,8 @@ import pytest
 import vsebench
 from tests import choice_files, clip_models
 from tests.commands import invoke
-from vsebench.data import store
 from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.files import store
 from vsebench.pretrained import encode as encoding
 from vsebench.pretrained import names, parts
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsebench.data.splits.synthetic import blocks, lsa, standin_embeddings, tfidf, unit
 from vsebench.errors import BadInput, UsageError
+from vsebench.sets.synthetic import blocks, lsa, standin_embeddings, tfidf, unit
 from vsebench.types import Split
 
 THINGS = ["cat", "dog", "horse", "boat", "kite", "pizza", "clock", "train", "bench", "zebra", "cake", "sheep"]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from vsebench.data import run_folder
+from vsebench.files import run_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("vsebench", "train_reference")
@@ -33,7 +33,8 @@ LAYERS: list[tuple[str, ...]] = [
     ("types", "registry", "environment"),
     ("signature", "numeric", "arguments"),
     ("scenes",),
-    ("data", "stats"),
+    ("files", "stats"),
+    ("sets",),
     ("text",),
     ("relevance",),
     ("metrics", "rank", "report"),
@@ -119,7 +120,7 @@ def imports_of(module: str, path: Path) -> list[Import]:
 
 
 def package_of(name: str) -> str:
-    """The package (or module beside the packages) of a dotted name in vsebench: ``data`` of ``vsebench.data.read``."""
+    """The package of a dotted name (or the module beside the packages): ``files`` of ``vsebench.files.read``."""
     return [*name.split("."), ""][1]
 
 
@@ -267,11 +268,11 @@ def test_a_forbidden_import_is_caught(tmp_path, file, line, message):
         ("vsebench/types.py", "from .errors import BadInput"),
         ("vsebench/metrics/recall.py", "from ..types import Ranks\nfrom .declare import metric"),
         ("vsebench/analysis/a.py", "from ..evaluation import run\nfrom .. import __version__"),
-        ("vsebench/relevance/eccv.py", "from ..data import coco\ndef f():\n    import eccv_caption"),
+        ("vsebench/relevance/eccv.py", "from ..files import coco\ndef f():\n    import eccv_caption"),
         ("vsebench/rank/kernels.py", "import numba\nif TYPE_CHECKING:\n    import torch"),
         ("vsebench/rank/torch_backend/scan.py", "import torch\nfrom .count import Tile"),
         ("vsebench/report/terminal.py", "from rich.table import Table"),
-        ("vsebench/data/torchvision_like.py", "from .torch import x"),
+        ("vsebench/files/torchvision_like.py", "from .torch import x"),
         ("train_reference/model.py", "import torch\nfrom vsebench.errors import UsageError"),
     ],
 )

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.fuzz import bundle, change, contract
 from tests.fuzz.targets import TARGETS, Target
-from vsebench.data.formats.table import FORMATS
-from vsebench.data.read_pairs import FORMS
 from vsebench.errors import BadInput
+from vsebench.files.formats import FORMATS
+from vsebench.files.read_pairs import FORMS
 
 CASES = Path(__file__).parents[1] / "fuzz" / "cases"
 FOUND = sorted(path for path in CASES.rglob("*") if path.is_file())

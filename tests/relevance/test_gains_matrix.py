@@ -14,8 +14,8 @@ from hypothesis.extra import numpy as hnp
 
 import vsebench
 from tests.word_world import whole
-from vsebench.data.formats.table import array_endings
 from vsebench.errors import BadInput, UsageError
+from vsebench.files.formats import array_endings
 from vsebench.relevance.kinds import load_gains, parse_spec
 from vsebench.relevance.matrix import Stored, matrix_gains
 from vsebench.types import Split

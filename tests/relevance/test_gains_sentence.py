@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 from tests import oracle_gains
 from tests.word_world import whole
-from vsebench.data import published, store
 from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.files import models
+from vsebench.files import store
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance.embedding import aggregate, encoders
 from vsebench.relevance.embedding.aggregate import caption_cosine
@@ -314,7 +315,7 @@ def test_without_a_network_there_is_one_attempt(fake: type[FakeEncoder], monkeyp
         ) as e:
             load_gains("sentence:on/line", split_of([0], captions=("a",)))
     assert "cannot be reached" in e.value.what and fake.attempts == [("on/line", True)]
-    monkeypatch.setattr(published, "PATIENCE", 0.1)
+    monkeypatch.setattr(models, "PATIENCE", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         with pytest.raises(BadInput, match=r"127\.0\.0\.1:[0-9]+ (does not answer|cannot be reached: timed out)"):

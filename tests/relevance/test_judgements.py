@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vsebench import relevance
-from vsebench.data.splits import packages as wheels
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.metrics import parse
 from vsebench.relevance.judgements.declare import Judgements, from_pairs
+from vsebench.sets import packages as wheels
 from vsebench.types import DIRECTIONS, Direction, Relevance, Split
 
 

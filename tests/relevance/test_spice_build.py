@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.spice_fake import fake_worker, requested, store_tuples, workers
-from vsebench.data import store
 from vsebench.errors import BadInput, DiskError, MissingPackage
+from vsebench.files import store
 from vsebench.relevance.spice import cache as tuple_cache
 from vsebench.relevance.spice.parser import build as spice_build
 from vsebench.relevance.spice.parser import process as spice_process

@@ -14,7 +14,7 @@ from tests import commands
 from tests.hostile import good
 from tests.spice_fake import fake_worker, requested
 from vsebench.cli import app
-from vsebench.data import store
+from vsebench.files import store
 from vsebench.relevance.spice import cache as tuple_cache
 from vsebench.relevance.spice.parser import build as spice_build
 from vsebench.relevance.spice.parser import install as spice_install

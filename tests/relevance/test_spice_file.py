@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spice_fake import store_tuples
-from vsebench.data import store
 from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.files import store
 from vsebench.relevance.spice import cache as tuple_cache
 from vsebench.relevance.spice.file import FORMAT, pack, read_rows, read_synsets, unpack
 from vsebench.relevance.spice.tuples import TOOLS, Tuples, normal, unique, words

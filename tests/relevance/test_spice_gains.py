@@ -21,8 +21,8 @@ from tests import spice_jar
 from tests.relevance.test_spice_graph import Item, items, tables
 from tests.spice_fake import store_tuples
 from tests.word_world import split_of, whole
-from vsebench.data import store
 from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.files import store
 from vsebench.numeric.parallel import spread
 from vsebench.relevance.gains import Gains
 from vsebench.relevance.kinds import load_gains

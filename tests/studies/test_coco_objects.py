@@ -10,7 +10,7 @@ import pytest
 
 from studies import coco_objects
 from vsebench import load_split
-from vsebench.data.splits import packages
+from vsebench.sets import packages
 from vsebench.types import Split
 
 INSTANCES = {

@@ -14,8 +14,8 @@ import pytest
 
 from tests.commands import invoke as cli
 from tests.gates import gate
-from vsebench.data.lock import locked
 from vsebench.errors import BadInput, DiskError, Diverged, MissingPackage, UsageError
+from vsebench.files.lock import locked
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")

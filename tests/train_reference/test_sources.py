@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vsebench.data.splits.declared import DECLARED
 from vsebench.errors import BadInput, UsageError
+from vsebench.sets.declared import DECLARED
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")

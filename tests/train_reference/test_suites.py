@@ -17,8 +17,8 @@ from scipy import stats
 
 import vsebench as vb
 from tests.commands import invoke as cli
-from vsebench.data.lock import locked
 from vsebench.errors import BadInput, Diverged, UsageError
+from vsebench.files.lock import locked
 from vsebench.leaderboard import suites as leaderboard
 from vsebench.leaderboard.suites import results_of
 

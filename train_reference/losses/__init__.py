@@ -27,8 +27,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vsebench.data.regular import sha256_of
 from vsebench.errors import MissingPackage, UsageError, first_line
+from vsebench.files.regular import sha256_of
 from vsebench.registry import Registry, unknown
 
 F = TypeVar("F", bound=Callable[..., Any])

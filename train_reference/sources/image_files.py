@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from vsebench.data.image_files import read_image
+from vsebench.files.image_files import read_image
 from vsebench.types import Int
 
 from ..data import Batch

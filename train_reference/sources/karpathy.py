@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from vsebench.data.image_files import find_images
-from vsebench.data.splits.catalogue import declared, split_of
-from vsebench.data.splits.identity import matches_ids, settle
-from vsebench.data.splits.karpathy import is_karpathy, karpathy_files, karpathy_rows
-from vsebench.data.splits.rows import CaptionRows
-from vsebench.data.textfile import parse_json, read_text
 from vsebench.errors import BadInput, UsageError
+from vsebench.files.caption_rows import CaptionRows
+from vsebench.files.image_files import find_images
+from vsebench.files.karpathy import is_karpathy, karpathy_files, karpathy_rows
+from vsebench.files.textfile import parse_json, read_text
+from vsebench.sets.catalogue import declared, split_of
+from vsebench.sets.identity import matches_ids, settle
 from vsebench.types import Ids, Split
 
 from ..config import Config

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vsebench.data.formats.ids import as_ids
-from vsebench.data.formats.npy import npy_member
-from vsebench.data.regular import check_file, reading
-from vsebench.data.splits.catalogue import split_of
-from vsebench.data.splits.declared import DECLARED
-from vsebench.data.splits.rows import CaptionRows, rows_sha256
-from vsebench.data.textfile import read_text, text_lines
 from vsebench.errors import BadInput, count_of
+from vsebench.files.caption_rows import CaptionRows, rows_sha256
+from vsebench.files.ids import as_ids
+from vsebench.files.npy import npy_member
+from vsebench.files.regular import check_file, reading
+from vsebench.files.textfile import read_text, text_lines
+from vsebench.sets.catalogue import split_of
+from vsebench.sets.declared import DECLARED
 from vsebench.types import Split
 
 from ..config import Config

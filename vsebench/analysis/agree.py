@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arguments import public
-from ..data.formats.ids import places
 from ..errors import UsageError, VsebenchError
 from ..evaluation.intervals import Key, interval, label, population
+from ..files.ids import places
 from ..metrics import Metric, parse
 from ..metrics.suites import words
 from ..options import check_word, spell
@@ -209,7 +209,7 @@ def _disagreements(
 
 def _captions(system: System, key: Key, queries: Ids) -> list[str | None]:
     """The captions with these ids, None where the queries are images or the captions are not installed."""
-    from ..data.splits import catalogue
+    from ..sets import catalogue
 
     name = system.report.split
     if key[1] is None or SIDE[key[1]] == "image" or name not in catalogue.names():

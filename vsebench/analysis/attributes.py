@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..data import columns
-from ..data.captions import Captions, is_file, with_captions
 from ..errors import BadInput, UsageError
+from ..files import columns
 from ..options import spell
 from ..relevance.kinds import is_gains
 from ..report.values import SIDE
+from ..sets.captions import Captions, is_file, with_captions
 from ..types import DIRECTIONS, Direction, Float, Modality, Split
 
 

@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 
 from ..arguments import numbers, public, shown
-from ..data.align import only
-from ..data.choices.items import ChoiceSet, words
-from ..data.choices.layouts import load, of_list
-from ..data.choices.scores import check_scores, holds_scores, read_scores
-from ..data.placing import in_order
-from ..data.read import group
 from ..errors import UsageError
 from ..evaluation.chance import CERTAIN, LEVEL, of_mean
 from ..evaluation.inputs import of_vectors, raw_vectors
 from ..evaluation.intervals import interval
 from ..evaluation.misread import SMALLEST
 from ..evaluation.options import Given, Options
+from ..files.read import group
 from ..numeric.parallel import default_threads
 from ..options import spell
 from ..report.choices import ALL, BASELINE, MEAN, Choices, Share
 from ..report.model import Resampling
+from ..sets.align import only
+from ..sets.choices.items import ChoiceSet, words
+from ..sets.choices.layouts import load, of_list
+from ..sets.choices.scores import check_scores, holds_scores, read_scores
+from ..sets.placing import in_order
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, plain_values, prepare
 from ..types import Float, is_path

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arguments import public
-from ..data.splits.catalogue import load_split
 from ..relevance.scenes.truth import truth_of
 from ..report.description import Description, Part, SceneFacts, spread
 from ..scenes import settings
+from ..sets.catalogue import load_split
 from ..text.tokenise import tokenise
 from ..types import Split
 from .true_pairs import count_true, scene_facts

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 
 from ..arguments import public
-from ..data.splits.sets import SETS, language_of, named_language
 from ..errors import UsageError
 from ..report.comparison import DIRECTIONS
 from ..report.joint import Joint, Language, Mean
 from ..report.wide import Column
+from ..sets.published import SETS, language_of, named_language
 from .systems import Names, OneReport, Reports, System, alike, check_comparable, chosen, load_systems
 
 BY_LANGUAGE = ("split", "captions")  # fields of signatures

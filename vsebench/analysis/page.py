@@ -11,7 +11,6 @@ import numpy as np
 
 from .. import signature
 from ..arguments import public
-from ..data.captions import Captions, with_captions
 from ..errors import MissingPackage, UsageError, VsebenchError
 from ..evaluation.intervals import Key, key_of
 from ..evaluation.provenance import ranked_by
@@ -23,6 +22,7 @@ from ..report.format import ARROWS
 from ..report.grid import Grid
 from ..report.page import Page, Part
 from ..report.slices import Slices
+from ..sets.captions import Captions, with_captions
 from ..types import DIRECTIONS, Direction, Split
 from . import page_queries, thumbnails
 from .agree import agree

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..data.formats.ids import places
 from ..errors import MissingPackage, UsageError
 from ..evaluation.intervals import Key
+from ..files.ids import places
 from ..metrics import Metric
 from ..metrics.suites import headlines
 from ..options import spell

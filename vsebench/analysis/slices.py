@@ -10,15 +10,15 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..arguments import public
-from ..data.captions import Captions
-from ..data.formats.ids import places
 from ..errors import UsageError
 from ..evaluation.intervals import Key, interval, label, population, queries_alone
+from ..files.ids import places
 from ..metrics.suites import words
 from ..options import check_word, spell
 from ..report.model import Resampling
 from ..report.slices import Bin, Breakdown, Slices
 from ..report.values import SIDE
+from ..sets.captions import Captions
 from ..stats import bootstrap
 from ..stats.columns import plain_values, prepare
 from ..types import Direction, Split

@@ -13,11 +13,10 @@ import numpy as np
 
 from .. import signature
 from ..arguments import public
-from ..data import run_folder
-from ..data.formats.ids import counts_rows, places
-from ..data.splits.sets import language_of
 from ..errors import BadInput, UsageError, count_of
 from ..evaluation.intervals import Key, column, key_of, label
+from ..files import run_folder
+from ..files.ids import counts_rows, places
 from ..metrics import Metric, parse
 from ..metrics.declare import DEFAULT_GAINS
 from ..metrics.suites import Names as Names
@@ -28,6 +27,7 @@ from ..relevance.kinds import is_gains
 from ..report import document
 from ..report.model import Result
 from ..report.report import Report
+from ..sets.published import language_of
 from ..stats.columns import Column
 from ..types import Bool, Split
 from . import consistency

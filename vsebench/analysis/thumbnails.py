@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..data.audit import shown
-from ..data.image_files import ENDINGS, read_image
 from ..errors import BadInput, MissingPackage, count_of, printable
+from ..files.audit import shown
+from ..files.image_files import ENDINGS, read_image
 from ..types import Split
 
 SIDE = 144  # pixels of the longer side

@@ -86,8 +86,8 @@ def check_files(given: Mapping[str, Any]) -> bool:
     named = {name: path for name in WRITTEN if (path := given.get(name)) is not None}
     if not named:
         return "out" in given
-    from ..data.atomic import check_writable, refuse_overwriting
     from ..evaluation import saved_run
+    from ..files.atomic import check_writable, refuse_overwriting
 
     results = [path for name, path in named.items() if name != "save_run"]
     if "save_run" in named:

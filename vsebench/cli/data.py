@@ -30,8 +30,8 @@ def _scenes(words: str, *names: str) -> Any:
 @command
 def list_splits(terminal: Terminal) -> None:
     """Show the declared splits, data sets of your own and sets of choices, and whether they can be used here."""
-    from ..data.choices.layouts import status
-    from ..data.splits import catalogue as splits
+    from ..sets import catalogue as splits
+    from ..sets.choices.layouts import status
 
     rows, choices = splits.status(), status()
     if terminal.json:
@@ -100,8 +100,8 @@ def build(
     if is_name(name) and (source, part, captions_per_image) == (None, None, None):
         _build_scenes(terminal, name, given, force)
         return
-    from ..data.splits import catalogue as splits
-    from ..data.splits.sets import warning_of
+    from ..sets import catalogue as splits
+    from ..sets.published import warning_of
 
     path = splits.build(name, source, part=part, captions_per_image=captions_per_image, force=force)
     built = splits.splits_of(name)
@@ -120,9 +120,9 @@ def build(
 
 
 def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], force: bool) -> None:
-    from ..data.scenes.build import build_scenes
     from ..memory import size
     from ..scenes.settings import PARTS, split_name
+    from ..sets.scenes.build import build_scenes
 
     with terminal.progress("building scenes") as progress:
         found = build_scenes(name, force=force, progress=progress, **given)
@@ -152,7 +152,7 @@ def remove(
 
     A data set of your own is then no longer known.
     """
-    from ..data.splits import catalogue as splits
+    from ..sets import catalogue as splits
 
     removed = [name] if is_name(name) or name in splits.names() else splits.splits_of(name)
     path = splits.remove(name)
@@ -168,8 +168,8 @@ def verify(
     name: Annotated[str, typer.Argument(help="The split, or a data set of scenes.")],
 ) -> None:
     """Check counts, ids and judgements of a split; exit code 1 when one does not hold."""
-    from ..data.splits import catalogue as splits
     from ..relevance.judgements.table import verify_judgements
+    from ..sets import catalogue as splits
 
     checks = [*splits.verify(name), *(check for split in splits.splits_of(name) for check in verify_judgements(split))]
     if terminal.json:
@@ -193,9 +193,9 @@ def describe(
     from ..analysis.describe import describe
 
     if output is not None:  # what is described is given by name, and not as a file
-        from ..data.atomic import refuse_overwriting
-        from ..data.scenes import folder
-        from ..data.splits.stored import stored_path
+        from ..files.atomic import refuse_overwriting
+        from ..sets.scenes import folder
+        from ..sets.stored import stored_path
 
         refuse_overwriting([output], [*folder.root().glob("*/*"), *stored_path("any").parent.glob("*.npz")])
     with terminal.progress("comparing") as progress:
@@ -211,7 +211,7 @@ def export(
     part: Annotated[str | None, typer.Option(help="train, val or test; all three by default.")] = None,
 ) -> None:
     """Write scenes in the layout of COCO: images as PNG, captions and objects as JSON."""
-    from ..data.scenes.coco import export_scenes
+    from ..sets.scenes.coco import export_scenes
 
     with terminal.progress("writing images") as progress:
         folder = export_scenes(name, out, part=part, progress=progress)  # type: ignore[arg-type]

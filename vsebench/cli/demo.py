@@ -30,11 +30,11 @@ def run(
 
     import vsebench
 
-    from ..data.atomic import make_folder, write_atomically
-    from ..data.splits.catalogue import load_split
-    from ..data.splits.synthetic import standin_embeddings
     from ..errors import UsageError
     from ..evaluation.provenance import with_command
+    from ..files.atomic import make_folder, write_atomically
+    from ..sets.catalogue import load_split
+    from ..sets.synthetic import standin_embeddings
 
     if out.exists() and not out.is_dir():
         raise UsageError("is a file, not a folder", where=out, fix="give another --out")

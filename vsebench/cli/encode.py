@@ -144,10 +144,10 @@ def _pretrained(
 
 def _check_metrics(metrics: str, splits: list[str]) -> None:
     """Refuse unknown metrics, and sets that have none, before any work."""
-    from ..data.choices import layouts
-    from ..data.splits import catalogue
     from ..evaluation.options import Options
     from ..evaluation.plan import check_names
+    from ..sets import catalogue
+    from ..sets.choices import layouts
 
     check_names(Options(metrics=metrics), None)
     for name in splits:

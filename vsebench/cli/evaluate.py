@@ -76,7 +76,7 @@ def run(
 
 def split_for(split: str | None, name: str) -> str | None:
     """The split of a system; of a test set in several languages that of the language that the system is named after."""
-    from ..data.splits.sets import SETS, named_language
+    from ..sets.published import SETS, named_language
 
     found = named_language(name, SETS[split].languages) if split in SETS else None
     return split if found is None else f"{split}:{found[1]}"
@@ -93,11 +93,11 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
 
     Raises:
         UsageError: options of one system with several, or two systems of one name.
-        BadInput, MissingPackage: as ``data.read.group``.
+        BadInput, MissingPackage: as ``files.read.group``.
     """
     from ..analysis.systems import named, names_of
-    from ..data.read import group
     from ..errors import UsageError
+    from ..files.read import group
 
     given = [named(text) for text in files]
     if len(given) < 2 or other:

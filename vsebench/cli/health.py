@@ -103,7 +103,7 @@ def _threads() -> Finding:
 
 
 def _cache() -> Finding:
-    from ..data.cache import cache_dir
+    from ..files.cache import cache_dir
 
     folder = cache_dir()
     if folder.is_symlink() and not folder.exists():
@@ -143,8 +143,8 @@ def _compiled() -> Finding:
 
 
 def _splits() -> list[Finding]:
-    from ..data.splits import catalogue as splits
     from ..scenes.settings import is_name
+    from ..sets import catalogue as splits
 
     return [
         Finding(f"split {r.name}", "absent" if r.available == "absent" else "ok", r.available, r.needs or None)

@@ -34,10 +34,10 @@ def run(
 
     Ends with exit code 3 and the reason when the file could not be evaluated.
     """
-    from ..data import run_folder
-    from ..data.formats.members import members_of
-    from ..data.formats.sniff import sniff
     from ..errors import VsebenchError
+    from ..files import run_folder
+    from ..files.members import members_of
+    from ..files.sniff import sniff
 
     trained = run_folder.find(file) if texts is None else None
     if trained is not None:
@@ -71,8 +71,9 @@ def _of_arrays(
     image_key: str | None, text_key: str | None, score_key: str | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Vectors or scores, and the rows of a split that they are."""
-    from ..data import align, read
     from ..errors import BadInput
+    from ..files import read
+    from ..sets import align
 
     if scores:
         raw: Any = read.read_scores(file, key=score_key)
@@ -101,11 +102,11 @@ def _of_text(file: Path, split: str | None) -> dict[str, Any]:
     """Retrieved lists, or captions."""
     import numpy as np
 
-    from ..data import align
-    from ..data.pairs import LISTS
-    from ..data.read_pairs import read_pairs
-    from ..data.splits.sources import all_of_file
     from ..errors import BadInput, UsageError
+    from ..files.pairs import LISTS
+    from ..files.read_pairs import read_pairs
+    from ..sets import align
+    from ..sets.sources import all_of_file
 
     if (own := _of_results(file)) is not None:
         return own
@@ -140,7 +141,7 @@ def _of_results(file: Path) -> dict[str, Any] | None:
     """A report, or the result of an analysis, as vsebench writes them; None for another file."""
     import json
 
-    from ..data.textfile import read_text
+    from ..files.textfile import read_text
 
     text = read_text(file)
     if not text.lstrip().startswith("{"):
@@ -197,8 +198,8 @@ def _ids(name: str, array: Any) -> dict[str, Any]:
 def _show(document: dict[str, Any], terminal: Terminal) -> None:
     from rich.text import Text
 
-    from ..data.audit import shown
     from ..errors import printable
+    from ..files.audit import shown
 
     rows = []
     for a in document["arrays"]:

@@ -82,7 +82,7 @@ def build(
 @command
 def list_entries(terminal: Terminal) -> None:
     """Show the content of the cache, and its folder."""
-    from ..data import store
+    from ..files import store
     from ..memory import size
     from ..relevance.spice.parser.install import tools_folder
 
@@ -123,7 +123,7 @@ def clear(
     """Remove the content of the cache."""
     import shutil
 
-    from ..data import store
+    from ..files import store
     from ..memory import size
     from ..registry import unknown
     from ..relevance.spice.parser.install import tools_folder
@@ -214,7 +214,7 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
     if (split is None) == (file is None):
         raise UsageError("captions are needed: one of --split and --captions", fix="add --split coco-5k, for example")
     if split is not None:
-        from ..data.splits import catalogue as splits
+        from ..sets import catalogue as splits
 
         captions = list(splits.load_split(split, captions=True).captions or ())
     else:
@@ -227,8 +227,8 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
 
 
 def _read(file: Path | None) -> list[str]:
-    from ..data.read import read_captions
-    from ..data.splits.sources import from_file, lines_of
+    from ..files.read import read_captions
+    from ..sets.sources import from_file, lines_of
 
     if (arrays := read_captions(Path(file or ""))) is not None:
         return list(arrays[1])

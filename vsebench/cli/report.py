@@ -52,8 +52,8 @@ def run(
     """
     from ..analysis.page import report_page
     from ..analysis.systems import named, names_of
-    from ..data.atomic import make_folder
     from ..errors import UsageError
+    from ..files.atomic import make_folder
     from ..report import charts
     from ..report.render import ENDINGS
 

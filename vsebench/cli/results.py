@@ -73,8 +73,8 @@ def deliver(
     Raises:
         DiskError: a file cannot be written; the result is printed on stdout first.
     """
-    from ..data.atomic import write_atomically
     from ..errors import DiskError
+    from ..files.atomic import write_atomically
     from ..report import per_query as per_query_file
     from ..report.terminal import show
 

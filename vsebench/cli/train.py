@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..data.run_folder import SUMMARY
 from ..errors import GATE_NOT_MET, MissingPackage, UsageError, count_of
+from ..files.run_folder import SUMMARY
 from .blocks import ReportResult, options_of
 from .command import command
 from .terminal import Terminal

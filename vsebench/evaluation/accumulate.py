@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arguments import check, numbers, public, shown
-from ..data.placing import Unordered
-from ..data.splits import catalogue
 from ..errors import BadInput, UsageError, count_of
 from ..options import spell
 from ..report.report import Report
+from ..sets import catalogue
+from ..sets.placing import Unordered
 from ..types import Embeddings, Split, Vectors, as_array
 from .options import Options
 from .plan import check_names

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from .. import __version__, signature
-from ..data.splits.sets import warning_of
 from ..errors import BadInput
 from ..metrics import Metric
 from ..metrics.suites import INTRA
@@ -17,6 +16,7 @@ from ..relevance.gains import Gains
 from ..relevance.kinds import GAINS
 from ..report.model import Result
 from ..report.report import Report
+from ..sets.published import warning_of
 from ..types import Direction, Int, Observation, Split
 from . import intervals, warnings
 from .inputs import Input

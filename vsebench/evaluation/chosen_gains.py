@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..arguments import numbers, shown
-from ..data import placing
-from ..data.captions import Captions, check_file, is_file, with_captions, without_ids
-from ..data.formats.sniff import sniff
 from ..errors import BadInput, MissingPackage, UsageError
+from ..files.sniff import sniff
 from ..graded.rankings import pseudo_positives
 from ..metrics.declare import DEFAULT_GAINS, Metric
 from ..metrics.suites import words
@@ -23,6 +21,8 @@ from ..relevance.judgements.declare import Judgements
 from ..relevance.kinds import GAINS, kind_of, load_gains, parse_spec
 from ..relevance.matrix import of_array
 from ..relevance.spice.tuples import NotParsed
+from ..sets import placing
+from ..sets.captions import Captions, check_file, is_file, with_captions, without_ids
 from ..types import Direction, Split
 
 

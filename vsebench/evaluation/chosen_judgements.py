@@ -12,11 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arguments import numbers, shown
-from ..data.columns import missing, text_of
-from ..data.formats.sniff import sniff
-from ..data.pairs import Pairs, place
-from ..data.read_pairs import read_pairs
 from ..errors import UsageError
+from ..files.columns import missing, text_of
+from ..files.pairs import Pairs, place
+from ..files.read_pairs import read_pairs
+from ..files.sniff import sniff
 from ..metrics.suites import ALL, SUITES
 from ..options import spell
 from ..relevance.judgements import own

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data import audit, placing
-from ..data import read as files
-from ..data.formats.ids import places
-from ..data.store import fingerprint
 from ..errors import BadInput, UsageError, count_of
+from ..files import audit
+from ..files import read as files
+from ..files.ids import places
+from ..files.store import fingerprint
 from ..options import spell
 from ..rank import backends, corrected
 from ..rank.exact import norms
 from ..rank.scorers import Dot, Matrix, Scorer
+from ..sets import placing
 from ..types import QUERIES_OF, Direction, Float, Int, Vectors
 from .inputs import Input
 from .options import Options

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..data import placing
-from ..data import read as files
-from ..data.align import AlignedLists
-from ..data.formats.members import opened
 from ..errors import BadInput
+from ..files import read as files
+from ..files.members import opened
 from ..rank.sums import weighted_sum
+from ..sets import placing
+from ..sets.align import AlignedLists
 from ..signature import ENCODER
 from ..types import Direction, Int, is_path
 from . import inputs

@@ -10,18 +10,18 @@ from typing import Any, cast
 import numpy as np
 
 from ..arguments import numbers, shown
-from ..data import read as files
-from ..data import run_folder
-from ..data.align import AlignedLists, UnknownItems, align_embeddings, align_lists, align_scores, split_of
-from ..data.formats.ids import as_ids
-from ..data.formats.raw import RawArray, RawEmbeddings
-from ..data.pairs import LISTS, Pairs, fits
-from ..data.placing import SIDES, Rows, with_places
-from ..data.read_pairs import Order, read_pairs
-from ..data.splits import catalogue
 from ..errors import BadInput, UsageError
+from ..files import read as files
+from ..files import run_folder
+from ..files.ids import as_ids
+from ..files.pairs import LISTS, Pairs, fits
+from ..files.raw import RawArray, RawEmbeddings
+from ..files.read_pairs import Order, read_pairs
 from ..options import spell
 from ..rank.scorers import Matrix, Scorer, choose
+from ..sets import catalogue
+from ..sets.align import AlignedLists, UnknownItems, align_embeddings, align_lists, align_scores, split_of
+from ..sets.placing import SIDES, Rows, with_places
 from ..signature import ENCODER
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Modality, PathLike, Split, id_rows, is_path
 from . import chosen_gains as gains

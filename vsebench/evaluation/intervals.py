@@ -10,8 +10,8 @@ from typing import cast
 
 import numpy as np
 
-from ..data.formats.ids import places
 from ..errors import BadInput
+from ..files.ids import places
 from ..metrics import Metric
 from ..relevance.judgements.table import in_folds
 from ..report.model import Resampling, Result

@@ -16,8 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..data.formats.ids import places
 from ..errors import BadInput, UsageError, count_of
+from ..files.ids import places
 from ..human.cxc import CxcRatings, read_cxc
 from ..options import spell
 from ..rank.observe import Request, observe

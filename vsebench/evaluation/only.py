@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..data import columns, placing
-from ..data.captions import with_captions
 from ..errors import BadInput, UsageError
+from ..files import columns
 from ..options import spell
 from ..rank.scorers import Dot, Matrix, Scorer
 from ..relevance.kinds import GAINS
+from ..sets import placing
+from ..sets.captions import with_captions
 from ..types import Direction, Embeddings, Int
 from . import chosen_gains as gains
 from .inputs import Input, captions_file

@@ -16,10 +16,10 @@ from ..options import INPUT, MEASURED, RESULT, Fields, option, spell
 from ..rank.ties import TIES, check_ties
 
 if TYPE_CHECKING:
-    from ..data.captions import Captions
     from ..metrics.suites import Names
     from ..rank.corrected import Correction
     from ..report.model import Resampling
+    from ..sets.captions import Captions
     from ..types import Direction, GainsLike, JudgementsLike, PathLike, ReportProgress
 
 MOST = 100  # items a query that a report keeps

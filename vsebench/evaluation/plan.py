@@ -10,8 +10,6 @@ import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..data.splits import catalogue
-from ..data.splits.sets import SETS
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..graded.rankings import plan as rankings_of
 from ..metrics import Metric
@@ -25,6 +23,8 @@ from ..relevance.judgements.declare import Judgements
 from ..relevance.judgements.table import JUDGEMENTS, in_folds, sets_of
 from ..relevance.kinds import GAINS, is_gains
 from ..report.model import Resampling
+from ..sets import catalogue
+from ..sets.published import SETS
 from ..types import AllItems, Candidates, Direction, SameFold, Split
 from . import chosen_gains as gains_of
 from . import chosen_judgements

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..data.regular import sha256_of
 from ..errors import count_of
+from ..files.regular import sha256_of
 
 if TYPE_CHECKING:
     from ..report.report import Report

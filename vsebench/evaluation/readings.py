@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data.splits.catalogue import load_split
-from ..data.splits.declared import DECLARED
 from ..errors import VsebenchError
+from ..sets.catalogue import load_split
+from ..sets.declared import DECLARED
 from ..types import Ids, Int, Split
 
 

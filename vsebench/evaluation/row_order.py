@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.splits.catalogue import load_split
 from ..errors import BadInput, VsebenchError
 from ..numeric.parallel import one_blas_thread
 from ..options import spell
 from ..report.format import fixed
+from ..sets.catalogue import load_split
 from ..types import Bool, Direction, Float, Int, Split
 from .chance import CERTAIN, LEVEL, of_mean
 from .inputs import Input

@@ -3,7 +3,7 @@
     file(s) or arrays -> inputs (read, align) -> plan -> rank -> score -> assemble -> Report
 
 ``inputs`` reads vectors, a score matrix or retrieved lists and aligns them with a split, by the table of file formats
-in ``data.formats``; ``row_order`` refuses rows in another order; ``plan`` decides what is measured, from the tables of
+in ``files``; ``row_order`` refuses rows in another order; ``plan`` decides what is measured, from the tables of
 judgements and of gains in ``relevance`` and of metrics in ``metrics``. Ranks of the relevant items come from one pass
 over the scores (``rank.observe``), from lists of an index where these suffice (``depths``), or from given lists, and
 ``binary`` makes results of them; ``graded`` ranks complete galleries (``graded.engine``); ``intra`` retrieves images by
@@ -21,14 +21,14 @@ from typing import Any
 import numpy.typing as npt
 
 from ..arguments import public
-from ..data.atomic import refuse_overwriting
-from ..data.captions import Captions
 from ..errors import DeviceFault, first_line, is_of_torch
+from ..files.atomic import refuse_overwriting
 from ..metrics.suites import Names
 from ..options import settings
 from ..rank import corrected
 from ..rank.backends import AUTO, chosen
 from ..report.report import Report
+from ..sets.captions import Captions
 from ..types import Direction, Embeddings, GainsLike, JudgementsLike, Observation, PathLike, ReportProgress, Split
 from . import (
     assemble,

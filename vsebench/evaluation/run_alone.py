@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data.formats.ids import as_ids
-from ..data.pairs import Pairs, indices
 from ..errors import BadInput, UsageError, count_of
+from ..files.ids import as_ids
+from ..files.pairs import Pairs, indices
 from ..options import spell
 from ..types import DIRECTIONS, QUERIES_OF, SIDES, Direction, Ids, Modality, Split
 from .chosen_judgements import Source, pairs_of

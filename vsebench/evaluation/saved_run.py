@@ -12,8 +12,8 @@ from typing import IO
 
 import numpy as np
 
-from ..data.atomic import write_atomically
 from ..errors import UsageError
+from ..files.atomic import write_atomically
 from ..types import DIRECTIONS, Direction, Observation, Split
 
 TREC = (".trec", ".run", ".txt")

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..arguments import numbers
-from ..data import placing
-from ..data import read as files
-from ..data.align import align_scores
-from ..data.formats.raw import Array, RawArray
-from ..data.formats.sniff import sniff
-from ..data.pairs import SCORED, place
-from ..data.read_pairs import read_pairs
 from ..errors import BadInput, UsageError
+from ..files import read as files
+from ..files.pairs import SCORED, place
+from ..files.raw import Array, RawArray
+from ..files.read_pairs import read_pairs
+from ..files.sniff import sniff
 from ..metrics.suites import headlines
 from ..options import settings, spell
 from ..rank.corrected import shown
@@ -27,6 +25,8 @@ from ..rank.rerank import Reranking, ranks_of, reordered
 from ..rank.scorers import Matrix, Scorer, part_of
 from ..relevance.judgements.as_gains import Entries
 from ..report.format import printed
+from ..sets import placing
+from ..sets.align import align_scores
 from ..types import QUERIES_OF, SIDES, Direction, Float, Observation, Split, TopK
 from . import binary
 from .inputs import Input

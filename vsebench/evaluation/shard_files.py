@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data import store
-from ..data.atomic import write_atomically
-from ..data.cache import cache_dir
-from ..data.lock import locked
 from ..errors import DiskError
+from ..files import store
+from ..files.atomic import write_atomically
+from ..files.cache import cache_dir
+from ..files.lock import locked
 from ..options import spell
 
 Arrays = dict[str, npt.NDArray[Any]]

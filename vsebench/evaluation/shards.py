@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import __version__
-from ..data.store import fingerprint
 from ..errors import BadInput, MissingPackage, UsageError
+from ..files.store import fingerprint
 from ..graded import part_of_queries as graded_part
 from ..graded.engine import Fill
 from ..graded.rankings import SharedScores

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data.align import AlignedLists
 from ..errors import BadInput, count_of
 from ..graded.engine import usable
 from ..graded.rankings import deepest_rank
@@ -16,6 +15,7 @@ from ..graded.rankings import plan as rankings_of
 from ..metrics import Metric
 from ..options import spell
 from ..rank.lists import too_shallow
+from ..sets.align import AlignedLists
 from ..types import UNRANKED, Direction, Ids, Observation, Split
 
 

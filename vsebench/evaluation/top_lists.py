@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..data.align import AlignedLists
 from ..errors import UsageError
 from ..options import spell
 from ..relevance.gains import Gains
 from ..relevance.judgements.table import load
 from ..report.lists import NOTHING, Lists
+from ..sets.align import AlignedLists
 from ..types import DIRECTIONS, SIDES, Bool, Direction, Int, Observation, Split, Vectors
 from .inputs import Input
 from .plan import Plan

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.items import constant_lines
 from ..errors import BadInput
 from ..options import spell
 from ..rank.scorers import Matrix
 from ..report.format import fixed
+from ..sets.items import constant_lines
 from ..types import QUERIES_OF, Direction, Int
 from .inputs import Input
 from .misread import SMALLEST

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ..analysis.systems import load_all
 from ..arguments import public
-from ..data.atomic import write_atomically
-from ..data.regular import read_bytes
 from ..errors import UsageError, count_of
+from ..files.atomic import write_atomically
+from ..files.regular import read_bytes
 from ..options import check_word, spell
 from ..report.report import Report
 from . import model_index, mteb

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..data.cache import cache_dir
-from ..data.textfile import read_text
 from ..errors import BadInput, MissingPackage, UsageError
+from ..files.cache import cache_dir
+from ..files.textfile import read_text
 from ..options import spell
 
 VARIABLE = "VSEBENCH_HUMAN_DATA"

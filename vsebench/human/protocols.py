@@ -19,8 +19,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..data.formats.ids import places
 from ..errors import BadInput, count_of
+from ..files.ids import places
 from ..report.correlation import Over, Row, Tau
 from ..report.model import Resampling
 from ..types import Bool, Float, Int, Modality, Split, frozen

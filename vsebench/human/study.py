@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 
 from ..arguments import public
-from ..data import read
-from ..data.align import align_embeddings
-from ..data.splits import catalogue
 from ..errors import MissingPackage, UsageError, count_of
+from ..files import read
 from ..options import spell
 from ..registry import unknown
 from ..relevance.kinds import load_gains
 from ..report.correlation import Over, Row, Study
 from ..report.model import Resampling
+from ..sets import catalogue
+from ..sets.align import align_embeddings
 from ..types import Embeddings, Float, Modality
 from . import sources
 from .cxc import TASKS, fetch, read_cxc

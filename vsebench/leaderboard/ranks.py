@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data.regular import read_bytes
 from ..evaluation.intervals import column, population
+from ..files.regular import read_bytes
 from ..metrics import parse
 from ..report import values
 from ..report.model import Result

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib.resources import files as resources
 from pathlib import Path
 
-from ..data.atomic import write_atomically
 from ..errors import BadInput, DiskError, UsageError
+from ..files.atomic import write_atomically
 from ..report.grid import Grid, cells
 from ..report.markdown import markdown
 from .benchmarks import described, file_of

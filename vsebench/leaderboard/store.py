@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ..data.regular import read_bytes
 from ..errors import BadInput, VsebenchError
+from ..files.regular import read_bytes
 from ..metrics import parse
 from ..options import spell
 from ..report import document

@@ -12,10 +12,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ..analysis.systems import System, load, shared_keys
-from ..data.atomic import write_atomically
 from ..errors import BadInput, UsageError
 from ..evaluation.intervals import key_of, reads_gains, some_names
 from ..evaluation.options import Options
+from ..files.atomic import write_atomically
 from ..metrics import Metric
 from ..metrics.suites import SUITES, Names
 from ..options import spell

@@ -16,9 +16,9 @@ import numpy as np
 
 from .. import __version__
 from ..arguments import public
-from ..data.atomic import check_writable, write_atomically
-from ..data.image_files import Packed, read_image
 from ..errors import BadInput, UsageError, count_of, first_line
+from ..files.atomic import check_writable, write_atomically
+from ..files.image_files import Packed, read_image
 from ..options import settings, spell
 from ..types import Embeddings, PathLike, Split, Vectors
 from . import names

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..data import store
-from ..data.captions import with_captions
-from ..data.choices import layouts
-from ..data.image_files import Packed, find_images, match_images
-from ..data.packed_images import packed_images
-from ..data.splits import catalogue
-from ..data.splits.sources import with_image_files
 from ..errors import BadInput, UsageError
+from ..files import store
+from ..files.image_files import Packed, find_images, match_images
 from ..options import spell
+from ..sets import catalogue
+from ..sets.captions import with_captions
+from ..sets.choices import layouts
+from ..sets.packed_images import packed_images
+from ..sets.sources import with_image_files
 from ..types import PathLike, Split
 
 Image = Path | Packed

@@ -6,8 +6,8 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from ..data import published
 from ..errors import UsageError
+from ..files import models as published
 from ..registry import unknown
 from ..types import Vectors
 from .choices import PRECISIONS, Choices, context_of

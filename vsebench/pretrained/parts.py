@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import store
+from ..files import store
 from ..types import Vectors
 from .device import in_turn_on
 

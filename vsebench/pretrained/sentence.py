@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..data import published
 from ..errors import BadInput
+from ..files import models as published
 from ..types import Vectors
 from .choices import PRECISIONS, Choices, context_of
 from .encoder import Encoder, tokenizer_identity, unit_vectors, weights_identity

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..arguments import public
-from ..data.atomic import check_writable, make_folder, refuse_overwriting
 from ..errors import UsageError
+from ..files.atomic import check_writable, make_folder, refuse_overwriting
 from ..options import spell
 from ..types import PathLike
 from .choices import Choices

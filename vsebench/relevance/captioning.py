@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data import store
-from ..data.splits.packages import package_file
 from ..errors import BadInput, MissingPackage
+from ..files import store
 from ..registry import unknown
+from ..sets.packages import package_file
 from ..types import Float, Int
 
 TITLES: dict[str, str] = {

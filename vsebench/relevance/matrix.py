@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data import placing
-from ..data.formats.members import SCORES, Field, floats, read_array
-from ..data.formats.raw import Member, RawArray
-from ..data.match import rows_of
 from ..errors import BadInput, UsageError
+from ..files.members import SCORES, Field, floats, read_array
+from ..files.raw import Member, RawArray
+from ..sets import placing
+from ..sets.match import rows_of
 from ..types import Direction, Int, Modality, Split, Vectors
 from .checks import CHUNK, check_values
 from .gains import Gains, Progress, shape_of
@@ -82,7 +82,7 @@ def load(split: Split, argument: str, settings: Mapping[str, str], progress: Pro
     the split, which for a custom split is the order of the user's own file.
 
     Args, see ``kinds.declare.Loader``:
-        argument: a file of any format that holds arrays; see ``data.formats.table``.
+        argument: a file of any format that holds arrays; see ``files.formats``.
         settings: ``rows``; ``negative`` is handled by the caller.
 
     Raises:

@@ -142,7 +142,7 @@ def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: s
     check_word("figure_format", kind, FORMATS)
     if (lacking := missing()) is not None:
         raise lacking
-    from ..data.atomic import check_writable, make_folder, write_atomically
+    from ..files.atomic import check_writable, make_folder, write_atomically
 
     make_folder(folder)
     written = []

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ..data.formats.sniff import sniff
-from ..data.regular import check_file, read_bytes
 from ..errors import BadInput, UsageError
+from ..files.regular import check_file, read_bytes
+from ..files.sniff import sniff
 from ..memory import JSON_BYTES, require
 from . import lists, values
 from .model import MetricName, Resampling, Result

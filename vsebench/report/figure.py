@@ -34,7 +34,7 @@ def check_path(path: Path) -> Path:
 
 def write(study: Study, path: Path) -> None:
     """Draw a study to a path that ``check_path`` accepts, atomically."""
-    from ..data.atomic import write_atomically
+    from ..files.atomic import write_atomically
 
     kind = path.suffix.lower()[1:]
     content = converted(chart(study).to_json(), kind, scale=2)

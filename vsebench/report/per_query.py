@@ -67,7 +67,7 @@ def check_path(path: Path) -> Path:
 
 def write(values: Any, path: Path) -> None:
     """Write the frame of ``frame`` (``report.per_query()``) to a path that ``check_path`` accepts, atomically."""
-    from ..data.atomic import write_atomically
+    from ..files.atomic import write_atomically
 
     with write_atomically(path) as stream:
         if path.suffix == ".parquet":

@@ -109,7 +109,7 @@ class Rendered(ABC):
         Raises:
             UsageError: another ending.
         """
-        from ..data.atomic import write_atomically
+        from ..files.atomic import write_atomically
 
         path = Path(path)
         if path.suffix.lower() not in ENDINGS:

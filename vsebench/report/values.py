@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.formats.ids import places
-from ..data.splits.declared import DECLARED
 from ..errors import BadInput, count_of
+from ..files.ids import places
 from ..numeric.parallel import each
+from ..sets.declared import DECLARED
 from ..types import Direction, Int, Modality, Split
 from .model import MetricName, Result, plain
 from .packed import pack, unpack

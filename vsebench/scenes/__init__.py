@@ -14,6 +14,6 @@ A scene is drawn at random, then rendered, described by five captions, and turne
 - ``render``: images, from the stamps of ``shapes``; ``regions``: features of objects
 - ``encode``: scenes and facts as rows of integers
 
-Nothing here reads or writes files: ``vsebench.data.scenes`` does. Which facts hold, for all pairs of a split, is in
+Nothing here reads or writes files: ``vsebench.sets.scenes`` does. Which facts hold, for all pairs of a split, is in
 ``vsebench.relevance.scenes``.
 """

@@ -10,10 +10,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..data.splits.packages import package_file
 from ..errors import MissingPackage, UsageError
 from ..memory import free_memory, parse_size
 from ..options import spell
+from ..sets.packages import package_file
 
 VARIABLE = "VSEBENCH_JAVA"
 OLDEST, NEWEST = 8, 25

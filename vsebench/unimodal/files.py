@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.audit import check_finite
-from ..data.formats.ids import as_ids
-from ..data.formats.members import IMAGES, TEXTS, Field, read_array
-from ..data.formats.raw import Member
 from ..errors import BadInput, count_of
+from ..files.audit import check_finite
+from ..files.ids import as_ids
+from ..files.members import IMAGES, TEXTS, Field, read_array
+from ..files.raw import Member
 from ..types import SAFE_LENGTH, Ids, Modality, Vectors
 from .queries import locate
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.formats.ids import as_ids, places
-from ..data.formats.npy import npy_member
-from ..data.formats.sniff import expect, sniff
-from ..data.textfile import read_text, text_lines
 from ..errors import BadInput, UsageError, count_of
+from ..files.ids import as_ids, places
+from ..files.npy import npy_member
+from ..files.sniff import expect, sniff
+from ..files.textfile import read_text, text_lines
 from ..memory import text_array
 from ..options import spell
 from ..types import Ids, Int

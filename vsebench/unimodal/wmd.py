@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.splits.sources import from_file
 from ..errors import BadInput, UsageError
 from ..options import spell
+from ..sets.sources import from_file
 from ..types import Float, Ids, Int, Split
 from .distances import LabelDistance, ListDistances, check_length
 from .queries import Selection, locate

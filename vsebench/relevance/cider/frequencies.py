@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ...data.regular import sha256_of
-from ...data.splits.jsonl import is_jsonl
-from ...data.textfile import field, parse_json, read_text, shown
 from ...errors import BadInput
+from ...files.jsonl import is_jsonl
+from ...files.regular import sha256_of
+from ...files.textfile import field, parse_json, read_text, shown
 from ...text.tokenise import tokenise
 from ...text.tokens import Int32, Numbers
 from .ngrams import Grams, grams, image_frequency

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...data import published, store
-from ...data.splits.packages import package_file
 from ...errors import BadInput, MissingPackage
+from ...files import models
+from ...files import store
+from ...sets.packages import package_file
 from ...types import Vectors
 from ..gains import Progress
 
@@ -57,7 +58,7 @@ def find(name: str) -> Model:
         what = "no such folder"
         raise BadInput(what, where=name, fix="give the folder of a sentence-transformers model, or its name")
     full = name if "/" in name else f"sentence-transformers/{name}"
-    return Model(name, name, f"{name}#{published.revision(full)}")
+    return Model(name, name, f"{name}#{models.revision(full)}")
 
 
 def embed(
@@ -116,7 +117,7 @@ def _load(model: Model) -> Any:
         return SentenceTransformer(model.source, local_files_only=from_here)
 
     fix = "check the name and the network, or give the folder of a model"
-    return published.loaded(load, f"sentence encoder '{model.name}'", fix, local=Path(model.source).is_dir())
+    return models.loaded(load, f"sentence encoder '{model.name}'", fix, local=Path(model.source).is_dir())
 
 
 def _content(folder: Path) -> str:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...data import placing
-from ...data.formats.members import TEXTS, read_array
-from ...data.formats.table import array_endings
-from ...data.match import rows_of
 from ...errors import BadInput
+from ...files.formats import array_endings
+from ...files.members import TEXTS, read_array
+from ...sets import placing
+from ...sets.match import rows_of
 from ...types import Split
 from ..checks import check_values
 from ..gains import Gains, Progress

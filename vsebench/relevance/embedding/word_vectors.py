@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ...data.formats.sniff import expect, sniff
-from ...data.regular import reading, unpacked
 from ...errors import BadInput, count_of
+from ...files.regular import reading, unpacked
+from ...files.sniff import expect, sniff
 from ...types import Vectors
 from ..gains import Progress
 

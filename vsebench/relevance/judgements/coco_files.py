@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ...data.formats.ids import places
-from ...data.splits.packages import has_ids, judgement_file, read_judgements
 from ...errors import BadInput, UsageError, count_of
+from ...files.ids import places
 from ...options import spell
+from ...sets.packages import has_ids, judgement_file, read_judgements
 from ...types import Direction, Relevance, Split
 from .declare import Judgements, from_pairs
 

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from ...data.pairs import Pairs
 from ...errors import BadInput
+from ...files.pairs import Pairs
 from ...types import NONE, Direction, Int, Relevance, Split
 
 Counts = tuple[int, int, int]  # queries, positives, positives that are not in the gallery

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ...data import placing
-from ...data.columns import LABEL_COLUMNS, missing, read_table, text_of
-from ...data.formats.ids import as_ids, id_array
-from ...data.pairs import Pairs, indices
-from ...data.placing import SIDES
-from ...data.read_pairs import columns_of
 from ...errors import BadInput, count_of
+from ...files.columns import LABEL_COLUMNS, missing, read_table, text_of
+from ...files.ids import as_ids, id_array
+from ...files.pairs import Pairs, indices
+from ...files.read_pairs import columns_of
+from ...sets import placing
+from ...sets.placing import SIDES
 from ...types import DIRECTIONS, Direction, Ids, Modality, Split
 from .own import both_ways, noted
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...data.formats.ids import places
-from ...data.pairs import JUDGED, Pairs
 from ...errors import BadInput
+from ...files.ids import places
+from ...files.pairs import JUDGED, Pairs
 from ...options import spell
 from ...types import DIRECTIONS, QUERIES_OF, SIDES, Bool, Direction, Float, Int, Relevance, Split
 from ..gains import Gains

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...data.splits.catalogue import Check, declared, load_split
-from ...data.splits.packages import has_ids
 from ...errors import UsageError, VsebenchError
 from ...options import spell
 from ...registry import unknown
+from ...sets.catalogue import Check, declared, load_split
+from ...sets.packages import has_ids
 from ...types import DIRECTIONS, Direction, Relevance, Split
 from .coco_files import CXC, ECCV
 from .declare import Counts, Judgements

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...data.formats.table import array_endings, array_suffixes
+from ...files.formats import array_endings, array_suffixes
 from .declare import GainsKind
 
 OWN = ("in", "out")  # a caption and its own image: included, left out

@@ -8,12 +8,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ...data.scenes.folder import check_content
-from ...data.scenes.store import StoredScenes, open_scenes
 from ...errors import UsageError
 from ...options import spell
 from ...scenes.encode import FACTS_COUNT, SCENE_FACTS, Codes
 from ...scenes.settings import of_split
+from ...sets.scenes.folder import check_content
+from ...sets.scenes.store import StoredScenes, open_scenes
 from ...types import Direction, Int, Split, Vectors
 
 

@@ -14,10 +14,10 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from ...data import store
-from ...data.atomic import make_folder, refused, write_atomically
-from ...data.lock import locked
 from ...errors import BadInput
+from ...files import store
+from ...files.atomic import make_folder, refused, write_atomically
+from ...files.lock import locked
 from .file import FORMAT, caption_lines, complete, pack, read_lines, word_lines
 from .tuples import BUILD, TOOLS, NotParsed, Tuples, select, unique
 

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...data.textfile import parse_json, read_text, shown
 from ...errors import BadInput, count_of
+from ...files.textfile import parse_json, read_text, shown
 from ...options import spell
 from .tuples import TOOLS, Tuples, normal, select, words
 

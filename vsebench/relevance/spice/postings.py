@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...data import store
+from ...files import store
 from ...types import Direction, Int, Vectors
 from ..gains import Progress, captions_of, offsets
 from .encode import Encoded, Graphs, Int32, build, ones, similar_concepts

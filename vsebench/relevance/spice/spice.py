@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...data import store
 from ...errors import BadInput, count_of
+from ...files import store
 from ...types import Split
 from ..gains import Gains, Progress, shape_of
 from . import postings as postings_file

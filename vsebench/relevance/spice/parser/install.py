@@ -15,10 +15,10 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from ....data.atomic import make_folder, write_atomically
-from ....data.cache import cache_dir
-from ....data.splits.packages import package_file
 from ....errors import BadInput, MissingPackage
+from ....files.atomic import make_folder, write_atomically
+from ....files.cache import cache_dir
+from ....sets.packages import package_file
 
 VARIABLE = "VSEBENCH_SPICE_JARS"
 CODE, MODELS = "stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar"

@@ -1,0 +1,106 @@
+"""The checks of vectors and scores, one fault at a time, on arrays of every kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vsebench.errors import BadInput
+from vsebench.files import audit
+from vsebench.files.audit import check_vectors, shown
+from vsebench.files.raw import RawEmbeddings
+from vsebench.rank.scorers import Dot
+from vsebench.sets.align import align_embeddings
+from vsebench.types import Split
+
+WHERE = Path("e.npz")
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 6)).astype(np.float32)
+Y = RNG.standard_normal((200, 6)).astype(np.float32)
+IDS = np.arange(40) + 100
+
+
+def refused(images: np.ndarray, texts: np.ndarray = Y, **ids: np.ndarray | None) -> str:
+    """What is wrong with a pair of matrices."""
+    with pytest.raises(BadInput) as caught:
+        check_vectors(images, texts, WHERE, ids.get("image_ids"), ids.get("text_ids"))
+    assert caught.value.where == "e.npz" and caught.value.fix
+    return caught.value.what
+
+
+def with_row(row: int, value: float, dtype: str = "float32") -> np.ndarray:
+    """X with one row filled."""
+    out = X.astype(dtype)
+    out[row] = value
+    return out
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f4"])
+def test_good_vectors_pass(dtype: str) -> None:
+    check_vectors(X.astype(dtype), Y.astype(dtype), WHERE, IDS, None)
+    check_vectors(np.asfortranarray(X.astype(dtype)), Y[::-1].astype(dtype), WHERE, None, None)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_the_first_bad_row_is_named(dtype: str, value: float) -> None:
+    images = with_row(7, value, dtype)
+    images[31] = np.nan
+    assert refused(images) == f"image row 7 holds {value} in column 0 (2 such rows)"
+    assert refused(images[:31], image_ids=IDS) == f"image row 7 (id 107) holds {value} in column 0"
+    assert refused(X, np.concatenate([Y.astype(dtype), images])).startswith(f"text row 207 holds {value}")
+
+
+def test_zero_vectors() -> None:
+    assert refused(with_row(3, 0)) == "image row 3 is all zeros: it has no direction to compare"
+    assert refused(with_row(3, -0.0), image_ids=IDS).startswith("image row 3 (id 103) is all zeros")
+    assert "(200 such rows)" in refused(X, np.zeros_like(Y))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(1e-30, "1e-30"), (1e30, "1e+30"), (-1e30, "1e+30"), (3e38, "3e+38"), (1e-40, "1e-40")]
+)
+def test_lengths_that_float32_cannot_multiply(value: float, words: str) -> None:
+    expected = f"image row 9 has {words} as its largest entry; lengths from 1e-15 to 1e+15 can be ranked exactly"
+    assert refused(with_row(9, value)) == expected
+
+
+@pytest.mark.parametrize("value", [1e300, 1e-300, 1e39])
+def test_float64_that_float32_cannot_hold(value: float) -> None:
+    with np.errstate(all="raise"):
+        assert refused(with_row(9, value, "float64")).startswith(f"image row 9 has {value:.3g} as its largest entry")
+
+
+def test_the_safe_range_is_that_of_the_scorer() -> None:
+    for scale in (1.1e-15, 1e14):
+        vectors = np.full((2, 6), scale, np.float32)
+        check_vectors(vectors, Y, WHERE, None, None)
+        assert Dot(vectors, np.eye(6, dtype=np.float32)).shape == (2, 6)  # vectors that pass are accepted
+
+
+def test_no_block_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "CHUNK", 0)  # one row a block
+    assert refused(with_row(39, np.nan)) == "image row 39 holds nan in column 0"
+    assert "(200 such rows)" in refused(X, np.zeros_like(Y))
+
+
+def test_rounding_of_float64_is_noted_when_it_changes_a_value() -> None:
+    exact = RawEmbeddings(X.astype(np.float64), Y, None, None, None, "npz", (WHERE,))
+    assert not any("float64" in note for note in align_embeddings(exact, None, None).notes)
+    finer = RawEmbeddings(X + np.float64(1e-12), Y, None, None, None, "npz", (WHERE,))
+    assert "image vectors are float64: rounded to float32" in align_embeddings(finer, None, None).notes
+
+
+def test_in_order_counts_rows() -> None:
+    split = Split("custom", IDS, np.arange(200), np.arange(200) // 5)
+    ready = align_embeddings(RawEmbeddings(X, Y, None, None, None, "arrays", (WHERE,)), split)
+    assert ready.split is split and ready.rows == (None, None)
+    with pytest.raises(BadInput, match="39 image rows, but split 'custom' has 40 images"):
+        align_embeddings(RawEmbeddings(X[:39], Y, None, None, None, "arrays", (WHERE,)), split)
+
+
+def test_long_ids_are_cut() -> None:
+    assert shown("x" * 60) == "x" * 60
+    assert shown("x" * 61) == "x" * 59 + "…" and shown(391895) == "391895"

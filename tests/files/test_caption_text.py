@@ -1,0 +1,158 @@
+"""Files of captions are read by their content, whatever their names, separators and headings."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench as vb
+from vsebench.errors import BadInput
+from vsebench.files.caption_text import plain_lines
+from vsebench.sets.sources import all_of_file, from_file, lines_of
+
+IMAGES, TIMES = 12, 5
+NAMES = [f"{100 + i}_{i}.jpg" for i in range(IMAGES)]
+SAYS = [[f'a dog, number {i}, is "seen" from side {k}' for k in range(TIMES)] for i in range(IMAGES)]
+FLAT = [(name, k, text) for name, texts in zip(NAMES, SAYS, strict=True) for k, text in enumerate(texts)]
+TEXTS = tuple(text for *_, text in FLAT)
+
+
+def table(rows: list[list[Any]], separator: str) -> str:
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def lines(form: str) -> str:
+    return "".join(form.format(name=name, stem=name[:-4], k=k, text=text) + "\n" for name, k, text in FLAT)
+
+
+WITH_IDS: dict[str, str] = {
+    "marked": lines("{name}#{k}\t{text}"),
+    "marked twice": lines("{stem}#zhm#{k}\t{text}"),
+    "headless tabs": lines("{name}\t{text}"),
+    "headless bars": lines("{name}| {k}| {text}"),
+    "headless quoted": table([[name, text] for name, _, text in FLAT], ","),
+    "headless commas": lines("{name},{text}"),
+    "a space": lines("{name} {text}"),
+    "a colon": lines("{name}: {text}"),
+    "an arrow": lines("{name} -> {text}"),
+    "marked, a space": lines("{name}#{k} {text}"),
+    "id last": lines("{text}\t{name}#{k}"),
+    "file last": lines("{text},{name}"),
+    "numbered and named": "".join(f"{i},{n},{t}\n" for i, (n, _, t) in enumerate(FLAT)),
+    "part behind": lines("{name}\t{text}\ttest"),
+    "one id, several files": json.dumps([{"image_id": i // 3, "file_name": n, "caption": t}
+                                         for i, (n, texts) in enumerate(zip(NAMES, SAYS, strict=True)) for t in texts]),
+    "ids of words": lines("clip{stem}\t{text}"),
+    "heading": table([["image", "caption"], *([name, text] for name, _, text in FLAT)], ","),
+    "heading, not quoted": "image,caption\n" + lines("{name},{text}"),
+    "heading of semicolons": table([["image", "caption"], *([name, text] for name, _, text in FLAT)], ";"),
+    "bars with quotes": "image_name| comment_number| comment\n" + lines("{name}| {k}| {text}"),
+    "wide": table([["file_name", *(f"caption_{k + 1}" for k in range(TIMES))],
+                   *([name, *texts] for name, texts in zip(NAMES, SAYS, strict=True))], ","),
+    "ids alone": "caption_id\tcaption\n" + lines("{stem}#enc#{k}\t{text}"),
+    "array": json.dumps([{"image": n, "caption": t} for n, t in zip(NAMES, SAYS, strict=True)]),
+    "array of pairs": json.dumps([{"image": n, "image_id": f"coco_{n}", "caption": t} for n, _, t in FLAT]),
+    "results": json.dumps([{"image_id": n, "caption": t} for n, _, t in FLAT]),
+    "by image": json.dumps(dict(zip(NAMES, SAYS, strict=True))),
+    "classes": "".join(json.dumps({"id": i // 3, "file_path": n, "captions": t}) + "\n"
+                       for i, (n, t) in enumerate(zip(NAMES, SAYS, strict=True))),
+    "class of a pair": json.dumps([{"id": int(n[0]), "img_path": n, "caption": t} for n, _, t in FLAT]),
+    "videos": json.dumps({"info": {}, "videos": [{"video_id": n, "split": "test"} for n in NAMES],
+                          "sentences": [{"video_id": n, "sen_id": i, "caption": t}
+                                        for i, (n, _, t) in enumerate(FLAT)]}),
+    "annotations": json.dumps({"images": [{"id": n} for n in NAMES],
+                               "annotations": [{"id": f"{n}#{k}", "image_id": n, "caption": t} for n, k, t in FLAT]}),
+    "one image each": "".join(json.dumps({"text_id": i, "text": t, "image_ids": [n]}) + "\n"
+                              for i, (n, _, t) in enumerate(FLAT)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", [".txt", ".csv", ".token", ".json", ""])
+@pytest.mark.parametrize("form", WITH_IDS)
+def test_forms_with_ids_under_any_name(form: str, ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"c{ending}"
+    path.write_text(WITH_IDS[form], encoding="utf-8")
+    rows = all_of_file(path)
+    assert rows.captions == TEXTS and lines_of(path) is None
+    images, image_of = rows.images()
+    assert len(images) == IMAGES and image_of.tolist() == [i for i in range(IMAGES) for _ in range(TIMES)]
+    if form not in ("marked twice", "ids alone", "ids of words"):
+        assert images.tolist() == NAMES
+
+
+PLAIN: dict[str, str] = {
+    "plain": "\n".join(TEXTS),
+    "numbered from 0": "\n".join(f"{i}\t{text}" for i, text in enumerate(TEXTS)),
+    "numbered, a comma": "\n".join(f"{i},{text}" for i, text in enumerate(TEXTS)),
+    "numbered, a point": "\n".join(f"{i}. {text}" for i, text in enumerate(TEXTS, 1)),
+    "numbered, a space": "\n".join(f"{i} {text}" for i, text in enumerate(TEXTS)),
+    "numbered from 1": "\n".join(f"{i}\t{text}" for i, text in enumerate(TEXTS, 1)) + "\n",
+}
+
+
+@pytest.mark.parametrize("ending", [".txt", ".csv", ".json"])
+@pytest.mark.parametrize("form", PLAIN)
+def test_one_caption_a_line_under_any_name(form: str, ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"c{ending}"
+    path.write_text(PLAIN[form], encoding="utf-8")
+    assert lines_of(path) == TEXTS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a dog\tand a tab\na cat\n",
+        "dog, a small one\ncat, on a sofa\n",
+        "a.jpg is no caption\nb.jpg, neither\n",
+        "7\tup\n9\tlives\nplain\n",
+        "{a brace\n[a bracket\n",
+        "image, caption and text are words\nof a caption\n",
+    ],
+)
+def test_a_plain_file_with_tabs_and_commas_stays_one(text: str) -> None:
+    assert plain_lines(text) == tuple(text.splitlines())
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_and_two_captions(count: int, tmp_path: Path) -> None:
+    path = tmp_path / "c.txt"
+    path.write_text("".join(f"{name}\t{text}\n" for name, _, text in FLAT[:count]), encoding="utf-8")
+    assert from_file(path).captions == TEXTS[:count]
+    path.write_text("\n".join(TEXTS[:count]), encoding="utf-8")
+    assert lines_of(path) == TEXTS[:count]
+
+
+def test_numbers_that_may_be_anything_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.txt"
+    path.write_text("".join(f"{7 * i}\t{text}\n" for i, text in enumerate(TEXTS)), encoding="utf-8")
+    with pytest.raises(BadInput, match="line 1 begins with '0', which may be the id of a caption, of an image"):
+        all_of_file(path)
+
+
+def test_a_text_of_several_images_has_judgements(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text(json.dumps({"text_id": 1, "text": "a dog", "image_ids": [1, 2]}) + "\n", encoding="utf-8")
+    with pytest.raises(BadInput, match="lists 2 images: a caption of a data set has one") as refused:
+        all_of_file(path)
+    assert "judgements" in str(refused.value.fix)
+
+
+@pytest.mark.parametrize("form", [*WITH_IDS, *PLAIN])
+def test_captions_of_vectors_without_ids_are_the_same_in_every_form(form: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((IMAGES, 8))
+    texts = np.repeat(images, TIMES, axis=0) + rng.standard_normal((IMAGES * TIMES, 8))
+    path = tmp_path / "c.txt"
+    path.write_text({**WITH_IDS, **PLAIN}[form], encoding="utf-8")
+    found, right = (
+        vb.evaluate(images, texts, captions=captions, metrics="cider:NCS@5", ci=0) for captions in (path, TEXTS)
+    )
+    assert [r.value for r in found.results] == [r.value for r in right.results]

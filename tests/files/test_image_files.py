@@ -1,0 +1,186 @@
+"""A folder of images: which file belongs to which id, and files that are no images."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vsebench.analysis import thumbnails
+from vsebench.errors import BadInput
+from vsebench.files.image_files import find_images, read_image
+from vsebench.types import Split
+
+
+def empty_files(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return folder
+
+
+def found(folder: Path, ids: list, names: dict[str, str] | None = None) -> list[str]:
+    files = find_images(folder, np.array(ids), names)
+    return [path.relative_to(folder).as_posix() for path in files.paths]
+
+
+@pytest.mark.parametrize(
+    ("ids", "files"),
+    [
+        (["a.jpg", "b.jpg"], ["a.jpg", "b.jpg"]),
+        (["val/a.jpg", "train/a.jpg"], ["val/a.jpg", "train/a.jpg"]),  # the path decides before the name
+        (["val/a.jpg"], ["deep/inside/a.jpg"]),
+        (["./a.jpg", "sub\\b.jpg"], ["a.jpg", "sub/b.jpg"]),
+        (["a", "b"], ["x/a.png", "b.JPEG"]),  # names without endings
+        ([391895, 7], ["val2014/COCO_val2014_000000391895.jpg", "000000000007.jpg"]),
+        (["COCO_val2014_000000391895.jpg"], ["000000391895.jpg"]),
+        (["1007129816.jpg"], ["flickr30k-images/1007129816.jpg"]),
+    ],
+)
+def test_the_file_of_an_id(tmp_path, ids, files):
+    empty_files(tmp_path, *files)
+    assert found(tmp_path, ids) == files
+
+
+def test_names_that_the_captions_state(tmp_path):
+    empty_files(tmp_path, "dog.jpg", "cats/cat.jpg", "1.jpg")
+    assert found(tmp_path, [1, 2], {"1": "dog.jpg", "2": "cats/cat.jpg"}) == ["dog.jpg", "cats/cat.jpg"]
+
+
+def test_other_files_are_counted_or_ignored(tmp_path):
+    empty_files(tmp_path, "a.jpg", "b.jpg", "notes.txt", "._a.jpg", ".thumbs/a.jpg", "more/c.webp")
+    (tmp_path / "more" / "up").symlink_to(tmp_path)  # a circle
+    assert find_images(tmp_path, np.array(["a.jpg"])).unused == 2  # b.jpg and c.webp
+
+
+@pytest.mark.parametrize(
+    ("ids", "files", "message"),
+    [
+        (["a.jpg", "b.jpg", "c.jpg"], ["a.jpg"], r"2 of the 3 images have no file \(first: b\.jpg\)"),
+        ([12], ["x/12.jpg", "y/12.png"], "image '12' is x/12.jpg or y/12.png"),
+        (["a.jpg"], ["x/a.jpg", "y/a.jpg"], "image 'a.jpg' is x/a.jpg or y/a.jpg"),
+        (["7", "007.jpg"], ["007.jpg"], "images '7' and '007.jpg' are the same file: 007.jpg"),
+        (["a.jpg"], ["a.txt"], "no image is in this folder or below it"),
+        (["a.jpg"], [], "no such folder of images"),
+    ],
+)
+def test_a_folder_that_does_not_fit(tmp_path, ids, files, message):
+    folder = empty_files(tmp_path / "photos", *files)
+    with pytest.raises(BadInput, match=message) as caught:
+        find_images(folder, np.array(ids))
+    assert caught.value.where == str(folder) and caught.value.fix
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "a.zip").touch()
+    with pytest.raises(BadInput, match="this is a file"):
+        find_images(tmp_path / "a.zip", np.array(["a.jpg"]))
+
+
+def test_damaged_images_are_named(tmp_path):
+    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+    pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
+    image_module.fromarray(pixels).save(tmp_path / "whole.png")
+    data = (tmp_path / "whole.png").read_bytes()
+    assert np.array_equal(np.asarray(read_image(tmp_path / "whole.png")), pixels)
+    (tmp_path / "cut.png").write_bytes(data[: len(data) // 2])
+    (tmp_path / "page.jpg").write_text("<html>Not found</html>")
+    (tmp_path / "empty.jpg").touch()
+    for name in ("cut.png", "page.jpg", "empty.jpg", "missing.jpg"):
+        with pytest.raises(BadInput, match=r"no such file|cannot be read as an image") as caught:
+            read_image(tmp_path / name)
+        assert caught.value.where == str(tmp_path / name)
+
+
+def test_every_mode_becomes_rgb(tmp_path):
+    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+    for mode in ("L", "P", "RGBA", "CMYK", "1"):
+        image_module.new(mode, (5, 4)).save(tmp_path / "image.tiff")
+        image = read_image(tmp_path / "image.tiff")
+        assert (image.mode, image.size) == ("RGB", (5, 4))
+
+
+def png_of(width: int, height: int) -> bytes:
+    """The beginning of a PNG that states a size, and one black row."""
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)),
+        (b"IDAT", zlib.compress(bytes(width + 1))),
+    ]
+    packed = (struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
+
+
+def test_the_size_of_an_image_is_checked_before_it_is_decoded(tmp_path, recwarn, monkeypatch):
+    """Of all these one row is there. Pillow itself only warns of those in the middle."""
+    pytest.importorskip("PIL", reason="Pillow is not installed (extra: scenes)")
+    path = tmp_path / "bomb.jpg"
+    for width, height in ((50_000, 1_001), (10_000, 10_000), (60_000, 60_000)):
+        path.write_bytes(png_of(width, height))
+        with pytest.raises(BadInput) as caught:
+            read_image(path)
+        if width < 60_000:  # Pillow refuses the largest one itself
+            assert caught.value.what.startswith(f"is an image of {width * height:,} pixels, and at most 50,000,000")
+    monkeypatch.setattr("vsebench.files.image_files.MOST_PIXELS", 1_000)
+    path.write_bytes(png_of(100, 10))
+    assert read_image(path).size == (100, 10)
+    path.write_bytes(png_of(100, 11))
+    with pytest.raises(BadInput, match="is an image of 1,100 pixels, and at most 1,000 are decoded"):
+        read_image(path)
+    assert not recwarn.list
+
+
+OTHERS = {
+    "EPS": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n",
+    "DDS": b"DDS " + struct.pack("<I", 124) + bytes(120),
+    "AVIF": b"\0\0\0\x20ftypavif" + bytes(40),
+    "BLP": b"BLP2" + bytes(200),
+    "PPM": b"P6 1 1 255\n\xff\xff\xff",
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_formats_are_not_opened(tmp_path, monkeypatch, kind):
+    pytest.importorskip("PIL", reason="Pillow is not installed (extra: scenes)")
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a program was started"))
+    path = tmp_path / "image.jpg"
+    path.write_bytes(OTHERS[kind])
+    with pytest.raises(BadInput, match=r"as an image \(no JPEG, PNG, WEBP, GIF, BMP or TIFF, or damaged\)"):
+        read_image(path)
+
+
+def test_a_small_jpeg_is_decoded_at_a_smaller_size(tmp_path):
+    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+    image_module.new("RGB", (1600, 1200), (10, 200, 90)).save(tmp_path / "a.jpg")
+    assert read_image(tmp_path / "a.jpg").size == (1600, 1200)
+    assert read_image(tmp_path / "a.jpg", 288).size == (400, 300)
+
+
+def test_bad_images_of_a_report_are_counted_and_named(tmp_path):
+    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+    image_module.new("RGB", (30, 20)).save(tmp_path / "0.png")
+    for at, content in enumerate(OTHERS.values(), start=1):
+        (tmp_path / f"{at}.jpg").write_bytes(content)
+    os.mkfifo(tmp_path / "6.jpg")
+    split = Split("custom", np.arange(7), np.arange(7), np.arange(7), tuple("abcdefg"))
+    made, notes = thumbnails.make(tmp_path, split, range(7))
+    assert sorted(made) == [0] and len(notes) == 1
+    assert notes[0].startswith("6 image files cannot be read: 1.jpg cannot be read as an image (no JPEG, ")
+    assert notes[0].endswith("; ....")
+    for file in tmp_path.glob("[1-5].jpg"):
+        file.unlink()
+    assert "1 image file cannot be read: 6.jpg is no regular file" in thumbnails.make(tmp_path, split, range(7))[1][-1]
+
+
+def test_images_are_opened_in_one_place():
+    root = Path(__file__).resolve().parents[2]
+    files = [p for package in ("vsebench", "train_reference") for p in (root / package).rglob("*.py")]
+    opening = re.compile(r"\b(Image|engine)\.open\(")
+    assert [p.name for p in files if opening.search(p.read_text(encoding="utf-8"))] == ["image_files.py"]
+    importing = {p.relative_to(root).as_posix() for p in files if "from PIL import Image" in p.read_text("utf-8")}
+    assert importing == {"vsebench/files/image_files.py", "vsebench/sets/scenes/coco.py"}  # the second one writes

@@ -1,0 +1,112 @@
+"""Small files that would take gigabytes are refused before the memory is taken."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.memory import peak
+from tests.worlds import relevance
+from vsebench import Split, evaluate, load, memory
+from vsebench.errors import BadInput
+from vsebench.files.textfile import read_text
+from vsebench.memory import require, text_array
+from vsebench.rank.observe import Request, observe
+from vsebench.rank.scorers import Dot
+from vsebench.report.packed import pack
+from vsebench.sets.captions import with_captions
+
+MIB = 1 << 20
+
+
+def refused(call: Any, *parts: str, mib: float = 120) -> None:
+    """``call`` fails with all of these words and without taking much memory."""
+    caught: list[str] = []
+
+    def attempt() -> None:
+        with pytest.raises(BadInput) as error:
+            call()
+        caught.append(str(error.value))
+
+    assert peak(attempt) < mib
+    assert all(part in caught[0] for part in parts), caught[0]
+
+
+def test_what_is_needed_and_what_is_free_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 3 * MIB // 2)
+    require(MIB)
+    with pytest.raises(BadInput, match=r"needs some 3\.0 GiB of memory, and 1\.5 MiB are free"):
+        require(3 << 30)
+    (tmp_path / "captions.txt").write_text("a dog\n" * 40_000)
+    with pytest.raises(BadInput, match=r"needs some 2\.3 MiB of memory, and 1\.5 MiB are free"):
+        read_text(tmp_path / "captions.txt")
+    (tmp_path / "report.json").write_text("{" + " " * 200_000)
+    with pytest.raises(BadInput, match=r"needs some 1\.9 MiB of memory, and 1\.5 MiB are free"):
+        load(tmp_path / "report.json")
+
+
+def test_sizes_are_readable() -> None:
+    assert [memory.size(n) for n in (0, 1023, 1024, 3 * MIB // 2, 5 << 30)] == [
+        "0 bytes", "1023 bytes", "1.0 KiB", "1.5 MiB", "5.0 GiB",
+    ]  # fmt: skip
+
+
+def test_texts_of_one_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert text_array(["a", "bcd"], "ids").tolist() == ["a", "bcd"] and text_array([], "ids").tolist() == []
+    monkeypatch.setattr(memory, "free_memory", lambda: 30 * MIB)
+    what = "needs some 38.1 MiB of memory, and 30.0 MiB are free"
+    refused(lambda: text_array(["x" * 500] * 20_000, "ids"), what, "shorten ids", "the longest one, of 500 characters")
+
+
+def test_an_array_of_a_report_that_is_longer_than_its_queries(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    path = tmp_path / "r.json"
+    x, y = rng.standard_normal((4, 8)), rng.standard_normal((20, 8))
+    evaluate(x, y, captions_per_image=5, metrics="R@1,MedR", trust=True, ci=0).save(path)
+    document = json.loads(path.read_text())
+    document["per_query"]["columns"][0]["values"] = pack(np.zeros(1000))
+    path.write_text(json.dumps(document))
+    refused(lambda: load(path), "r.json: ", "R@1 (i2t): a packed array is damaged (more than 4 numbers)")
+
+
+def test_captions_take_memory_by_their_size(tmp_path: Path) -> None:
+    path = tmp_path / "captions.txt"
+    path.write_text("a dog\na cat\n")
+    split = Split("custom", np.arange(2), np.arange(2), np.arange(2))
+    assert peak(lambda: with_captions(split, path)) < 2
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    assert peak(lambda: read_text(path)) < 4
+
+
+def test_arrays_of_a_report_that_repeat_are_read() -> None:
+    """Arrays that shrink to less than a hundredth are usual: all queries have the same value."""
+    from vsebench.report.packed import unpack
+
+    values = np.zeros(1_000_000)
+    assert len(unpack(pack(values), len(values))) == len(values)
+
+
+def test_counting_takes_little_memory_a_caption(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    n = 100_000
+    scorer = Dot(rng.standard_normal((20, 4), np.float32), rng.standard_normal((n, 4), np.float32))
+    requests = [
+        Request("x", relevance("t2i", {c: [c % 20] for c in range(n)})),
+        Request("x", relevance("i2t", {i: range(i, 1200, 20) for i in range(20)})),
+    ]
+    observe(scorer, requests, threads=2, tile_shape=(20, 1000))  # compiled
+    used = peak(lambda: observe(scorer, requests, threads=2, tile_shape=(20, 1000)))
+    assert used * MIB / n < 300
+    # Many relevant items of a query are ordered, in memory of a fixed size beside that of the pairs.
+    many = [requests[0], Request("x", relevance("i2t", {i: range(i, n, 20) for i in range(20)}))]
+    with monkeypatch.context() as patched:
+        patched.setattr("vsebench.rank.dense.TOGETHER", n)  # the scores of one query in a thread
+        used = peak(lambda: observe(scorer, many, threads=2, tile_shape=(20, 1000)))
+    assert used * MIB / n < 300
+    monkeypatch.setattr(memory, "free_memory", lambda: 50 * MIB)
+    refused(lambda: observe(scorer, requests, threads=2), "needs some 76.0 MiB of memory, and 50.0 MiB are free")

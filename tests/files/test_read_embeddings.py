@@ -1,0 +1,275 @@
+"""Embedding files become arrays; everything else is refused with a message."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.embedding_files import (
+    FULL,
+    IMAGE_IDS,
+    IMAGES,
+    RNG,
+    TEXT_IDS,
+    TEXTS,
+    refused,
+    same,
+    save,
+    save_deflated,
+)
+from vsebench import memory
+from vsebench.errors import BadInput, UsageError
+from vsebench.files.read import read_embeddings
+
+# --- npz -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("writer", [save, save_deflated])
+def test_npz_is_read_completely(tmp_path: Path, writer: Any) -> None:
+    raw = read_embeddings(writer(tmp_path / "e.npz", **FULL))
+    same(raw, "npz")
+    assert raw.sources == (tmp_path / "e.npz",) and raw.notes == ()
+
+
+def test_the_name_of_the_file_does_not_matter(tmp_path: Path) -> None:
+    save(tmp_path / "e.npz", **FULL)
+    (tmp_path / "e.npz").rename(tmp_path / "embeddings.h5")
+    same(read_embeddings(str(tmp_path / "embeddings.h5")), "npz")
+
+
+def test_names_ignore_case_and_unused_arrays_are_noted(tmp_path: Path) -> None:
+    raw = read_embeddings(
+        save(tmp_path / "e.npz", IMG_embs=IMAGES, Caps=TEXTS, img_ids=IMAGE_IDS, text_gallery=np.ones(8, bool))
+    )
+    assert raw.image_ids is not None and raw.text_ids is None
+    assert raw.notes == ("ignored arrays: text_gallery (8,) bool",)
+
+
+def test_keys_given_by_the_user(tmp_path: Path) -> None:
+    path = save(tmp_path / "e.npz", a=IMAGES, b=TEXTS)
+    assert np.array_equal(read_embeddings(path, image_key="a", text_key="b").texts, TEXTS)
+    refused(path, "has no image vectors and no text vectors", "a (4, 3) float32", "image_key=KEY and text_key=KEY")
+    refused(path, "has no array 'B2' (text_key)", "did you mean 'b'?", image_key="a", text_key="B2")
+    refused(path, "both name 'a'", error=UsageError, image_key="a", text_key="a")
+
+
+def test_two_names_of_one_field_are_ambiguous(tmp_path: Path) -> None:
+    path = save(tmp_path / "e.npz", images=IMAGES, img=IMAGES, texts=TEXTS)
+    refused(
+        path, "image vectors occur under 2 names: 'images' (4, 3) and 'img' (4, 3)", "image_key=KEY", "text_key=KEY"
+    )
+    assert read_embeddings(path, image_key="img").notes == ("ignored arrays: images (4, 3) float32",)
+    both = {"caption_ids": TEXT_IDS, "sentence_ids": TEXT_IDS}
+    named = save(tmp_path / "i.npz", images=IMAGES, texts=TEXTS, **both)
+    refused(named, "text ids occur under 2 names", "keep only one of them")
+
+
+def test_strings_of_captions_are_not_taken_for_vectors(tmp_path: Path) -> None:
+    raw = read_embeddings(
+        save(tmp_path / "e.npz", images=IMAGES, captions=np.array(["a dog"] * 8), caption_embeddings=TEXTS)
+    )
+    assert raw.texts.shape == (8, 3) and raw.notes == () and raw.captions == ("a dog",) * 8
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f4", ">f8"])
+def test_floats_keep_their_width_and_come_in_native_order(tmp_path: Path, dtype: str) -> None:
+    raw = read_embeddings(save(tmp_path / "e.npz", images=IMAGES.astype(dtype), texts=TEXTS))
+    assert raw.images.dtype == np.dtype(dtype).newbyteorder("=") and raw.images.dtype.isnative
+    assert np.array_equal(raw.images, IMAGES.astype(dtype))
+
+
+def test_fortran_order_and_other_dimensions_are_read(tmp_path: Path) -> None:
+    regions = RNG.standard_normal((4, 36, 3)).astype(np.float32)
+    raw = read_embeddings(save(tmp_path / "e.npz", images=regions, texts=np.asfortranarray(TEXTS)))
+    assert raw.images.shape == (4, 36, 3) and np.array_equal(raw.texts, TEXTS)
+    assert read_embeddings(save(tmp_path / "0.npz", images=IMAGES[:0], texts=TEXTS)).images.shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("array", "word"),
+    [
+        (IMAGES.astype(np.int32), "is int32, expected float16, float32 or float64"),
+        (IMAGES > 0, "is bool"),
+        (IMAGES.astype(np.complex64), "is complex64"),
+        (np.array([["a"]]), "is str"),
+        (np.array([{}, 1], dtype=object), "is object"),
+        (np.zeros(3, [("x", "f4")]), "is structured"),
+        (np.zeros((4, 3), "M8[s]"), "is datetime64"),
+        pytest.param(
+            IMAGES.astype(np.longdouble),
+            "expected float16",
+            marks=pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="longdouble is float64 here"),
+        ),
+    ],
+)
+def test_other_dtypes_are_refused_by_name(tmp_path: Path, array: np.ndarray, word: str) -> None:
+    refused(save(tmp_path / "e.npz", image_embeddings=array, texts=TEXTS), "'image_embeddings'", word, "float32")
+
+
+def test_an_object_array_that_is_not_needed_is_ignored(tmp_path: Path) -> None:
+    path = save(tmp_path / "e.npz", images=IMAGES, texts=TEXTS, meta=np.array([{"a": 1}], dtype=object))
+    assert read_embeddings(path).notes == ("ignored arrays: meta (1,) object",)
+    path = save(tmp_path / "i.npz", images=IMAGES, texts=TEXTS, image_ids=np.array(["a", 1], dtype=object))
+    refused(path, "array 'image_ids' (2,) is object; ids are integers or strings")
+
+
+def corrupt_member(path: Path, writer: Any) -> Path:
+    """Flip one byte in the middle of the data of the first member."""
+    writer(path, images=RNG.standard_normal((64, 64)).astype(np.float32), texts=TEXTS)
+    with zipfile.ZipFile(path) as archive:
+        info = archive.infolist()[0]
+    data = bytearray(path.read_bytes())
+    data[info.header_offset + 30 + len(info.filename) + 20 + info.compress_size // 2] ^= 0x55
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("writer", [save, save_deflated])
+def test_a_flipped_byte_is_found(tmp_path: Path, writer: Any) -> None:
+    refused(corrupt_member(tmp_path / "e.npz", writer), "'images' is damaged", "write or download the file again")
+
+
+def npy_bytes(array: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    np.lib.format.write_array(out, array)
+    return out.getvalue()
+
+
+def zipped(path: Path, **members: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+    return path
+
+
+def header(shape: Any, descr: str = "<f4") -> bytes:
+    text = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
+    text += b" " * (-(len(text) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (npy_bytes(IMAGES) * 2, "damaged, or several arrays in one file"),
+        (header("x"), "no readable .npy header"),
+        (header((2,), "no such"), "no readable .npy header"),
+        (b"\x93NUMPY\x09\x00" + b" " * 64, "no readable .npy header"),
+    ],
+)
+def test_members_with_wrong_headers(tmp_path: Path, data: bytes, word: str) -> None:
+    refused(zipped(tmp_path / "e.npz", images=data, texts=npy_bytes(TEXTS)), "array 'images'", word)
+    if data[:2] == b"\x93N":
+        (tmp_path / "e.npy").write_bytes(data)
+        np.save(tmp_path / "t.npy", TEXTS)
+        refused(tmp_path / "e.npy", word, texts=tmp_path / "t.npy")
+
+
+def test_too_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save_deflated(tmp_path / "e.npz", images=np.zeros((4096, 64), np.float32), texts=TEXTS)
+    read_embeddings(path)
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**19)
+    refused(path, "needs some 1.0 MiB of memory, and 512.0 KiB are free", "memory-mapped")
+
+
+def test_an_array_that_occurs_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(tmp_path / "d.npz", "w") as archive:
+        archive.writestr("images.npy", npy_bytes(IMAGES))
+        archive.writestr("images.npy", npy_bytes(TEXTS))
+    refused(tmp_path / "d.npz", "holds 'images.npy' more than once")
+
+
+def test_an_encrypted_archive_is_refused(tmp_path: Path) -> None:
+    path = save(tmp_path / "e.npz", images=IMAGES, texts=TEXTS)
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        start = archive.start_dir
+    data[start + 8] |= 1  # flag bits of the first entry in the directory
+    data[6] |= 1
+    path.write_bytes(data)
+    refused(path, "encrypted")
+
+
+# --- npy pair --------------------------------------------------------------------------------------------
+
+
+def test_npy_pair(tmp_path: Path) -> None:
+    np.save(tmp_path / "i.npy", IMAGES)
+    np.save(tmp_path / "t.npy", np.asfortranarray(TEXTS.astype(">f4")))
+    raw = read_embeddings(tmp_path / "i.npy", texts=tmp_path / "t.npy")
+    assert raw.format == "npy pair" and raw.sources == (tmp_path / "i.npy", tmp_path / "t.npy")
+    assert isinstance(raw.images.base, np.memmap) and not raw.images.flags.writeable
+    assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS) and raw.image_ids is None
+
+
+def test_npy_pairs_that_do_not_work(tmp_path: Path) -> None:
+    np.save(tmp_path / "i.npy", IMAGES)
+    np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)
+    np.save(tmp_path / "s.npy", np.zeros((3, 15)))
+    refused(
+        tmp_path / "i.npy", "holds one array (4, 3); the text vectors are missing", "vsebench eval images.npy texts.npy"
+    )
+    refused(tmp_path / "s.npy", "looks like a score matrix", "give it with scores")
+    refused(tmp_path / "o.npy", "holds pickled Python objects", "never read", texts=tmp_path / "i.npy")
+    refused(tmp_path / "i.npy", "image_key", error=UsageError, image_key="x", texts=tmp_path / "i.npy")
+    path = save(tmp_path / "e.npz", **FULL)
+    both = "holds image and text vectors, so it is no file of one side"
+    refused(path, both, error=UsageError, texts=tmp_path / "i.npy")
+    with pytest.raises(UsageError, match=f"e\\.npz: {both}"):
+        read_embeddings(tmp_path / "i.npy", texts=path)
+
+
+# --- what a path can be ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"  <HTML>", ("is a web page",)),
+        (b'{"i2t": {}}', ("is a JSON file", "give retrieved lists with run")),
+        (b"MATLAB 5.0 MAT-file\0", ("is a MATLAB 5 file",)),
+        (("\u00e9" * 5000).encode()[:4097], ("is a text file",)),
+    ],
+)
+def test_files_that_hold_no_arrays(tmp_path: Path, data: bytes, words: tuple[str, ...]) -> None:
+    (tmp_path / "e.npz").write_bytes(data)
+    refused(tmp_path / "e.npz", *words)
+
+
+def test_paths_that_are_no_files(tmp_path: Path) -> None:
+    (tmp_path / "embeddings.npz").write_bytes(b"x")
+    refused(tmp_path / "embedings.npz", "no such file", f"did you mean '{tmp_path / 'embeddings.npz'}'?")
+    refused(tmp_path / "embeddings.npz" / "x", "no such file")
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    refused(tmp_path / "link", "is a link to a missing file", "repair the link")
+    refused(Path("a\0b"), "no such file")
+
+
+def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(tmp_path / "e.npz", **FULL)
+
+    def denied(*_: Any, **__: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", denied)
+    refused(path, "cannot be read (Permission denied)")
+
+
+# --- the real thing --------------------------------------------------------------------------------------
+
+
+@pytest.mark.real_data
+def test_a_real_file(real_data: Path) -> None:
+    raw = read_embeddings(real_data / "proxy" / "coco5k_minilm_proxy.npz")
+    assert raw.images.shape == (5000, 384) and raw.texts.shape == (25000, 384)
+    assert raw.images.dtype == np.float16 and raw.image_ids is not None and raw.text_ids is not None
+    assert raw.image_ids.dtype == np.int64 and raw.image_ids[0] == 391895
+    assert raw.notes == ("ignored arrays: text_gallery (25000,) bool",)
+    with pytest.raises(BadInput, match="has no text vectors under a known name"):
+        read_embeddings(real_data / "proxy" / "coco5k_label_proxy.npz")

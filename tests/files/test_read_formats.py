@@ -1,0 +1,324 @@
+"""Files of safetensors, HDF5, torch, parquet and arrow, and folders of shards, are read into the same arrays."""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from docs import generate
+from tests.embedding_files import (
+    FULL,
+    IMAGE_IDS,
+    IMAGES,
+    OWNER,
+    TEXT_IDS,
+    TEXTS,
+    refused,
+    same,
+)
+from vsebench.errors import BadInput, MissingPackage
+from vsebench.files.formats import FORMATS
+from vsebench.files.read import read_embeddings
+from vsebench.files.sniff import sniff
+
+# --- safetensors, hdf5, torch ----------------------------------------------------------------------------
+
+
+def test_safetensors(tmp_path: Path) -> None:
+    numpy_io = pytest.importorskip("safetensors.numpy")
+    path = tmp_path / "e.safetensors"
+    numpy_io.save_file(FULL, path, metadata={"made": "here"})
+    raw = read_embeddings(path)
+    same(raw, "safetensors")
+    assert isinstance(raw.images.base, np.memmap)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-8])
+    refused(path, "is a truncated or damaged safetensors file")
+    path.write_bytes(whole[:8] + b"{" * 100)
+    refused(path, "is a truncated or damaged safetensors file")
+
+
+@pytest.mark.parametrize("length", [384, 640, 1152])
+def test_a_length_of_the_header_that_looks_like_a_pickle(tmp_path: Path, length: int) -> None:
+    numpy_io = pytest.importorskip("safetensors.numpy")
+    path = tmp_path / "e.safetensors"
+    for spare in range(length):
+        numpy_io.save_file(FULL, path, metadata={"spare": " " * spare})
+        if path.read_bytes()[:8] == length.to_bytes(8, "little"):
+            break
+    else:
+        pytest.fail("no header of this length")
+    same(read_embeddings(path), "safetensors")
+
+
+def test_safetensors_bfloat16_and_float8(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    bits = (IMAGES.view(np.uint32) >> 16).astype("<u2")
+    path = tmp_path / "e.safetensors"
+
+    def write(dtype: str, size: int) -> None:
+        tensors = {
+            "images": {"dtype": "BF16", "shape": [4, 3], "data_offsets": [0, 24]},
+            "texts": {"dtype": dtype, "shape": [4, 3], "data_offsets": [24, 24 + size]},
+        }
+        head = json.dumps(tensors).encode()
+        path.write_bytes(struct.pack("<Q", len(head)) + head + (bits.tobytes() * 2)[: 24 + size])
+
+    write("BF16", 24)
+    raw = read_embeddings(path)
+    assert raw.images.dtype == np.float32
+    assert np.array_equal(raw.images.view(np.uint32), bits.astype(np.uint32) << 16)
+    write("BOOL", 12)
+    refused(path, "array 'texts' (4, 3) is bool")
+    write("F8_E4M3", 12)
+    refused(path, "array 'texts' (4, 3) is F8_E4M3")
+
+
+def test_hdf5(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "e.h5"
+    with h5py.File(path, "w") as file:
+        for name, array in FULL.items():
+            file[f"test/{name}"] = array
+    same(read_embeddings(path), "hdf5")
+    with h5py.File(path, "a") as file:
+        file["train/images"] = IMAGES
+        file["train/image_ids"] = IMAGE_IDS
+    refused(path, "'test/image_embeddings' (4, 3) and 'train/images' (4, 3)")
+    same(read_embeddings(path, image_key="test/image_embeddings"), "hdf5")
+    path.write_bytes(path.read_bytes()[:900])
+    refused(path, "is a truncated or damaged HDF5 file")
+
+
+def test_hdf5_strings_and_outside_data(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "e.h5"
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file["images"], file["texts"] = IMAGES, TEXTS
+        file["image_ids"] = ["a.jpg", "b.jpg", "\u00e9.jpg", "d.jpg"]
+        file["text_ids"] = np.array([b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8"])
+    raw = read_embeddings(path)
+    assert raw.image_ids is not None and raw.image_ids.tolist() == ["a.jpg", "b.jpg", "\u00e9.jpg", "d.jpg"]
+    assert raw.text_ids is not None and raw.text_ids.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    (tmp_path / "secret").write_bytes(b"\0" * 48)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["texts"] = TEXTS
+        file.create_dataset("images", (4, 3), "f4", external=[(str(tmp_path / "secret"), 0, 48)])
+    refused(tmp_path / "x.h5", "'images' is stored in another file")
+
+
+def test_torch(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    tensors = {name: torch.from_numpy(array.copy()) for name, array in FULL.items()}
+    for path, old in ((tmp_path / "e.pt", False), (tmp_path / "old.pt", True)):
+        torch.save(tensors, path, _use_new_zipfile_serialization=not old)
+        assert sniff(path).name == "torch"
+        same(read_embeddings(path), "torch")
+    torch.save({"data": {**tensors, "image_ids": IMAGE_IDS.tolist()}, "epoch": 3}, tmp_path / "n.pt")
+    same(read_embeddings(tmp_path / "n.pt"), "torch")
+    half = {"images": torch.nn.Parameter(tensors["image_embeddings"].bfloat16()), "texts": tensors["text_embeddings"]}
+    torch.save(half, tmp_path / "h.pt")
+    raw = read_embeddings(tmp_path / "h.pt")
+    assert raw.images.dtype == np.float32 and np.allclose(raw.images, IMAGES, rtol=2**-7)
+
+
+class Evil:
+    """Unpickling it would create a file."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = str(target)
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path(self.target),)
+
+
+def test_torch_files_that_are_refused(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    for old in (False, True):
+        evil = {"images": Evil(tmp_path / "pwned"), "texts": 1}
+        torch.save(evil, tmp_path / "evil.pt", _use_new_zipfile_serialization=not old)
+        refused(tmp_path / "evil.pt", "and reading it could run code", "torch.save")
+    assert not (tmp_path / "pwned").exists()
+    torch.save(torch.ones(2, 2), tmp_path / "one.pt")
+    refused(tmp_path / "one.pt", "has no image vectors and no text vectors", "tensor (2, 2) float32")
+    torch.save([1, 2], tmp_path / "list.pt")
+    refused(tmp_path / "list.pt", "holds a list, not a dict of tensors")
+    texts = torch.ones(2, 2)
+    torch.save({"images": torch.ones(2, 2).to_sparse(), "texts": texts}, tmp_path / "sparse.pt")
+    refused(tmp_path / "sparse.pt", "is torch.sparse_coo float32")
+    torch.save({"images": torch.ones(1).expand(10**9, 10**3), "texts": texts}, tmp_path / "wide.pt")
+    refused(tmp_path / "wide.pt", "of memory")
+    torch.jit.script(torch.nn.Linear(2, 2)).save(str(tmp_path / "script.pt"))
+    refused(tmp_path / "script.pt", "TorchScript")
+    whole = (tmp_path / "one.pt").read_bytes()
+    (tmp_path / "cut.pt").write_bytes(whole[: len(whole) // 2])
+    refused(tmp_path / "cut.pt", "damaged")
+
+
+@pytest.mark.parametrize(
+    ("module", "data", "words"),
+    [
+        ("safetensors", struct.pack("<Q", 2) + b"{}", "reading a safetensors file needs safetensors"),
+        ("h5py", b"\x89HDF\r\n\x1a\n" + b"\0" * 99, "reading an HDF5 file needs h5py"),
+        ("pyarrow", b"PAR1" + b"\0" * 99, "reading a parquet table needs pyarrow"),
+        ("torch", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", "reading a torch file needs torch"),
+    ],
+)
+def test_missing_packages_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, data: bytes, words: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    (tmp_path / "e.bin").write_bytes(data)
+    refused(tmp_path / "e.bin", words, "pip install 'vsebench[", error=MissingPackage)
+
+
+# --- tables ----------------------------------------------------------------------------------------------
+
+
+def table(pa: Any, **change: Any) -> Any:
+    columns = {
+        "id": [*IMAGE_IDS.tolist(), *TEXT_IDS.tolist()],
+        "modality": ["image"] * 4 + ["caption"] * 8,
+        "embedding": [row.tolist() for row in (*IMAGES, *TEXTS)],
+        "image_id": [None] * 4 + IMAGE_IDS[OWNER].tolist(),
+    }
+    columns["embedding"] = pa.array(columns["embedding"], pa.list_(pa.float32()))
+    columns.update(change)
+    return pa.table({name: value for name, value in columns.items() if value is not None})
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "stream", "fixed"])
+def test_tables(tmp_path: Path, kind: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "e"
+    data = table(pa)
+    if kind == "fixed":
+        data = table(pa, embedding=pa.array([r.tolist() for r in (*IMAGES, *TEXTS)], pa.list_(pa.float32(), 3)))
+    if kind in ("parquet", "fixed"):
+        pq.write_table(data, path, row_group_size=5)
+    else:
+        with (pa.ipc.new_file if kind == "arrow" else pa.ipc.new_stream)(path, data.schema) as sink:
+            sink.write_table(data, max_chunksize=5)
+    raw = read_embeddings(path)
+    assert raw.format == ("parquet" if kind in ("parquet", "fixed") else "arrow") and raw.notes == ()
+    assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS)
+    assert raw.images.dtype == np.float32
+    assert raw.image_ids is not None and np.array_equal(raw.image_ids, IMAGE_IDS)
+    assert raw.image_of_text is not None and np.array_equal(raw.image_of_text, IMAGE_IDS[OWNER])
+
+
+def test_tables_that_are_refused(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "e.parquet"
+    floats = pa.list_(pa.float32())
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"modality": None}, "has no column 'modality'; it has id (int64)"),
+        ({"modality": ["image"] * 4 + ["audio"] * 8}, "row 4: modality is 'audio', not image, text or caption"),
+        ({"modality": ["image"] * 12}, "has no row whose modality is 'text'"),
+        ({"embedding": [[1]] * 12}, "column 'embedding' is list<"),
+        ({"embedding": pa.array([[1.0]] * 11 + [[1.0, 2.0]], floats)}, "row 11 has an embedding of 2 values"),
+        ({"embedding": pa.array([[1.0]] * 11 + [None], floats)}, "row 11 has no embedding"),
+        ({"embedding": pa.array([[1.0]] * 11 + [[None]], floats)}, "row 11 has a missing value"),
+        ({"id": [None, *range(11)]}, "column 'id' has missing values"),
+        ({"image_id": [None] * 5 + list(range(7))}, "column 'image_id' has missing values"),
+    ]
+    for change, words in cases:
+        pq.write_table(table(pa, **change), path)
+        refused(path, words)
+    pq.write_table(table(pa, image_id=None), path)
+    assert read_embeddings(path).notes == ("no column image_id: the image of every text is not given",)
+    path.write_bytes(path.read_bytes()[:-20])
+    refused(path, "is a truncated or damaged table")
+    path.write_bytes(b"ARROW1" + b"\0" * 50)
+    refused(path, "is a truncated or damaged table")
+
+
+# --- clip-retrieval folders ------------------------------------------------------------------------------
+
+
+def folder(root: Path, shards: int = 12) -> Path:
+    """One image row and two text rows a shard; the numbers are their place."""
+    for side, rows in (("img_emb", 1), ("text_emb", 2)):
+        (root / side).mkdir(parents=True)
+        for n in range(shards):
+            np.save(root / side / f"{side}_{n}.npy", np.full((rows, 3), n, np.float16))
+    return root
+
+
+def test_shards_in_numeric_order(tmp_path: Path) -> None:
+    raw = read_embeddings(folder(tmp_path / "f"))
+    assert raw.format == "clip-retrieval" and raw.images.dtype == np.float16 and len(raw.sources) == 24
+    assert raw.images[:, 0].tolist() == list(range(12)) and raw.texts.shape == (24, 3)
+    assert raw.image_ids is None and raw.notes == ("no metadata: rows have no ids",)
+
+
+def test_shards_that_do_not_fit(tmp_path: Path) -> None:
+    root = folder(tmp_path / "f", 3)
+    np.save(root / "text_emb" / "text_emb_2.npy", np.zeros((2, 4), np.float16))
+    shard = root / "text_emb" / "text_emb_2.npy"
+    with pytest.raises(BadInput) as caught:
+        read_embeddings(root)
+    assert str(caught.value).startswith(f"{shard}: has 4 columns, text_emb_0.npy has 3")
+    np.save(shard, np.zeros((2, 3), int))
+    with pytest.raises(BadInput, match="is int64"):
+        read_embeddings(root)
+    (root / "text_emb" / "text_emb_1.npy").unlink()
+    with pytest.raises(BadInput, match=r"shard text_emb_1\.npy is missing \(found up to 2\)"):
+        read_embeddings(root)
+    np.save(root / "text_emb" / "text_emb_00.npy", TEXTS)
+    with pytest.raises(BadInput, match="occurs twice"):
+        read_embeddings(root)
+    for file in (root / "text_emb").iterdir():
+        file.unlink()
+    with pytest.raises(BadInput, match=r"has no text_emb_0\.npy"):
+        read_embeddings(root)
+    (root / "text_emb").rmdir()
+    refused(root, "has no folder text_emb")
+
+
+def test_metadata_gives_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    root = folder(tmp_path / "f", 2)
+    (root / "metadata").mkdir()
+    for n in range(2):
+        columns = {"caption": ["x", "y"], "image_id": [n, n], "caption_id": [f"{n}#0", f"{n}#1"]}
+        pq.write_table(pa.table(columns), root / "metadata" / f"metadata_{n}.parquet")
+    raw = read_embeddings(root)
+    assert raw.image_ids is None and raw.image_of_text is not None and raw.image_of_text.tolist() == [0, 0, 1, 1]
+    assert raw.text_ids is not None and raw.text_ids.tolist() == ["0#0", "0#1", "1#0", "1#1"]
+    pq.write_table(pa.table({"image_id": [1]}), root / "metadata" / "metadata_1.parquet")
+    with pytest.raises(BadInput, match="column 'caption_id' is missing from some files"):
+        read_embeddings(root)
+    (root / "metadata" / "metadata_1.parquet").write_bytes(b"PAR1")
+    with pytest.raises(BadInput, match="is a truncated or damaged table"):
+        read_embeddings(root)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "metadata skipped" in read_embeddings(root).notes[0]
+
+
+# --- the table of formats --------------------------------------------------------------------------------
+
+
+def test_every_entry_of_the_table_can_be_used() -> None:
+    for name, kind in FORMATS.items():
+        assert kind.name == name and kind.words
+        assert bool(kind.arrays or kind.embeddings) == bool(kind.holds), "a format that is documented can be read"
+        assert (kind.package is None) == (kind.extra is None)
+        assert not kind.single or kind.arrays
+
+
+def test_the_documented_table_of_formats_is_current() -> None:
+    page = Path(generate.HERE / "formats.md").read_text(encoding="utf-8")
+    assert page == generate.formats_page(), "run python -m docs.generate"

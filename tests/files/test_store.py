@@ -1,0 +1,198 @@
+"""The store of computed results: complete files, named by a hash of their inputs; the least recently used go first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vsebench.errors import DiskError, UsageError
+from vsebench.files import store
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("VSEBENCH_CACHE_LIMIT", raising=False)
+    return tmp_path / "cache"
+
+
+def put(key: str, size: int = 10, age: float = 0.0, kind: str = "kind") -> Path:
+    """An entry of ``size`` bytes, last used ``age`` seconds ago."""
+    path = store.put(kind, key, lambda stream: stream.write(b"x" * size))
+    os.utime(path, (time.time() - age,) * 2)
+    return path
+
+
+def keys(kind: str | None = None) -> list[str]:
+    """The keys, least recently used first."""
+    return [entry.key for entry in store.entries(kind)]
+
+
+def test_an_entry_comes_back_and_counts_as_used(cache):
+    path = put("a", age=5000)
+    assert path == cache / "relevance" / "kind" / "a"
+    put("b", age=100)
+    assert keys() == ["a", "b"]
+    found = store.get("kind", "a")
+    assert found == path
+    assert found.read_bytes() == b"x" * 10
+    assert keys() == ["b", "a"]
+
+
+def test_what_is_not_there_is_none_and_makes_no_folder(cache):
+    assert store.get("kind", "a") is None
+    assert store.entries() == []
+    assert store.clear() == []
+    assert not cache.exists()
+
+
+def test_nothing_is_stored_when_the_writer_fails():
+    def fail(stream):
+        stream.write(b"half")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        store.put("kind", "a", fail)
+    assert store.get("kind", "a") is None
+    assert list((store.root() / "kind").iterdir()) == []
+
+
+def test_the_least_recently_used_is_removed_first(monkeypatch):
+    hour = store.IN_USE
+    for key, age in (("old", 3 * hour), ("older", 5 * hour), ("oldest", 9 * hour), ("recent", 60.0)):
+        put(key, 400, age)
+    monkeypatch.setenv("VSEBENCH_CACHE_LIMIT", "1100")
+    put("new", 300)
+    assert keys() == ["old", "recent", "new"]
+
+
+def test_what_is_in_use_stays_even_beyond_the_limit():
+    for key in ("a", "b", "c"):
+        put(key, 400, 60.0)
+    assert store.trim(0) == []
+    assert keys() == ["a", "b", "c"]
+
+
+def test_kept_files_are_not_removed():
+    kept, other = put("kept", 400, 9 * store.IN_USE), put("other", 400, 8 * store.IN_USE)
+    assert [entry.path for entry in store.trim(0, keep=[kept])] == [other]
+    assert keys() == ["kept"]
+
+
+def test_reading_protects_an_old_entry():
+    put("a", 400, 9 * store.IN_USE)
+    put("b", 400, 8 * store.IN_USE)
+    store.get("kind", "a")
+    assert [entry.key for entry in store.trim(400)] == ["b"]
+
+
+def test_old_temporary_files_are_removed():
+    path = put("a")
+    fresh, stale = path.with_name(".a.1234.tmp"), path.with_name(".b.1234.tmp")
+    for temporary in (fresh, stale):
+        temporary.write_bytes(b"half")
+    os.utime(stale, (time.time() - 2 * store.IN_USE,) * 2)
+    store.trim(1 << 30)
+    assert fresh.exists()
+    assert not stale.exists()
+    assert keys() == ["a"]
+
+
+def test_clear_one_kind_or_all():
+    put("a", kind="one"), put("b", kind="two"), put("c", kind="two")
+    assert [entry.key for entry in store.clear("two")] == ["b", "c"]
+    assert keys() == ["a"]
+    assert not (store.root() / "two").exists()
+    store.clear()
+    assert keys() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("0", 0), ("1000", 1000), ("2k", 2048), ("500M", 500 << 20), ("2.5GiB", 5 << 29), ("1 tb", 1 << 40)],
+)
+def test_sizes_are_read(text, size, monkeypatch):
+    monkeypatch.setenv("VSEBENCH_CACHE_LIMIT", text)
+    assert store.limit() == size
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "1e9", "5 apples", "1..5G", "٣G"])
+def test_a_wrong_limit_is_named_before_anything_is_written(text, monkeypatch):
+    monkeypatch.setenv("VSEBENCH_CACHE_LIMIT", text)
+    with pytest.raises(UsageError, match=r"VSEBENCH_CACHE_LIMIT is '.*', which is no size"):
+        put("a")
+    assert not store.root().exists()
+
+
+def test_the_limit_is_four_gib_by_default():
+    assert store.limit() == 4 << 30
+
+
+@pytest.mark.parametrize("name", ["", "..", "../x", "a/b", "A", ".hidden", "a" * 200])
+def test_names_cannot_leave_the_store(name):
+    with pytest.raises(UsageError, match="cannot name an entry"):
+        store.get("kind", name)
+    with pytest.raises(UsageError, match="cannot name an entry"):
+        store.get(name, "key")
+
+
+def test_a_cache_that_cannot_be_written_is_named(cache):
+    cache.write_text("a file where a folder should be")
+    with pytest.raises(DiskError, match="this folder cannot be made"):
+        put("a")
+
+
+@given(st.lists(st.text(max_size=4), min_size=1, max_size=4), st.lists(st.text(max_size=4), min_size=1, max_size=4))
+def test_fingerprints_differ_exactly_when_the_parts_do(one, two):
+    assert (store.fingerprint(*one) == store.fingerprint(*two)) == (one == two)
+    assert (store.fingerprint(one) == store.fingerprint(two)) == (one == two)
+
+
+def test_fingerprints_tell_kinds_apart_but_not_the_order_of_settings():
+    assert store.fingerprint({"a": 1, "b": "x"}) == store.fingerprint({"b": "x", "a": 1})
+    assert len({store.fingerprint(part) for part in ("1", 1, b"1", ["1"], {"1": 1})}) == 5
+    assert store.fingerprint("tuples") == store.fingerprint("tuples")
+
+
+def test_two_processes_that_write_and_trim_at_once_leave_complete_files():
+    code = (
+        "import sys\nfrom vsebench.files import store\n"
+        "for i in range(40):\n"
+        "    store.put('kind', f'k{i}', lambda stream: stream.write(bytes([i]) * 5000))\n"
+        "    store.trim(0)\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    running = [subprocess.Popen([sys.executable, "-c", code], cwd=root) for _ in range(2)]
+    assert [process.wait(60) for process in running] == [0, 0]
+    assert sorted(keys()) == sorted(f"k{i}" for i in range(40))
+    for i in range(40):
+        assert (store.root() / "kind" / f"k{i}").read_bytes() == bytes([i]) * 5000
+
+
+def test_an_array_comes_back_unless_a_bit_of_its_file_has_changed():
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert store.keep_array("kind", "a", array) is None
+    found = store.get_array("kind", "a")
+    assert found is not None and found.dtype == np.float32 and np.array_equal(found, array)
+    path = store.get("kind", "a")
+    assert path is not None and store.get_array("kind", "b") is None
+    content = path.read_bytes()
+    for place in range(8 * len(content)):
+        changed = bytearray(content)
+        changed[place // 8] ^= 1 << place % 8
+        path.write_bytes(changed)
+        assert store.get_array("kind", "a") is None
+    for size in (0, 10, 32, len(content) - 1):
+        path.write_bytes(content[:size])
+        assert store.get_array("kind", "a") is None
+    path.write_bytes(content)
+    assert np.array_equal(store.get_array("kind", "a"), array)

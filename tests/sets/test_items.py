@@ -1,0 +1,311 @@
+"""One row an item: rows that repeat, padding and transposed arrays; what is put right, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench as vb
+from vsebench.errors import BadInput, UsageError, VsebenchError
+from vsebench.files.raw import RawEmbeddings
+from vsebench.sets import items
+from vsebench.sets.align import AlignedEmbeddings, align_embeddings
+
+WHERE = Path("e.npz")
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 6)).astype(np.float32)
+Y = RNG.standard_normal((200, 6)).astype(np.float32)
+IDS = np.arange(40) + 100
+FIVE = np.repeat(np.arange(40), 5)
+
+
+def aligned(**change: Any) -> AlignedEmbeddings:
+    """The aligned form of a file in which every image row is repeated five times."""
+    fields = {"images": X[FIVE], "texts": Y, "image_ids": None, "text_ids": None, "image_of_text": None, **change}
+    return align_embeddings(RawEmbeddings(format="npz", sources=(WHERE,), **fields), None, None)
+
+
+def rounded(vectors: np.ndarray, dtype: str) -> np.ndarray:
+    """Vectors that were stored in another precision."""
+    if dtype == "bfloat16":
+        bits = vectors.astype(np.float32).view(np.uint32) + np.uint32(0x8000)
+        return (bits & np.uint32(0xFFFF0000)).view(np.float32)
+    return vectors.astype(dtype).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"image_ids": np.repeat(IDS, 5)},
+        {"image_of_text": np.arange(200)},
+        {"image_of_text": FIVE},
+        {"image_ids": np.repeat(IDS, 5), "image_of_text": np.repeat(IDS, 5), "text_ids": np.arange(200)},
+    ],
+)
+def test_repeated_rows_are_one_image(change: dict[str, Any]) -> None:
+    ready = aligned(**change)
+    assert np.array_equal(ready.images.vectors, X) and np.array_equal(ready.split.image_of, FIVE)
+    assert "image rows repeat, one for each text: 200 rows are 40 images" in ready.notes
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("counts", [np.full(40, 5), np.arange(40) % 8 + 1])
+def test_rows_that_repeat_nearly_in_any_order_and_number(counts: np.ndarray, dtype: str) -> None:
+    owner = RNG.permutation(np.repeat(np.arange(40), counts))
+    images = X[owner]
+    some = RNG.random(len(owner)) < 0.5  # of another batch
+    images[some] = rounded(images[some], dtype)
+    ready = aligned(images=images, texts=Y[: len(owner)])
+    assert len(ready.split.image_ids) == 40
+    assert np.array_equal(np.unique(owner, return_index=True)[0][owner], owner)
+    groups = {(int(a), int(b)) for a, b in zip(owner, ready.split.image_of, strict=True)}
+    assert len(groups) == 40 == len({a for a, _ in groups}) == len({b for _, b in groups})
+
+
+def test_few_equal_images_are_images_of_their_own() -> None:
+    images = X.copy()
+    images[:4] = images[4:8]
+    ready = aligned(images=images, texts=Y[:40], image_of_text=np.arange(40))
+    assert len(ready.split.image_ids) == 40 and not any("repeat" in note for note in ready.notes)
+
+
+def test_rows_with_ids_of_their_own_are_not_removed() -> None:
+    with pytest.raises(BadInput, match="image rows repeat under different ids: 200 rows are 40 images"):
+        aligned(image_ids=np.arange(200))
+    with pytest.raises(BadInput, match="image rows repeat under different ids"):
+        aligned(image_ids=np.arange(200), text_ids=np.arange(200))  # ids of pairs, on both sides
+    named = aligned(image_ids=np.arange(200), text_ids=np.array([f"{i}#0" for i in range(200)]))
+    assert len(named.split.image_ids) == 200
+
+
+def test_text_ids_that_name_images_come_before_pairs() -> None:
+    names, order = np.array([f"v{i}" for i in range(40)]), RNG.permutation(200)
+    numbers = np.arange(200) % 5
+    for texts in ([f"{names[FIVE[i]]}#{numbers[i]}" for i in order], [str(names[FIVE[i]]) for i in order]):
+        ready = aligned(texts=Y[order], image_ids=names[FIVE], text_ids=np.array(texts))
+        image = ready.split.image_ids[ready.split.image_of]
+        row = {y.tobytes(): i for i, y in enumerate(Y)}
+        assert [names[FIVE[row[v.tobytes()]]] for v in ready.captions.vectors] == image.tolist()
+
+
+def test_one_id_of_several_images_is_that_of_a_class() -> None:
+    with pytest.raises(BadInput, match="20 image ids occur more than once, and the vectors differ") as refused:
+        aligned(images=X, texts=Y[:40], image_ids=np.arange(40) // 2)
+    assert "judgements={'NAME': {'labels': ...}}" in str(refused.value.fix) or "labels:" in str(refused.value.fix)
+
+
+def test_texts_that_repeat_have_several_images() -> None:
+    with pytest.raises(BadInput, match="text rows repeat: 40 rows are 20 texts"):
+        aligned(images=X, texts=np.repeat(Y[:20], 2, axis=0))
+
+
+def test_rows_that_are_near_and_nearer_are_refused() -> None:
+    base = X / np.linalg.norm(X, axis=1, keepdims=True)
+    step = np.zeros((1, 6), np.float32)
+    step[0, 0] = 1
+    images = np.concatenate([base, base + np.float32(0.001) * step, base + np.float32(0.04) * step])
+    with pytest.raises(BadInput, match="are nearly equal, and other rows nearer"):
+        aligned(images=images, texts=Y[:120])
+
+
+@pytest.mark.parametrize("captions_per_image", [None, 5])
+def test_rows_of_a_pair_beside_the_number_of_captions(captions_per_image: int | None) -> None:
+    report = vb.evaluate(X[FIVE], Y, metrics="R@1", ci=0, captions_per_image=captions_per_image)
+    assert report["R@1", "t2i"].value == vb.evaluate(X, Y, metrics="R@1", ci=0)["R@1", "t2i"].value
+    with pytest.raises(UsageError, match="contradicts what the rows say"):
+        vb.evaluate(X[FIVE], Y, metrics="R@1", ci=0, captions_per_image=1)
+
+
+def padded(fill: float, most: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """(image, caption, dim) texts, and (image, caption) which of them exist."""
+    there = np.arange(most) < (np.arange(40) % (most - 1) + 2)[:, None]
+    texts = np.full((40, most, 6), fill, np.float32)
+    texts[there] = RNG.standard_normal((int(there.sum()), 6))
+    return texts, there
+
+
+@pytest.mark.parametrize("fill", [0.0, np.nan])
+@pytest.mark.parametrize("form", ["blocks", "rows", "owners"])
+def test_padded_captions_are_left_out(fill: float, form: str) -> None:
+    texts, there = padded(fill)
+    owner = np.repeat(np.arange(40), there.sum(axis=1))
+    flat = texts.reshape(-1, 6)
+    given = {
+        "blocks": {"texts": texts},
+        "rows": {"texts": flat},
+        "owners": {"texts": flat, "image_of_text": np.repeat(np.arange(40), 6)},
+    }[form]
+    ready = aligned(images=X, **given)
+    assert np.array_equal(ready.split.image_of, owner) and np.array_equal(ready.captions.vectors, texts[there])
+    assert any(f"{(~there).sum()} text rows are all zeros or NaN, of 240" in note for note in ready.notes)
+
+
+def test_what_is_no_padding() -> None:
+    failed = Y.copy()
+    failed[[3, 51, 102, 155]] = 0  # inside of images
+    with pytest.raises(BadInput, match="text row 3 is all zeros"):
+        aligned(images=X, texts=failed)
+    whole = Y.copy()
+    whole[10:15] = 0  # all captions of an image
+    with pytest.raises(BadInput, match="text row 10 is all zeros"):
+        aligned(images=X, texts=whole)
+    texts, _ = padded(0.0)
+    with pytest.raises(BadInput, match="region \\(or token\\) features"):
+        aligned(images=np.repeat(X[:, None], 3, axis=1), texts=texts)
+
+
+@pytest.mark.parametrize("fill", [-np.inf, -1e4, 0.0, np.nan])
+@pytest.mark.parametrize("captions_per_image", [None, 6])
+def test_columns_of_padded_captions_are_left_out(fill: float, captions_per_image: int | None) -> None:
+    texts, there = padded(0.0)
+    full = (X @ texts.reshape(-1, 6).T).astype(np.float32)
+    scores = np.where(there.ravel(), full, np.float32(fill))
+    owner = np.repeat(np.arange(40), there.sum(axis=1))
+    options: dict[str, Any] = {"metrics": "R@1,Recall@5", "ci": 0}
+    found = vb.evaluate(scores=scores, captions_per_image=captions_per_image, **options) if captions_per_image else None
+    ids = {"image_ids": np.arange(40), "image_id_of_text": np.repeat(np.arange(40), 6)}
+    found = found or vb.evaluate(scores=scores, **ids, **options)
+    right = vb.evaluate(scores=full[:, there.ravel()], image_ids=np.arange(40), image_id_of_text=owner, **options)
+    assert [r.value for r in found.results] == [r.value for r in right.results]
+    assert any("hold no scores, of 240: captions that are padding, left out" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("fill", [-100.0, 0.0, -np.inf])
+@pytest.mark.parametrize("side", ["rows", "columns"])
+@pytest.mark.parametrize("share", [slice(20, 40), slice(0, 10), slice(7, 8)])
+def test_shares_of_processes_are_refused_in_every_direction(fill: float, side: str, share: slice) -> None:
+    scores = (X @ Y.T).astype(np.float32)
+    if side == "rows":
+        scores[share] = fill
+    else:
+        scores[:, 5 * share.start : 5 * share.stop] = fill
+    for direction in ("both", "i2t", "t2i"):
+        with pytest.raises(BadInput, match=f"{side} hold no scores|{side[:-1]} {share.start}") as refused:
+            vb.evaluate(scores=scores, metrics="R@1", ci=0, direction=direction)
+        assert "put the shares of all processes together" in str(refused.value.fix)
+        assert "direction=" not in str(refused.value.fix) and "trust" not in str(refused.value.fix)
+
+
+def test_reference_images_that_are_no_candidates_are_last() -> None:
+    scores = (X @ Y.T).astype(np.float32)
+    best = scores.argmax(axis=0)
+    without = scores.copy()
+    without[best, np.arange(200)] = -np.inf
+    report = vb.evaluate(scores=without, metrics="R@1,R@40", ci=0, direction="t2i")
+    lowered = without.copy()
+    lowered[best, np.arange(200)] = -1e3
+    assert (
+        report["R@1", "t2i"].value
+        == vb.evaluate(scores=lowered, metrics="R@1", ci=0, direction="t2i")["R@1", "t2i"].value
+    )
+    assert report["R@40", "t2i"].value == 1 and "200 scores are -inf: these pairs are ranked last" in report.notes
+
+
+def test_transposed_arrays() -> None:
+    ready = aligned(images=X.T, texts=Y.T)
+    assert np.array_equal(ready.images.vectors, X) and np.array_equal(ready.split.image_of, FIVE)
+    assert "the arrays are (dim, item), (6, 40) and (6, 200): transposed" in ready.notes
+    by_ids = aligned(images=X.T, texts=Y[:40].T, image_ids=IDS, text_ids=np.arange(40), image_of_text=IDS)
+    assert np.array_equal(by_ids.images.vectors, X)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    texts = Y[:40] / np.linalg.norm(Y[:40], axis=1, keepdims=True)
+    square = RawEmbeddings(unit.T, texts.T, None, None, None, "npz", (WHERE,))
+    assert align_embeddings(square, None, 1).images.vectors.shape == (40, 6)
+
+
+def test_where_the_axes_are_not_known() -> None:
+    with pytest.raises(BadInput, match="6 image and 6 text vectors of 40 numbers; transposed, 40 of 6") as refused:
+        aligned(images=X.T, texts=Y[:40].T)
+    assert "captions_per_image" not in str(refused.value.fix)
+    square = RawEmbeddings(X.T, Y[:40].T, None, None, None, "npz", (WHERE,))
+    (warning,) = align_embeddings(square, None, 1).warnings
+    assert warning.startswith("6 items of 40 dimensions are unusual")
+    wide = aligned(images=X[:4], texts=Y[:20], image_of_text=FIVE[:20])  # fewer items than dimensions, and known
+    assert wide.images.vectors.shape == (4, 6) and not wide.warnings
+
+
+READINGS = ("repeat", "shuffle", "pad", "transpose", "endings", "gather", "shift")
+
+
+@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_changed_world_has_the_right_value_or_none(reading: str, seed: int, tmp_path: Path) -> None:
+    """Following the options that a refusal names never gives another value."""
+    rng = np.random.default_rng(seed)
+    n, times, dim = int(rng.integers(60, 120)), int(rng.integers(2, 6)), 24
+    images = rng.standard_normal((n, dim)).astype(np.float32)
+    owner = np.repeat(np.arange(n), times)
+    texts = (images[owner] + rng.uniform(0.5, 1.2) * rng.standard_normal((n * times, dim))).astype(np.float32)
+    right = vb.evaluate(images, texts, metrics="R@1", ci=0, captions_per_image=times)
+    ids = np.array([f"{i}.jpg" for i in range(n)])
+    file: dict[str, Any] = {"image_embeddings": images, "text_embeddings": texts}
+    options: dict[str, Any] = {} if times == 5 else {"captions_per_image": times}
+    if reading == "repeat":
+        file["image_embeddings"], options = images[owner], {}
+    elif reading == "shuffle":
+        a, b = rng.permutation(n), rng.permutation(n * times)
+        file = {
+            "image_embeddings": images[a],
+            "text_embeddings": texts[b],
+            "image_ids": ids[a],
+            "text_ids": ids[owner[b]],
+        }
+        options = {}
+    elif reading == "pad":
+        blocks = np.zeros((n, times + 1, dim), np.float32)
+        blocks[:, :times] = texts.reshape(n, times, dim)
+        file["text_embeddings"], options = blocks, {}
+    elif reading == "transpose":
+        file = {name: array.T for name, array in file.items()}
+    elif reading == "endings":
+        file |= {"image_ids": ids, "text_ids": np.array([f"{i}" if seed % 2 else f"a/{i}.JPG" for i in owner])}
+        options = {}
+    elif reading == "gather":
+        count = int(rng.integers(2, 9))
+        file = {name: np.concatenate([array[k::count] for k in range(count)]) for name, array in file.items()}
+    else:
+        start = int(rng.integers(0, n // 2))
+        file["image_embeddings"] = np.concatenate([images[:start], images[start + 1 :], images[-1:]])
+    np.savez(tmp_path / "e.npz", **file)
+    tried = [options]
+    while tried:
+        given = tried.pop()
+        try:
+            found = vb.evaluate(tmp_path / "e.npz", metrics="R@1", ci=0, **given)
+        except VsebenchError as error:
+            proposed = str(error.fix)
+            if "captions_per_image=" in proposed and "captions_per_image" not in given:
+                number = int(proposed.split("captions_per_image=")[1].split(" ")[0].rstrip("),.;"))
+                tried.append({**given, "captions_per_image": number})
+            continue
+        assert [r.value for r in found.results] == [r.value for r in right.results], (given, found.notes)
+
+
+def test_constant_lines() -> None:
+    scores = np.arange(200.0).reshape(10, 20)
+    assert not items.constant_lines(scores).any()
+    scores[3] = scores[7] = -1
+    assert np.flatnonzero(items.constant_lines(scores)).tolist() == [3, 7]
+    scores[7] = -2  # not one number in all of them
+    assert not items.constant_lines(scores).any()
+    few = np.zeros((6, 20))
+    few[:, ::2] = 1
+    few[2] = 0  # a number that other rows have too
+    assert not items.constant_lines(few).any()
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-4])
+def test_score_matrices_of_pairs_are_refused(noise: float) -> None:
+    images = (X[FIVE] * (1 + noise * RNG.standard_normal((200, 6)))).astype(np.float32)
+    for captions_per_image in (None, 1, 5):
+        with pytest.raises(BadInput, match="rows of the score matrix repeat: 200 rows are 40") as refused:
+            vb.evaluate(scores=images @ Y.T, metrics="R@1", ci=0, captions_per_image=captions_per_image)
+        assert "captions_per_image" not in str(refused.value.fix)
+    with pytest.raises(BadInput, match="columns of the score matrix repeat"):
+        vb.evaluate(scores=Y @ images.T, metrics="R@1", ci=0, captions_per_image=1)
+    known = {"image_ids": np.arange(40), "image_id_of_text": FIVE}
+    assert vb.evaluate(scores=X @ Y.T, **known, metrics="R@1", ci=0).results

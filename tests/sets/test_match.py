@@ -1,0 +1,361 @@
+"""Which row is which item: by id, in order, or refused with a message."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.sets import catalogue as splits
+from vsebench.sets.match import match_rows
+from vsebench.sets.owners import FileRows
+from vsebench.sets.shapes import suggestion
+from vsebench.types import Split
+
+WHERE = Path("e.npz")
+IMAGE_OF = np.arange(20) // 5
+ROWS = FileRows(4, 20, None, None, None, WHERE)
+IDS = np.array([40, 10, 30, 20])
+TEXT_IDS = np.arange(20)[::-1] + 500
+
+
+def rows_with(**change: Any) -> FileRows:
+    """Four images, twenty texts."""
+    return replace(ROWS, **change)
+
+
+def refused(given: FileRows, name: Split | str | None = None, each: int | None = None) -> BadInput:
+    """The refusal, which names the file and a fix."""
+    with pytest.raises(BadInput) as caught:
+        match_rows(given, name, each)
+    assert caught.value.where == "e.npz" and caught.value.fix
+    return caught.value
+
+
+# A custom split
+
+
+def test_in_order_without_ids() -> None:
+    found = match_rows(ROWS)
+    assert found.split.name == "custom" and found.image_rows is None and found.text_rows is None
+    assert np.array_equal(found.split.image_of, IMAGE_OF)
+    assert found.notes == ("no ids and no image_of_text: taken to be five texts an image, in order",)
+
+
+@pytest.mark.parametrize(("each", "words"), [(1, "one text an image"), (2, "2 texts an image"), (5, "five texts")])
+def test_captions_per_image(each: int, words: str) -> None:
+    found = match_rows(rows_with(n_text=4 * each), None, each)
+    assert np.array_equal(found.split.image_of, np.arange(4 * each) // each) and words in found.notes[0]
+
+
+def test_rows_are_put_in_the_order_of_their_ids() -> None:
+    found = match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=IMAGE_OF))
+    assert found.split.image_ids.tolist() == [10, 20, 30, 40]
+    assert found.image_rows is not None and IDS[found.image_rows].tolist() == [10, 20, 30, 40]
+    assert found.text_rows is not None and TEXT_IDS[found.text_rows].tolist() == list(range(500, 520))
+    owner = IDS[IMAGE_OF][found.text_rows]
+    assert np.array_equal(found.split.image_ids[found.split.image_of], owner)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_rows_changes_nothing(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.permutation(4), rng.permutation(20)
+    first = match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=IDS[IMAGE_OF])).split
+    shuffled = rows_with(image_ids=IDS[rows], text_ids=TEXT_IDS[columns], image_of_text=IDS[IMAGE_OF][columns])
+    second = match_rows(shuffled).split
+    for field in ("image_ids", "caption_ids", "image_of"):
+        assert np.array_equal(getattr(first, field), getattr(second, field))
+
+
+@pytest.mark.parametrize("ids", [IDS, np.array(["d", "a", "c", "b"]), np.array(["é", "写", "[b]", "a b"])])
+def test_image_of_text_by_row_and_by_id_agree(ids: np.ndarray) -> None:
+    by_row = match_rows(rows_with(image_ids=ids, image_of_text=IMAGE_OF))
+    by_id = match_rows(rows_with(image_ids=ids, image_of_text=ids[IMAGE_OF]))
+    assert np.array_equal(by_row.split.image_of, by_id.split.image_of)
+    assert by_row.notes == ("image_of_text holds image rows",)
+    assert by_id.notes == ("image_of_text holds image ids",)
+
+
+def test_captions_per_image_must_agree_with_image_of_text() -> None:
+    with pytest.raises(UsageError, match="contradicts what the rows say: image_of_text holds image rows"):
+        match_rows(rows_with(image_of_text=np.arange(20) % 4), None, 5)
+    in_order = np.repeat(np.arange(4), 5)
+    found = match_rows(rows_with(image_of_text=in_order), None, 5)
+    assert np.array_equal(found.split.image_of, in_order)
+
+
+def test_the_wrong_entry_of_image_of_text_is_named() -> None:
+    rows, ids = IMAGE_OF.copy(), IDS[IMAGE_OF]
+    rows[7], ids[7] = 9, 11
+    for owner, value in ((rows, 9), (ids, 11)):
+        message = f"image_of_text[7] = {value} is neither an image row (4 rows) nor an image id"
+        assert refused(rows_with(image_ids=IDS, image_of_text=owner)).what == message
+
+
+def test_the_fix_gives_the_number_of_texts_an_image() -> None:
+    assert "captions_per_image=4" in (refused(rows_with(n_text=16)).fix or "")
+    assert "captions_per_image" not in (refused(rows_with(n_text=17)).fix or "")
+
+
+def test_inputs_are_not_changed() -> None:
+    ids, owner = IDS.copy(), IDS[IMAGE_OF].copy()
+    match_rows(rows_with(image_ids=ids, image_of_text=owner))
+    assert np.array_equal(ids, IDS) and np.array_equal(owner, IDS[IMAGE_OF])
+
+
+def test_without_the_package_ids_are_just_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str, **_: Any) -> Split:
+        raise MissingPackage(f"no {name}", fix="pip install it")
+
+    monkeypatch.setattr(splits, "load_split", absent)
+    assert match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=IMAGE_OF)).split.name == "custom"
+    with pytest.raises(MissingPackage, match="no coco-5k"):
+        match_rows(ROWS, "coco-5k")
+
+
+SHIFTED = np.array([1, 2, 3, 0])  # ids that are rows of other images
+
+
+def test_ids_that_could_be_rows_are_refused_unless_the_name_or_the_format_decides() -> None:
+    owner = rows_with(image_ids=SHIFTED, image_of_text=SHIFTED[IMAGE_OF])
+    error = refused(owner)
+    assert error.what == (
+        "image_of_text can be read as image rows and as image ids, which differ for 20 of the 20 texts "
+        "(first: text row 0, where 1 is image row 1 or the id of image row 0)"
+    )
+    assert error.fix == "name the array image_id_of_text if it holds ids, image_index if it holds rows (from 0)"
+    by_id, by_row = match_rows(replace(owner, holds="ids")), match_rows(replace(owner, holds="rows"))
+    assert by_id.split.image_ids[by_id.split.image_of].tolist() == SHIFTED[IMAGE_OF].tolist()
+    assert by_row.split.image_ids[by_row.split.image_of].tolist() == SHIFTED[SHIFTED][IMAGE_OF].tolist()
+    same = match_rows(rows_with(image_ids=np.arange(4), image_of_text=IMAGE_OF))
+    assert np.array_equal(same.split.image_of, IMAGE_OF), "both readings agree"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"holds": "ids", "image_of_text": IMAGE_OF},
+            "the image of every text is given by id (first: 0), and the image",
+        ),
+        ({"holds": "ids", "image_ids": IDS, "image_of_text": IMAGE_OF}, "image_of_text[0] = 0 is not an image id"),
+        (
+            {"holds": "rows", "image_ids": IDS, "image_of_text": IDS[IMAGE_OF]},
+            "image_of_text[0] = 40 is not an image row",
+        ),
+        ({"image_ids": IDS}, "the ids do not give the image of a text: image ids such as '40' are of no split that is"),
+        ({"text_ids": TEXT_IDS}, "the ids do not give the image of a text: text ids such as '519' are of no split"),
+        (
+            {"image_ids": np.arange(4), "text_ids": TEXT_IDS},
+            "the ids do not give the image of a text: image ids such as",
+        ),
+    ],
+)
+def test_ids_that_do_not_give_the_image_are_refused(change: dict[str, Any], message: str) -> None:
+    assert refused(rows_with(**change)).what.startswith(message)
+
+
+def test_captions_per_image_states_the_order_of_rows_with_ids() -> None:
+    found = match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS), None, 5)
+    owner = dict(
+        zip(found.split.caption_ids.tolist(), found.split.image_ids[found.split.image_of].tolist(), strict=True)
+    )
+    assert owner == dict(zip(TEXT_IDS.tolist(), IDS[IMAGE_OF].tolist(), strict=True))
+    assert found.notes[0] == "ids of no known split and no image_of_text: taken to be five texts an image, in order"
+
+
+SPELLINGS = ("{}", "{}.0", " {}", "+{}", "{}\n", "{:012d}.jpg", "val2014\\COCO_val2014_{:012d}.jpg", "x/{}.jpg \r\n")
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_image_of_text_may_spell_ids_in_another_way(spelling: str) -> None:
+    owner = np.array([spelling.format(i) for i in IDS[IMAGE_OF]])
+    for ids in (IDS, np.array([f"{i}.png" for i in IDS])):
+        found = match_rows(rows_with(image_ids=ids, image_of_text=owner))
+        assert np.array_equal(
+            found.split.image_of, match_rows(rows_with(image_ids=ids, image_of_text=ids[IMAGE_OF])).split.image_of
+        )
+
+
+def test_ids_that_only_folders_tell_apart_stay_apart() -> None:
+    ids = np.array(["a/1.jpg", "b/1.jpg", "a/2.jpg", "b/2.jpg"])
+    found = match_rows(rows_with(image_ids=ids, image_of_text=ids[IMAGE_OF]))
+    assert found.split.image_ids[found.split.image_of].tolist() == ids[IMAGE_OF].tolist()
+    assert refused(rows_with(image_ids=ids, image_of_text=np.array(["1.jpg"] * 20))).what.startswith("image_of_text[0]")
+
+
+def test_text_ids_of_flickr_give_the_image() -> None:
+    rng = np.random.default_rng(0)
+    names = np.array([f"{i}_ab.jpg" for i in IDS])
+    texts = np.array([f"{names[k // 5]}#{k % 5}" for k in rng.permutation(20)])
+    found = match_rows(rows_with(image_ids=names, text_ids=texts))
+    owner = zip(found.split.caption_ids.tolist(), found.split.image_ids[found.split.image_of].tolist(), strict=True)
+    assert all(text.rpartition("#")[0] == image for text, image in owner)
+    assert found.notes == ("the image of every text is known from the text ids",)
+
+
+# COCO
+
+
+def coco_rows(coco: Split, **change: Any) -> FileRows:
+    """A file of COCO 5K."""
+    return replace(FileRows(5000, 25000, coco.image_ids, coco.caption_ids, None, WHERE), **change)
+
+
+def test_ids_select_the_split(coco: Split) -> None:
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(5000), rng.permutation(25000)
+    found = match_rows(coco_rows(coco, image_ids=coco.image_ids[rows], text_ids=coco.caption_ids[columns]))
+    assert found.split.name == "coco-5k"
+    assert found.image_rows is not None and np.array_equal(rows[found.image_rows], np.arange(5000))
+    assert found.text_rows is not None and np.array_equal(columns[found.text_rows], np.arange(25000))
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [*SPELLINGS, "{:012d}", "COCO_val2014_{:012d}.jpg", "val2014/COCO_val2014_{:012d}.jpg",
+     "coco_val2014_{:012d}.JPG\n", "COCO_val2014:sentid:{}", "\ufeff{}"],
+)  # fmt: skip
+def test_every_spelling_of_coco_ids_is_known(coco: Split, spelling: str) -> None:
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(5000), rng.permutation(25000)
+    images = np.array([spelling.format(i) for i in coco.image_ids[rows]])
+    texts = np.array([spelling.format(i) for i in coco.caption_ids[columns]])
+    for name in (None, "coco-1k"):
+        found = match_rows(coco_rows(coco, image_ids=images, text_ids=texts), name)
+        assert found.split.name == (name or "coco-5k") and found.notes == ()
+        assert found.image_rows is not None and np.array_equal(rows[found.image_rows], np.arange(5000))
+        assert found.text_rows is not None and np.array_equal(columns[found.text_rows], np.arange(25000))
+    part = coco_rows(coco, n_image=10, n_text=50, image_ids=np.array([spelling.format(i) for i in coco.image_ids[:10]]),
+                     text_ids=np.array([spelling.format(i) for i in coco.caption_ids[:50]]))  # fmt: skip
+    assert match_rows(part, "custom").notes == ("the image of every text is known from the COCO ids",)
+
+
+def test_image_ids_of_metadata_are_compared_with_the_split_where_images_have_none(coco: Split) -> None:
+    columns = np.random.default_rng(0).permutation(25000)
+    owner = coco.image_ids[coco.image_of[columns]]
+    given = coco_rows(coco, image_ids=None, text_ids=coco.caption_ids[columns], image_of_text=owner, holds="ids")
+    assert match_rows(given, "coco-5k").split.name == "coco-5k"
+    turned = replace(given, image_of_text=owner[::-1])
+    assert refused(turned, "coco-5k").what.startswith("image_of_text contradicts split 'coco-5k'")
+
+
+def test_ids_that_are_nearly_those_of_coco_are_refused(coco: Split) -> None:
+    odd = np.array([f"id<{i}>" for i in coco.image_ids])
+    for change in (
+        {"image_ids": odd},
+        {"image_ids": odd, "text_ids": None},
+        {"image_ids": None, "text_ids": odd.repeat(5)},
+    ):
+        ids = {
+            k: v if v is None or len(v) < 9999 else np.char.add(v, np.arange(25000).astype(str))
+            for k, v in change.items()
+        }
+        assert refused(coco_rows(coco, **ids)).what.startswith("the ids do not give the image of a text")
+
+
+def test_a_split_by_name_takes_rows_in_order_with_a_note(coco: Split) -> None:
+    found = match_rows(coco_rows(coco, image_ids=None, text_ids=None), "coco-5k")
+    assert found.image_rows is None and found.text_rows is None
+    assert found.notes == (
+        "no image ids: rows are taken to be in the order of coco-5k (Karpathy order)",
+        "no text ids: rows are taken to be in the order of coco-5k (Karpathy order)",
+    )
+
+
+def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:
+    part = coco_rows(coco, n_image=10, n_text=50, image_ids=coco.image_ids[:10], text_ids=coco.caption_ids[:50])
+    assert "split='custom'" in (refused(part).fix or "")
+    found = match_rows(part, "custom")
+    assert found.notes == ("the image of every text is known from the COCO ids",)
+    owners = dict(zip(found.split.caption_ids.tolist(), found.split.image_ids[found.split.image_of], strict=True))
+    assert owners == dict(zip(coco.caption_ids[:50].tolist(), coco.image_ids[coco.image_of[:50]], strict=True))
+    lost = replace(part, n_text=60, text_ids=coco.caption_ids[:60])
+    assert refused(lost, "custom").what.startswith("10 texts belong to images that are not in the file (first: caption")
+
+
+def test_captions_per_image_is_not_for_declared_splits(coco: Split) -> None:
+    with pytest.raises(UsageError, match="captions_per_image has no meaning for split 'coco-5k'"):
+        match_rows(coco_rows(coco), "coco-5k", 5)
+    assert splits.load_split("coco-5k").name == "coco-5k"
+
+
+def test_image_of_text_that_contradicts_a_declared_split_is_refused(coco: Split) -> None:
+    owner = coco.image_of.copy()
+    given = FileRows(len(coco.image_ids), len(owner), None, None, owner, WHERE)
+    assert match_rows(given, "coco-5k").split.name == "coco-5k"
+    turned = replace(given, image_of_text=owner[::-1])
+    assert refused(turned, "coco-5k").what.startswith("image_of_text contradicts split 'coco-5k': 25,000 texts")
+
+
+def test_image_of_text_is_compared_under_permuted_rows(coco: Split) -> None:
+    rng = np.random.default_rng(0)
+    i, c = rng.permutation(len(coco.image_ids)), rng.permutation(len(coco.caption_ids))
+    place = np.argsort(i)
+    given = FileRows(len(i), len(c), coco.image_ids[i], coco.caption_ids[c], place[coco.image_of[c]], WHERE)
+    assert match_rows(given).split.name == "coco-5k"
+
+
+def test_rows_of_a_split_in_memory_with_one_caption_an_image() -> None:
+    split = Split("custom", np.arange(4) + 7, np.arange(4), np.array([1, 0, 3, 2]))
+    given = FileRows(4, 4, None, None, None, WHERE)
+    found = match_rows(given, split)
+    assert found.split is split and (found.image_rows, found.text_rows, found.notes) == (None, None, ())
+    turned = match_rows(replace(given, image_ids=split.image_ids[::-1]), split)
+    assert turned.image_rows is not None and turned.image_rows.tolist() == [3, 2, 1, 0]
+    wrong = replace(given, image_of_text=np.arange(4))
+    assert refused(wrong, split).what.startswith("image_of_text contradicts split 'custom'")
+
+
+# Rows without ids whose numbers are those of a declared split, or nearly.
+
+
+@pytest.mark.parametrize(
+    ("images", "texts", "words"),
+    [
+        (5000, 25000, "5,000 images and 25,000 texts are the numbers of coco-5k: give split='coco-5k' if"),
+        (
+            1000,
+            5000,
+            "1,000 images and 5,000 texts are the numbers of f30k and of a fold of COCO 1K: give split='f30k' if",
+        ),
+        (4992, 24960, "drop_last=True leaves them out (batches of 16 or 32 or 64 or 96 or 128 or 192 or 384)"),
+        (4608, 24576, "drop_last=True leaves them out (batches of 512)"),
+        (5000, 24576, "drop_last=True leaves them out (batches of 512 or 1024 or 2048 or 4096)"),
+        (960, 4992, "drop_last=True leaves them out (batches of 64 or 96 or 192)"),
+        (5001, 25002, "a distributed sampler repeats some so that all processes have as many; keep the first 5,000"),
+        (5000, 25010, "ten images of COCO have six captions"),
+        (25000, 25000, "every image was encoded once for each of its texts, and its rows differ"),
+        (1014, 5070, "these are the numbers of Flickr30K's validation set"),
+        (4987, 24935, "some items were not encoded, or lost"),
+        (4987, 25000, "some items were not encoded, or lost"),
+    ],
+)
+def test_numbers_of_a_declared_split(images: int, texts: int, words: str) -> None:
+    assert words in suggestion(images, texts)
+
+
+@pytest.mark.parametrize("numbers", [(60, 300), (5000, 5000), (3000, 15000), (1000, 1000), (4000, 20000), (700, 3500)])
+def test_other_numbers(numbers: tuple[int, int]) -> None:
+    assert suggestion(*numbers) == ""
+
+
+def test_the_split_is_suggested() -> None:
+    def matched(name: str | None, captions_per_image: int | None = None) -> tuple[str, ...]:
+        rows = FileRows(4992, 24960, None, None, None, Path("e.npz"))
+        return match_rows(rows, name, captions_per_image).warnings
+
+    assert matched(None) == (suggestion(4992, 24960),)
+    assert matched("custom") == matched(None, 5) == (), "who names the split or the texts an image knows"
+    with pytest.raises(BadInput, match=r"24,832 texts for 4,864 images, .*\n.*drop_last=True.*batches of 256"):
+        match_rows(FileRows(4864, 24832, None, None, None, Path("e.npz")))
+
+
+def test_the_cause_of_missing_rows_is_named(coco: Split) -> None:
+    with pytest.raises(BadInput, match=r"4,992 image rows, but split 'coco-5k' has 5,000 images\n.*drop_last=True"):
+        match_rows(FileRows(4992, 24960, None, None, None, Path("e.npz")), "coco-5k")

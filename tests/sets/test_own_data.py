@@ -1,0 +1,425 @@
+"""Data sets of one's own: captions as JSON lines, tables and other files, declared once and known to every command."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import vsebench
+from vsebench.cli import app
+from vsebench.errors import BadInput, UsageError
+from vsebench.sets import catalogue, match, own, stored
+from vsebench.sets.sources import all_of_file, from_file
+
+IMAGES, EACH = 30, 3
+WORDS = ["a", "dog", "cat", "runs", "on", "the", "grass", "near", "big", "red", "house", "with", "two", "men"]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for every test."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def invoke(*args: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in args])
+
+
+def records() -> list[dict[str, Any]]:
+    """One a caption: string ids, captions with commas, quotes and line breaks."""
+    rng = np.random.default_rng(1)
+    texts = [" ".join(rng.choice(WORDS, 4 + i % 5)) for i in range(IMAGES * EACH)]
+    texts[4], texts[5], texts[7] = 'he said "hi", then left', " two\nlines", "semi;colon | bar"
+    return [
+        {"caption_id": f"c-{i}", "image_id": f"photo {i // EACH:02}.jpg", "caption": text}
+        for i, text in enumerate(texts)
+    ]
+
+
+def as_jsonl(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def as_table(rows: list[dict[str, Any]], separator: str = ",") -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter=separator)
+    writer.writerow(rows[0])
+    writer.writerows(row.values() for row in rows)
+    return stream.getvalue()
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
+def embeddings(path: Path, seed: int = 0, **more: Any) -> Path:
+    """Vectors in another order than that of the captions, with ids."""
+    rng = np.random.default_rng(seed)
+    images = rng.standard_normal((IMAGES, 8))
+    texts = np.repeat(images, EACH, axis=0) + rng.standard_normal((IMAGES * EACH, 8))
+    i, c = rng.permutation(IMAGES), rng.permutation(IMAGES * EACH)
+    image_ids, text_ids = np.array([f"photo {n:02}.jpg" for n in i]), np.array([f"c-{n}" for n in c])
+    arrays = {"image_embeddings": images[i], "text_embeddings": texts[c], "image_ids": image_ids, "text_ids": text_ids}
+    np.savez(path, **{**arrays, **more})
+    return path
+
+
+# --- files of captions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        as_jsonl, as_table, lambda r: as_table(r, "\t"), lambda r: as_table(r, ";"), lambda r: as_table(r, "|"),
+        lambda r: as_table(r).replace("\r\n", "\n"),
+    ],
+    ids=["jsonl", "csv", "tsv", "semicolons", "bars", "line feeds"],
+)  # fmt: skip
+def test_every_form_gives_the_same_captions(tmp_path: Path, make: Any) -> None:
+    for path in (write(tmp_path / "plain", make(records())), tmp_path / "packed.gz"):
+        if path.name.endswith("gz"):
+            path.write_bytes(gzip.compress(make(records()).encode()))
+        rows = from_file(path)
+        assert rows.caption_id.tolist() == [r["caption_id"] for r in records()]
+        assert rows.image_id.tolist() == [r["image_id"] for r in records()]
+        assert rows.captions == tuple(r["caption"] for r in records())
+
+
+@pytest.mark.parametrize(
+    ("rows", "image_ids", "caption_ids"),
+    [
+        ([{"image": "a", "text": "x"}, {"image": "b", "text": "y"}, {"image": "a", "text": "z"}],
+         ["a", "b", "a"], ["a#0", "b#0", "a#1"]),
+        ([{"id": 5, "image_id": "7", "caption": "x"}, {"id": "6", "image_id": 7, "caption": "y"}], [7, 7], [5, 6]),
+        ([{"id": 5, "image_id": 1, "caption": "x"}, {"id": "06", "image_id": 1, "caption": "y"}], [1, 1], ["5", "06"]),
+        ([{"id": "a", "captions": ["x", "y"]}, {"id": "b", "captions": ["z"]}], ["a", "a", "b"], ["a#0", "a#1", "b#0"]),
+        ([{"filename": "f.jpg", "sentid": 3, "raw": "x", "caption_tok": "q"}], ["f.jpg"], [3]),
+        ([{"image": "f", "caption_index": 1, "caption": "x", "caption_id": 9}], ["f"], ["f#1"]),
+        ([{"Image_ID": " f ", "Caption_ID": "k", "Caption": "x"}], ["f"], ["k"]),
+        ([{"image_name": "f", "comment_number": "2", "comment": "x"}], ["f"], ["f#2"]),
+    ],
+)  # fmt: skip
+def test_the_usual_names_of_fields(
+    tmp_path: Path, rows: list[Any], image_ids: list[Any], caption_ids: list[Any]
+) -> None:
+    found = from_file(write(tmp_path / "c.jsonl", as_jsonl(rows)))
+    assert (found.image_id.tolist(), found.caption_id.tolist()) == (image_ids, caption_ids)
+    if not any(isinstance(value, list) for row in rows for value in row.values()):
+        table = from_file(write(tmp_path / "c.csv", as_table(rows)))
+        assert (table.image_id.tolist(), table.caption_id.tolist()) == (image_ids, caption_ids)
+        assert table.captions == found.captions
+
+
+def test_the_results_file_of_flickr30k(tmp_path: Path) -> None:
+    text = "image_name| comment_number| comment\n1.jpg| 0| Two men , one\n1.jpg| 1| A dog\n"
+    rows = from_file(write(tmp_path / "results.csv", text))
+    assert rows.caption_id.tolist() == ["1.jpg#0", "1.jpg#1"] and rows.captions == ("Two men , one", "A dog")
+
+
+BAD = [
+    ('id,image_id,caption\n1,2,"a dog\n', "line 2: not a table (unexpected end of data)", "close the quotes"),
+    ("id,image_id,caption\n1,2,a\n\n3,4,b, c\n", "line 4: 4 values, and line 1 names 3 columns", "quotes"),
+    ("id,image_id,caption\n1,2,a\n,4,b\n", "line 3: field 'id' is empty", "give every caption an id"),
+    ("id,image_id,caption\n", "holds no caption", "give a file that holds captions"),
+    ("name,words\n1,a\n", "line 1 has the fields name, words, not a caption and its image", "call the caption"),
+    ('{"id": 1, "image_id": 2, "caption": "a"}\n{"id": 1.5, "image_id": 2, "caption": "a"}\n',
+     "line 2: field 'id' is 1.5, expected an integer or a text", None),
+    ('{"id": 1, "image_id": 2, "captions": ["a", 3]}\n{}\n', "line 1: a caption is 3, expected a text", None),
+    ('{"id": "a", "image_id": 2, "caption": "a"}\n{"id": "a", "image_id": 2, "caption": "a"}\n',
+     "line 2: caption id 'a' is that of line 1 already", "an id of its own"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "what", "fix"), BAD)
+def test_errors_name_the_line(tmp_path: Path, text: str, what: str, fix: str | None) -> None:
+    path = write(tmp_path / "c.csv", text)
+    with pytest.raises(BadInput) as caught:
+        from_file(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: {what}") and (fix is None or fix in message.split("\n  fix: ")[1])
+
+
+# --- declaring ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [as_jsonl, as_table])
+def test_a_declared_data_set_is_known_to_every_command(tmp_path: Path, make: Any) -> None:
+    source, file = write(tmp_path / "c", make(records())), embeddings(tmp_path / "e.npz")
+    built = invoke("data", "build", "mine", "--from", source)
+    assert built.exit_code == 0 and built.stdout.splitlines()[1] == "30 images, 90 captions; use it with --split mine"
+    split = vsebench.load_split("mine", captions=True)
+    assert split.captions == tuple(r["caption"] for r in records()) and split.image_of.tolist()[:4] == [0, 0, 0, 1]
+    listed = json.loads(invoke("data", "list", "--json").stdout)["splits"][-1]
+    assert listed == {
+        "name": "mine", "images": 30, "captions": 90, "available": "own", "texts": True, "needs": "", "files": ""
+    }  # fmt: skip
+    assert "mine" in invoke("data", "list").stdout and invoke("data", "verify", "mine").exit_code == 0
+    assert json.loads(invoke("inspect", file, "--json").stdout)["matched"]["split"] == "mine"  # by its ids
+
+    report = tmp_path / "r.json"
+    metrics = ["--metrics", "R@1,R@5,NCS@5,CS@10", "--ci", "0"]
+    assert invoke("eval", file, "--split", "mine", *metrics, "-o", report, "--save-run", tmp_path / "t.json",
+                  "--depth", "90").exit_code == 0  # fmt: skip
+    done = vsebench.load(report)
+    assert done.split == "mine"
+    alone = vsebench.evaluate(file, split="mine", captions=source, metrics="NCS@5", ci=0)
+    assert alone["cider:NCS@5", "i2t"].value == done["cider:NCS@5", "i2t"].value
+    lists = vsebench.evaluate(run=tmp_path / "t.json", metrics="R@1,R@5", ci=0)  # found by its ids
+    assert lists.split == "mine" and lists["R@5", "t2i"].value == done["R@5", "t2i"].value
+    for by in ("length", "positives"):
+        assert invoke("slice", report, "--by", by).exit_code == 0
+    other = vsebench.evaluate(embeddings(tmp_path / "f.npz", 1), split="mine", metrics="R@1", ci=0)
+    assert vsebench.compare({"a": done, "b": other}, metrics="R@1").split == "mine"
+    assert invoke("relevance", "build", "cider", "--split", "mine").exit_code == 0
+
+    assert invoke("data", "remove", "mine").exit_code == 0
+    gone = invoke("eval", file, "--split", "mine")
+    assert gone.exit_code == 2 and gone.stderr.startswith("error: unknown split 'mine'")
+
+
+def test_values_are_those_of_the_same_split_in_memory(tmp_path: Path) -> None:
+    rows = records()
+    catalogue.build("mine", write(tmp_path / "c.jsonl", as_jsonl(rows)))
+    names = list(dict.fromkeys(r["image_id"] for r in rows))
+    split = vsebench.Split(
+        "mine", np.array(names), np.array([r["caption_id"] for r in rows]),
+        np.array([names.index(r["image_id"]) for r in rows]), tuple(r["caption"] for r in rows),
+    )  # fmt: skip
+    a, b = (vsebench.evaluate(embeddings(tmp_path / "e.npz"), split=s, metrics="all", ci=0) for s in ("mine", split))
+    assert a.signature == b.signature
+    assert {(str(r.metric), r.direction): r.value for r in a.results} == {
+        (str(r.metric), r.direction): r.value for r in b.results
+    }
+
+
+def test_without_ids_rows_are_in_the_order_of_the_file(tmp_path: Path) -> None:
+    catalogue.build("mine", write(tmp_path / "c.csv", as_table(records())))
+    images = np.random.default_rng(0).standard_normal((IMAGES, 4))
+    report = vsebench.evaluate(images, np.repeat(images, EACH, axis=0), split="mine", metrics="R@1", ci=0)
+    assert report["R@1", "t2i"].value == 1.0
+    assert "no text ids: rows are taken to be in the order of mine (that of the file it was built from)" in report.notes
+
+
+def test_parts_and_numbers_of_captions(tmp_path: Path) -> None:
+    images = [
+        {"filename": f"{i}.jpg", "split": part, "sentences": [{"raw": f"{i} {j}"} for j in range(2 + i)]}
+        for i, part in enumerate(["train", "test", "val", "val"])
+    ]
+    karpathy = write(tmp_path / "k.json", json.dumps({"images": images}))
+    assert all_of_file(karpathy).caption_id.tolist() == ["1.jpg#0", "1.jpg#1", "1.jpg#2"]
+    assert len(all_of_file(karpathy, "val").caption_id) == 4 + 5
+    catalogue.build("k-val", karpathy, part="val", captions_per_image=4)
+    assert vsebench.load_split("k-val", captions=True).captions == tuple(f"{i} {j}" for i in (2, 3) for j in range(4))
+    with pytest.raises(BadInput, match=r"1 image has fewer than 5 captions \(first: 2\.jpg, 4\)"):
+        catalogue.build("k-val", karpathy, part="val", captions_per_image=5, force=True)
+    with pytest.raises(BadInput, match=r"no image has split 'dev' \(there are train, test, val\)"):
+        catalogue.build("dev", karpathy, part="dev")
+    lines = [{**r, "split": "test" if i >= 60 else "train"} for i, r in enumerate(records())]
+    for path in (write(tmp_path / "c.jsonl", as_jsonl(lines)), write(tmp_path / "c.csv", as_table(lines))):
+        with pytest.raises(UsageError, match=r"holds 2 parts: train, test\n  fix: choose one with part='test'"):
+            catalogue.build("mine", path)
+        assert len(all_of_file(path, "test").caption_id) == 30
+        with pytest.raises(BadInput, match=r"holds no part 'val' \(split is train, test\)"):
+            all_of_file(path, "val")
+        assert len(from_file(path).caption_id) == 90  # --captions takes what it needs by id
+    plain = write(tmp_path / "p.jsonl", as_jsonl(records()))
+    with pytest.raises(UsageError, match="part is 'test', and the file has no field split"):
+        all_of_file(plain, "test")
+
+
+def test_annotations_like_those_of_coco(tmp_path: Path) -> None:
+    notes = [{"id": 9 - i, "image_id": i % 3, "caption": f"c{i}"} for i in range(9)]
+    catalogue.build("notes", write(tmp_path / "a.json", json.dumps({"annotations": notes, "images": []})))
+    split = vsebench.load_split("notes", captions=True)
+    assert split.caption_ids.tolist() == list(range(9, 0, -1)) and split.image_of.tolist() == [0, 1, 2] * 3
+
+
+def test_names_that_are_refused(tmp_path: Path) -> None:
+    source = write(tmp_path / "c.csv", as_table(records()))
+    for name, what in (
+        ("custom", "'custom' has a meaning already"), ("Mine", "'Mine' cannot name a data set"),
+        ("../x", "'../x' cannot name a data set"), ("", "'' cannot name a data set"), (".x", "'.x' cannot name"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError) as caught:
+            catalogue.build(name, source)
+        assert caught.value.what.startswith(what)
+    with pytest.raises(BadInput, match=r"'f30k' has 5,000 of 1,000\n.*; a data set of your own needs another name"):
+        catalogue.build("f30k", source)
+    with pytest.raises(UsageError, match="part and captions_per_image have no meaning for 'coco-5k'"):
+        catalogue.build("coco-5k", source, part="test")
+    with pytest.raises(UsageError, match=r"unknown split 'mine'\n.*vsebench data build mine --from captions\.jsonl"):
+        catalogue.build("mine")
+    assert own.names() == []
+
+
+def test_a_failed_build_leaves_the_older_one(tmp_path: Path, cache: Path) -> None:
+    path = catalogue.build("mine", write(tmp_path / "c.jsonl", as_jsonl(records())))
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="split 'mine' is built already, and the source was not read"):
+        catalogue.build("mine", tmp_path / "none")
+    with pytest.raises(BadInput, match="line 2"):
+        catalogue.build("mine", write(tmp_path / "d.jsonl", as_jsonl(records()[:1] * 2)), force=True)
+    assert path.read_bytes() == before and [p.name for p in (cache / "splits").iterdir()] == ["mine.npz"]
+    catalogue.build("mine", write(tmp_path / "d.jsonl", as_jsonl(records()[:6])), force=True)
+    assert len(vsebench.load_split("mine").caption_ids) == 6
+
+
+def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Path) -> None:
+    source = write(tmp_path / "c.jsonl", as_jsonl(records()))
+    path = catalogue.build("mine", source)
+    catalogue.build("yours", write(tmp_path / "d.jsonl", as_jsonl(records()[:60])))
+    path.write_bytes(path.read_bytes()[:-40])
+    (cache / "splits" / "other.npz").write_bytes((cache / "splits" / "yours.npz").read_bytes())
+    status = {s.name: s for s in catalogue.status()}
+    assert status["mine"].available == status["other"].available == "damaged" and status["yours"].available == "own"
+    with pytest.raises(
+        BadInput, match=r"mine\.npz: the stored split is damaged .*\n  fix: build it again: vsebench data b"
+    ):
+        vsebench.load_split("mine")
+    with pytest.raises(BadInput, match="holds the data set 'yours'"):
+        vsebench.load_split("other")
+    report = vsebench.evaluate(embeddings(tmp_path / "e.npz"), captions_per_image=EACH, trust=True, metrics="R@1", ci=0)
+    assert report.split == "custom"
+    for name in ("mine", "other"):
+        catalogue.remove(name)
+    assert own.names() == ["yours"] == stored.stored_names()
+
+
+def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp_path: Path) -> None:
+    catalogue.build("mine", write(tmp_path / "c.jsonl", as_jsonl(records())))
+    catalogue.build("copy", write(tmp_path / "c.jsonl", as_jsonl(records())))
+    ids = np.array([r["image_id"] for r in records()]), np.array([r["caption_id"] for r in records()])
+    both = "the ids are those of the data sets copy and mine\n  fix: give split='copy' or split='mine'"
+    with pytest.raises(UsageError, match=both):
+        match.match_rows(match.FileRows(len(np.unique(ids[0])), len(ids[1]), np.unique(ids[0]), ids[1], None, tmp_path))
+    catalogue.remove("copy")
+    assert own.matching(*ids) == ["mine"] == own.matching(ids[0][::-1], ids[1][::-1])
+    assert not own.matching(None, ids[1]) and not own.matching(ids[0], None)
+    counted = [{"image_id": i // 2, "id": i, "caption": "x"} for i in range(20)]
+    catalogue.build("rows", write(tmp_path / "n.jsonl", as_jsonl(counted)))
+    assert not own.matching(np.arange(10), np.arange(20))
+
+
+def test_a_split_of_vsebench_is_not_removed_without_a_file() -> None:
+    with pytest.raises(UsageError, match=r"split 'coco-5k' has no file in the cache"):
+        catalogue.remove("coco-5k")
+    with pytest.raises(UsageError, match=r"unknown split 'f30'\n  fix: did you mean 'f30k'"):
+        catalogue.remove("f30")
+
+
+# --- captions in a file of embeddings ----------------------------------------------------------------------
+
+
+def texts_in_rows(file: Path) -> list[str]:
+    """The captions in the order of the text rows of ``embeddings``."""
+    said = {r["caption_id"]: r["caption"] for r in records()}
+    return [said[name] for name in np.load(file)["text_ids"].tolist()]
+
+
+def owners_in_rows(file: Path) -> list[str]:
+    said = {r["caption_id"]: r["image_id"] for r in records()}
+    return [said[name] for name in np.load(file)["text_ids"].tolist()]
+
+
+def column(report: vsebench.Report, name: str) -> list[float]:
+    return report[name, "t2i"].per_query.tolist()
+
+
+def test_the_file_of_embeddings_may_have_the_captions_and_their_images(tmp_path: Path) -> None:
+    file = embeddings(tmp_path / "ids.npz")
+    strings, owners = texts_in_rows(file), owners_in_rows(file)
+    with_all = embeddings(tmp_path / "all.npz", captions=np.array(strings), image_of=np.array(owners))
+    without = embeddings(tmp_path / "without.npz", image_of_text=np.array(owners))
+    lines = write(tmp_path / "c.jsonl", as_jsonl(records()))
+    metrics = {"metrics": "R@1,NCS@5,CS@10", "ci": 0}
+    a = vsebench.evaluate(with_all, **metrics)
+    b = vsebench.evaluate(without, captions=lines, **metrics)
+    assert a.signature == b.signature and a.split == "custom"
+    assert column(a, "cider:NCS@5") == column(b, "cider:NCS@5")
+    captions = json.loads(invoke("inspect", with_all, "--json").stdout)["arrays"][-1]
+    assert captions == {"name": "captions", "shape": [90], "dtype": "text", "first": strings[:3]}
+    assert not any("ignored" in note for note in a.notes)
+    # a declared split has captions of its own
+    catalogue.build("mine", lines)
+    known = vsebench.evaluate(with_all, **metrics)
+    assert "the captions in the file are not used: those of mine are declared" in known.notes
+    short = embeddings(tmp_path / "short.npz", captions=np.array(strings[:-1]), image_of=np.array(owners))
+    with pytest.raises(BadInput, match="89 captions for 90 text rows\n  fix: save one caption a text row"):
+        vsebench.evaluate(short, split="custom", **metrics)
+
+
+def test_scores_and_other_formats_may_have_them_too(tmp_path: Path) -> None:
+    strings = [r["caption"] for r in records()]
+    x = np.random.default_rng(0).standard_normal((IMAGES, 8)).astype(np.float32)
+    y = np.repeat(x, EACH, axis=0) + np.random.default_rng(1).standard_normal((IMAGES * EACH, 8)).astype(np.float32)
+    owner = np.repeat(np.arange(IMAGES), EACH)
+    files = [tmp_path / "e.npz", tmp_path / "s.npz"]
+    np.savez(files[0], images=x, texts=y, image_of=owner, captions=np.array([s.encode() for s in strings]))
+    np.savez(files[1], scores=x @ y.T, image_of=owner, captions=np.array(strings))
+    options = {"metrics": "NCS@5", "ci": 0}
+    reports = [vsebench.evaluate(scores=files[1], **options)]
+    options["similarity"] = "dot"
+    reports.append(vsebench.evaluate(files[0], **options))
+    if pytest.importorskip("pyarrow"):
+        import pandas as pd
+
+        rows = [("image", f"i{n}", None, None, v) for n, v in enumerate(x)]
+        rows += [("text", f"c{n}", f"i{owner[n]}", strings[n], v) for n, v in enumerate(y)]
+        frame = pd.DataFrame(rows, columns=["modality", "id", "image_id", "caption", "embedding"])
+        frame.to_parquet(tmp_path / "t.parquet")
+        reports.append(vsebench.evaluate(tmp_path / "t.parquet", **options))
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "e.h5", "w") as file:
+        file["images"], file["texts"], file["image_of"], file["captions"] = x, y, owner, strings
+    reports.append(vsebench.evaluate(tmp_path / "e.h5", **options))
+    means = [r["cider:NCS@5", "t2i"].value for r in reports]
+    assert means == pytest.approx([means[0]] * 4) and 0 < means[0] < 1
+
+
+@pytest.mark.parametrize("form", ["c.txt", "all.npz", "ids.npz", "c.jsonl", "c.csv"])
+def test_slice_takes_the_captions_that_eval_took(tmp_path: Path, form: str) -> None:
+    """Of a custom split with ids too, whose captions the report has in the order of the ids."""
+    file = embeddings(tmp_path / "e.npz")
+    strings, owners = texts_in_rows(file), np.array(owners_in_rows(file))
+    strings = [s.replace("\n", " ") for s in strings]  # one a line
+    embeddings(file, image_of_text=owners)
+    embeddings(tmp_path / "ids.npz", captions=np.array(strings))
+    np.savez(tmp_path / "all.npz", captions=np.array(strings))
+    write(tmp_path / "c.txt", "".join(s + "\n" for s in strings))
+    write(tmp_path / "c.jsonl", as_jsonl(records()))
+    write(tmp_path / "c.csv", as_table(records()))
+    done = vsebench.evaluate(file, captions=tmp_path / form, metrics="R@1,NCS@5", ci=0)
+    done.save(tmp_path / "r.json")
+    expected = np.array([len(r["caption"].split()) for r in sorted(records(), key=lambda r: r["caption_id"])])
+    for report in (done, tmp_path / "r.json"):
+        slices = vsebench.slice(report, "length", direction="t2i", captions=tmp_path / form, bins="0,6,100")
+        few = slices.to_frame().set_index("slice").loc["0 to 5"]
+        assert few.n == (expected < 6).sum()
+        assert few.value == pytest.approx(done["R@1", "t2i"].per_query[expected < 6].mean())
+
+
+def test_a_report_with_wrong_rows_of_captions_is_refused(tmp_path: Path) -> None:
+    file = embeddings(tmp_path / "e.npz", image_of_text=np.array(owners_in_rows(embeddings(tmp_path / "o.npz"))))
+    report = vsebench.evaluate(file, metrics="R@1", ci=0)
+    document = report.document()
+    document["per_query"]["caption_rows"] = document["per_query"]["image_of"]
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    with pytest.raises(BadInput, match="caption_rows does not number the captions"):
+        vsebench.load(tmp_path / "r.json")
+
+
+def test_lines_may_end_with_a_carriage_return_alone(tmp_path: Path) -> None:
+    text = "image,caption\na.jpg,a dog\na.jpg,a cat\n"
+    old = write(tmp_path / "old.csv", text.replace("\n", "\r"))
+    assert invoke("data", "build", "old", "--from", old, "--captions-per-image", "2").exit_code == 0
+    assert vsebench.load_split("old", captions=True).captions == ("a dog", "a cat")

@@ -1,0 +1,497 @@
+"""Building of scenes: the bytes of every file, interruption at any moment, two builds at once, and what must hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench
+from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError
+from vsebench.files.atomic import hidden_of
+from vsebench.scenes.settings import PARTS, Settings, parse
+from vsebench.sets import catalogue, stored
+from vsebench.sets.scenes import build as building
+from vsebench.sets.scenes import folder
+from vsebench.sets.scenes.build import build, build_scenes, named
+from vsebench.sets.scenes.folder import HEADER, header
+from vsebench.sets.scenes.store import open_scenes
+
+SMALL = "scenes-10-seed1-size16"
+PARTIAL = "scenes-45-size16"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for every test."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The files of ``PARTIAL`` and of its splits, built without interruption."""
+    before = os.environ.get("VSEBENCH_CACHE")
+    os.environ["VSEBENCH_CACHE"] = str(tmp_path_factory.mktemp("whole"))
+    try:
+        build(parse(PARTIAL))
+        return contents(PARTIAL)
+    finally:
+        os.environ.pop("VSEBENCH_CACHE") if before is None else os.environ.update(VSEBENCH_CACHE=before)
+
+
+@pytest.fixture(scope="module")
+def thousand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of a data set with many near-duplicates, wrong and generic captions."""
+    before = os.environ.get("VSEBENCH_CACHE")
+    os.environ["VSEBENCH_CACHE"] = str(tmp_path_factory.mktemp("thousand"))
+    try:
+        yield build(parse("scenes-1k-size16-near0.3-wrong0.1-generic0.2-miss0.2"))
+    finally:
+        os.environ.pop("VSEBENCH_CACHE") if before is None else os.environ.update(VSEBENCH_CACHE=before)
+
+
+def contents(name: str) -> dict[str, str]:
+    """The SHA-256 of every file of a data set, and of the content of its splits."""
+    found = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.folder_of(name).iterdir())}
+    for part in PARTS:
+        split = vsebench.load_split(f"{name}-{part}", captions=True)
+        found[part] = repr((split.image_ids.tolist(), split.caption_ids.tolist(), split.captions))
+    return found
+
+
+def lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def partial() -> Path:
+    """The folder in which ``PARTIAL`` is built."""
+    return hidden_of(folder.folder_of(PARTIAL))[0]
+
+
+def no_data_set(name: str) -> bool:
+    """Whether nothing looks like a finished data set."""
+    with pytest.raises(MissingPackage, match="not built here"):
+        open_scenes(name)
+    for part in PARTS:
+        with pytest.raises(MissingPackage) as caught:
+            vsebench.load_split(f"{name}-{part}")
+        assert caught.value.fix == f"run: vsebench data build {name}"
+    return {s.available for s in catalogue.status() if s.name.startswith(f"{name}-")} <= {"absent"}
+
+
+# --- the files ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [SMALL, "scenes-tiny"])
+def test_the_bytes_of_every_file(name: str, golden: Callable[[str], dict[str, Any]]) -> None:
+    """Values that earlier builds have given: the same on every machine and version of Python and numpy."""
+    found = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in build(parse(name)).iterdir()}
+    assert found == golden(name)
+
+
+def test_files_agree_with_one_another() -> None:
+    scenes = build_scenes(SMALL)
+    regions = int(scenes.region_start[-1])
+    assert scenes.images.shape == (10, 16, 16, 3) and scenes.images.dtype == np.uint8
+    assert (len(scenes.scenes), len(scenes.facts)) == (10, 50)
+    assert len(scenes.regions) == len(scenes.boxes) == regions and scenes.regions.dtype == np.float32
+    assert scenes.region_start.dtype == np.int64 and (np.diff(scenes.region_start) >= 2).all()
+    told, said = lines(scenes.folder / "scenes.jsonl"), lines(scenes.folder / "captions.jsonl")
+    assert [t["id"] for t in told] == [f"{SMALL}-{n:06d}" for n in range(10)]
+    assert [s["caption_id"] for s in said] == [f"{SMALL}-{n:06d}-{c}" for n in range(10) for c in range(5)]
+    assert [s["image_id"] for s in said] == [t["id"] for t in told for _ in range(5)]
+    assert [t["part"] for t in told] == ["train"] * 6 + ["val"] * 2 + ["test"] * 2
+    objects = [sum(group["number"] for group in t["groups"]) for t in told]
+    assert (np.diff(scenes.region_start) <= np.array(objects) + 1).all()  # and the image itself
+    assert all(len(group["boxes"]) == group["number"] for t in told for group in t["groups"])
+    about = json.loads((scenes.folder / "about.json").read_text(encoding="utf-8"))
+    assert about["numbers"]["captions"] == 50 and about["numbers"]["regions"] == regions
+    kinds = [s["kind"] for s in said]
+    assert {k: about["numbers"][f"{k} captions"] for k in set(kinds)} == {k: kinds.count(k) for k in set(kinds)}
+    for file, facts in about["files"].items():
+        content = (scenes.folder / file).read_bytes()
+        assert (facts["bytes"], facts["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+
+
+def test_lines_say_what_arrays_hold() -> None:
+    """Columns of the arrays, by the documentation of ``encode``, against the words of the lines."""
+    scenes = build_scenes("scenes-60-size16")
+    shapes = ("circle", "square", "triangle", "diamond", "star", "cross", "ring", "heart", "moon", "arrow")
+    backgrounds = ("grey", "beige", "brown", "teal")
+    for row, told in zip(scenes.scenes.tolist(), lines(scenes.folder / "scenes.jsonl"), strict=True):
+        assert row[0] == len(told["groups"]) and backgrounds[row[21]] == told["background"]
+        for n, group in enumerate(told["groups"]):
+            assert (shapes[row[1 + 5 * n]], row[5 + 5 * n]) == (group["shape"], group["number"])
+            for left, top, right, bottom in group["boxes"]:
+                assert 0 <= left < right <= 16 and 0 <= top < bottom <= 16 and right - left == bottom - top
+        assert row[-1] == 5 * len(told["groups"]) + 1 + len(told["relations"])
+    for row, said in zip(scenes.facts.tolist(), lines(scenes.folder / "captions.jsonl"), strict=True):
+        facts = said["facts"]
+        assert row[0] == len(facts["mentions"])
+        stated = sum(map(len, facts["mentions"])) + len(facts.get("relations", [])) + ("background" in facts)
+        assert row[-2] == stated and ("true", "wrong", "generic")[row[-1]] == said["kind"]
+        assert (stated == 0) == (said["kind"] == "generic")
+
+
+@pytest.mark.parametrize(("descr", "shape"), [("|u1", (1_000_000, 512, 512, 3)), ("<f4", (0, 29)), ("<i8", (11,))])
+def test_headers_are_those_of_numpy(descr: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+    written = header(descr, shape)
+    assert len(written) == HEADER
+    with (tmp_path / "x.npy").open("w+b") as stream:
+        stream.write(written)
+        stream.seek(0)
+        assert np.lib.format.read_magic(stream) == (1, 0)
+        assert np.lib.format.read_array_header_1_0(stream) == (shape, False, np.dtype(descr))
+        assert stream.tell() == HEADER
+
+
+# --- interruption ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", ["add_image", "header", "_write_about", "store"])
+def test_an_interrupted_build_leaves_nothing(function: str, monkeypatch: pytest.MonkeyPatch, whole: Any) -> None:
+    """While images are drawn, before the headers are written, before about.json is, before splits are stored."""
+    original, calls = getattr(building, function), 0
+
+    def interrupted(*args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 2 or function == "_write_about":
+            raise KeyboardInterrupt
+        return original(*args)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(building, function, interrupted)
+        build(parse(PARTIAL))
+    if function == "store":
+        assert vsebench.load_split(f"{PARTIAL}-train") is not None
+        with pytest.raises(MissingPackage):
+            vsebench.load_split(f"{PARTIAL}-val")
+    else:
+        assert no_data_set(PARTIAL) and list(folder.root().iterdir()) == []
+    build(parse(PARTIAL))
+    assert contents(PARTIAL) == whole
+
+
+def test_killed_while_an_older_one_is_replaced(monkeypatch: pytest.MonkeyPatch, whole: Any) -> None:
+    build(parse(PARTIAL))
+    rename = Path.rename
+
+    def killed(self: Path, target: Path) -> Path:
+        if self == partial():
+            raise SystemExit
+        return rename(self, target)
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(Path, "rename", killed)
+        build(parse(PARTIAL), force=True)
+    assert no_data_set(PARTIAL)
+    build(parse(PARTIAL))
+    assert contents(PARTIAL) == whole
+    assert [p.name for p in folder.root().iterdir()] == [PARTIAL]
+
+
+SLOW = """
+import os, sys, time
+from vsebench.sets.scenes import build
+from vsebench.scenes.settings import parse
+def slow(*args, add=build.add_image):
+    time.sleep(0.01)
+    return add(*args)
+build.add_image = slow
+print("started", flush=True)
+build.build(parse(sys.argv[1]))
+"""
+
+
+def start(name: str) -> subprocess.Popen[bytes]:
+    """A process that builds a data set, slowly."""
+    command = [sys.executable, "-c", SLOW, name]
+    done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
+    assert done.stdout is not None and done.stdout.readline() == b"started\n"
+    return done
+
+
+@pytest.mark.parametrize("times", [(0.05, 0.2, 0.3), (0.1, 0.25, 0.5)])
+def test_kill_9(times: tuple[float, ...], whole: Any) -> None:
+    for seconds in times:
+        process = start(PARTIAL)
+        time.sleep(seconds)
+        process.kill()
+        process.communicate()
+        assert folder.folder_of(PARTIAL).exists() or no_data_set(PARTIAL)
+    build(parse(PARTIAL))
+    assert contents(PARTIAL) == whole
+    assert [p.name for p in folder.root().iterdir()] == [PARTIAL]
+
+
+def test_two_builds_at_once(whole: Any) -> None:
+    process = start(PARTIAL)
+    wait_for((partial() / "captions.jsonl").exists)
+    with pytest.raises(DiskError) as caught:
+        build(parse(PARTIAL))
+    assert caught.value.what == f"'{PARTIAL}' is being built by another process"
+    assert "wait until it has finished" in str(caught.value.fix)
+    with pytest.raises(DiskError, match="is being built"):
+        catalogue.remove(PARTIAL)
+    build(parse(SMALL))  # another data set is not concerned
+    assert process.wait(60) == 0, process.communicate()
+    assert contents(PARTIAL) == whole
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("did not happen")
+
+
+def test_many_builds_at_once(whole: Any) -> None:
+    """Whoever is refused leaves the others alone; at least one finishes."""
+    processes = [start(PARTIAL) for _ in range(4)]
+    codes = [process.wait(60) for process in processes]
+    assert codes.count(0) >= 1
+    assert contents(PARTIAL) == whole
+    assert all(b"is being built" in process.communicate()[1] for process in processes if process.returncode)
+
+
+# --- the disk ----------------------------------------------------------------------------------------------
+
+
+def test_too_little_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10 << 20}))
+    with pytest.raises(DiskError) as caught:
+        build(parse("scenes-10k"))
+    assert "'scenes-10k' needs some " in caught.value.what and "and 10.0 MiB are free" in caught.value.what
+    assert "VSEBENCH_CACHE" in str(caught.value.fix)
+    assert no_data_set("scenes-10k")
+    build(parse(SMALL))
+
+
+def test_the_estimate_of_space_is_enough(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    asked: list[float] = []
+    monkeypatch.setattr(building, "size", lambda nbytes: asked.append(nbytes) or "")
+    monkeypatch.setattr(building.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 0}))
+    with pytest.raises(DiskError):
+        build(parse("scenes-tiny"))
+    monkeypatch.undo()
+    os.environ["VSEBENCH_CACHE"] = str(cache)
+    build(parse("scenes-tiny"))
+    taken = sum(p.stat().st_size for p in cache.rglob("*") if p.is_file())
+    assert taken < asked[0] < 1.6 * taken
+
+
+def test_a_full_disk(cache: Path) -> None:
+    """Files may take so many bytes only: an exit code, and nothing is left on the disk."""
+    resource = pytest.importorskip("resource")
+    command = [sys.executable, "-m", "vsebench", "data", "build", PARTIAL]
+    limit = 20_000
+    limited = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))  # noqa: E731
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, preexec_fn=limited)
+    assert done.returncode == 6 and "cannot be written" in done.stderr
+    assert no_data_set(PARTIAL) and list(folder.root().iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0 if hasattr(os, "geteuid") else True, reason="root may write anywhere")
+def test_a_cache_without_permission(cache: Path) -> None:
+    cache.mkdir(mode=0o500)
+    with pytest.raises(DiskError, match="Permission denied"):
+        build(parse(SMALL))
+
+
+def test_a_cache_that_is_a_file(cache: Path) -> None:
+    cache.write_text("x")
+    with pytest.raises(DiskError, match="this folder cannot be made"):
+        build(parse(SMALL))
+
+
+# --- what must hold of every data set ----------------------------------------------------------------------
+
+
+def graph(told: dict[str, Any]) -> str:
+    """The scene graph of a line of scenes.jsonl, whatever the order of its groups."""
+    key = lambda group: [group[k] for k in ("shape", "colour", "size", "texture", "number")]  # noqa: E731
+    groups = [key(group) for group in told["groups"]]
+    relations = sorted([groups[a], word, groups[b]] for a, word, b in told["relations"])
+    return json.dumps([told["background"], sorted(groups), relations])
+
+
+def test_no_scene_is_in_two_parts(thousand: Path) -> None:
+    parts: dict[str, set[str]] = {}
+    for told in lines(thousand / "scenes.jsonl"):
+        parts.setdefault(graph(told), set()).add(told["part"])
+    assert {len(found) for found in parts.values()} == {1}
+    # With a generator that repeats itself more often: one group, few combinations.
+    leaking = lines(build(parse("scenes-400-size16-tail5-leaks")) / "scenes.jsonl")
+    apart = lines(build(parse("scenes-400-size16-tail5")) / "scenes.jsonl")
+    found = []
+    for told in (leaking, apart):
+        train = {graph(t) for t in told if t["part"] == "train"}
+        found.append(sum(graph(t) in train for t in told if t["part"] != "train"))
+    assert found[0] > 0 and found[1] == 0
+
+
+def within(count: int, trials: int, share: float) -> bool:
+    """Whether a count is within four standard deviations of a binomial distribution."""
+    return abs(count - trials * share) <= 4 * math.sqrt(trials * share * (1 - share))
+
+
+def test_shares_of_captions(thousand: Path) -> None:
+    kinds = [said["kind"] for said in lines(thousand / "captions.jsonl")]
+    assert len(kinds) == 5000
+    assert within(kinds.count("wrong"), 5000, 0.1) and within(kinds.count("generic"), 5000, 0.2)
+
+
+def test_share_of_near_duplicates(thousand: Path) -> None:
+    """A scene is a near-duplicate if one thing distinguishes it from the last one that is none."""
+    near, base = 0, None
+    for told in lines(thousand / "scenes.jsonl"):
+        if base is not None and told["part"] == base["part"] and differences(told, base) == 1:
+            near += 1
+        else:
+            base = told
+    assert within(near, 997, 0.3)
+
+
+def differences(one: dict[str, Any], other: dict[str, Any]) -> int:
+    """In how many attributes, numbers and backgrounds two scenes differ; many when their groups do not correspond."""
+    if len(one["groups"]) != len(other["groups"]) or one["relations"] != other["relations"]:
+        return 99
+    pairs = list(zip(one["groups"], other["groups"], strict=True))
+    keys = ("shape", "colour", "size", "texture", "number")
+    return (one["background"] != other["background"]) + sum(a[k] != b[k] for a, b in pairs for k in keys)
+
+
+def test_share_of_missed_objects(thousand: Path) -> None:
+    told = lines(thousand / "scenes.jsonl")
+    objects = [sum(group["number"] for group in t["groups"]) for t in told]
+    found = np.diff(np.load(thousand / "region_start.npy")) - 1  # the last one is the image
+    many = [n for n, count in enumerate(objects) if count > 3]  # of which at least one is hardly ever kept by force
+    assert within(sum(objects[n] - int(found[n]) for n in many), sum(objects[n] for n in many), 0.2)
+
+
+# --- names, opening, damage --------------------------------------------------------------------------------
+
+
+def test_names_and_settings() -> None:
+    assert named("scenes", {}) == Settings() == parse("scenes-10k")
+    assert named("scenes", {"images": 2500, "seed": 3, "size": 32}).name == "scenes-2500-seed3-size32"
+    assert named("scenes-200", {}).name == named("scenes-tiny-val", {}).name == "scenes-tiny"
+    assert build_scenes("scenes", images=10, seed=1, size=16).name == SMALL
+    with pytest.raises(UsageError, match=r"has 3\d\d characters, and names of scenes at most 200"):
+        build_scenes(near=1e-300)
+    with pytest.raises(UsageError) as caught:
+        build_scenes("scenes-tiny", seed=3)
+    assert "seed is given, and the name 'scenes-tiny' has all settings" in str(caught.value)
+    for wrong in ("scenes-10q", "scenes-10-colour3", "scenes-5", "scenes-10-seed1-seed2", "Scenes-tiny", "other"):
+        with pytest.raises(UsageError):
+            build_scenes(wrong)
+
+
+def test_a_name_with_every_setting() -> None:
+    name = "scenes-12-seed2147483647-size17-near0.123456-tail0.654321-wrong0.111111-generic0.111111-noise0.987654"
+    name += "-miss0.123456-leaks"
+    scenes = build_scenes(name)
+    assert scenes.name == name and vsebench.load_split(f"{name}-test").image_ids[0] == f"{name}-000009"
+    assert f"{name}-test" in catalogue.names()
+
+
+def test_rows_of_ids() -> None:
+    scenes = build_scenes("scenes-60-size16")
+    split = vsebench.load_split("scenes-60-size16-val")
+    images = scenes.part("val")
+    assert scenes.image_rows(split.image_ids).tolist() == list(range(images.start, images.stop)) == list(range(30, 45))
+    assert scenes.caption_rows(split.caption_ids[::-1]).tolist() == list(range(150, 225))[::-1]
+    assert open_scenes("scenes-60-size16-val").name == "scenes-60-size16"
+    wrong = ["scenes-60-000001", "scenes-60-size16-000060", "scenes-60-size16-1", "scenes-60-size16-00001-0", "", "7"]
+    for text in [*wrong, "scenes-60-size16-000001-2"]:
+        with pytest.raises(BadInput, match="is the id of no image"):
+            scenes.image_rows(np.array([text]))
+    for text in [*wrong, "scenes-60-size16-000001", "scenes-60-size16-000001-5", "scenes-60-size16-000001-02"]:
+        with pytest.raises(BadInput, match="is the id of no caption"):
+            scenes.caption_rows(np.array([text]))
+
+
+def test_what_is_built_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = build(parse(SMALL))
+    before = {p: p.stat().st_mtime_ns for p in [*first.iterdir(), *stored.stored_path("x").parent.iterdir()]}
+    monkeypatch.setattr(building, "locked", None)  # nothing is written, also not a lock: the cache may be read-only
+    assert build(parse(SMALL)) == first
+    assert {p: p.stat().st_mtime_ns for p in before} == before
+
+
+def test_damaged_files() -> None:
+    build(parse(SMALL))
+    path = folder.folder_of(SMALL) / "scenes.npy"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1])
+    for call in (lambda: open_scenes(SMALL), lambda: vsebench.load_split(f"{SMALL}-test"), lambda: build(parse(SMALL))):
+        with pytest.raises(BadInput, match=r"is damaged: \d+ bytes, not \d+") as caught:
+            call()
+        assert caught.value.fix == f"build it again: vsebench data build {SMALL} --force"
+        assert caught.value.where == str(path)
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))  # found only where the content is read
+    assert [c.name for c in catalogue.verify(SMALL) if not c.ok] == ["scenes.npy"]
+    path.write_bytes(b"\x00" * len(content))
+    with pytest.raises(BadInput, match="is damaged"):
+        open_scenes(SMALL)
+    path.unlink()
+    with pytest.raises(BadInput, match="it is missing"):
+        open_scenes(SMALL)
+    (folder.folder_of(SMALL) / "about.json").unlink()
+    with pytest.raises(BadInput, match=r"about\.json is missing"):
+        open_scenes(SMALL)
+    build(parse(SMALL), force=True)
+    assert all(check.ok for check in catalogue.verify(SMALL))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"generator": 1}', '{"schema": "vsebench/scenes/1", "files": 3}'])
+def test_a_damaged_description(text: str) -> None:
+    (build(parse(SMALL)) / "about.json").write_text(text)
+    with pytest.raises(BadInput, match="is damaged"):
+        open_scenes(SMALL)
+
+
+def test_another_version_of_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    build(parse(SMALL))
+    for module in (building, folder):
+        monkeypatch.setattr(module, "GENERATOR", 3)
+    for call in (lambda: open_scenes(SMALL), lambda: vsebench.load_split(f"{SMALL}-test"), lambda: build(parse(SMALL))):
+        with pytest.raises(BadInput, match="built by version 2 of the generator, and this is version 3") as caught:
+            call()
+        assert caught.value.fix == f"build it again: vsebench data build {SMALL} --force"
+    assert {s.available for s in catalogue.status() if s.name.startswith(SMALL)} == {"damaged"}
+    build(parse(SMALL), force=True)
+    assert open_scenes(SMALL).name == SMALL and vsebench.load_split(f"{SMALL}-test") is not None
+
+
+def test_a_damaged_split_is_stored_again() -> None:
+    build(parse(SMALL))
+    path = stored.stored_path(f"{SMALL}-val")
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(BadInput, match=f"vsebench data build {SMALL} --force"):
+        vsebench.load_split(f"{SMALL}-val")
+    build(parse(SMALL))
+    assert len(vsebench.load_split(f"{SMALL}-val", captions=True).captions or ()) == 10
+
+
+def test_rows_of_a_list_of_ids_and_unknown_parts() -> None:
+    build(parse(SMALL))
+    scenes = open_scenes(SMALL)
+    assert scenes.image_rows([f"{SMALL}-000007", f"{SMALL}-000003"]).tolist() == [7, 3]
+    assert scenes.caption_rows([f"{SMALL}-000003-4"]).tolist() == [19]
+    with pytest.raises(UsageError, match="unknown part 'tset'"):
+        scenes.part("tset")

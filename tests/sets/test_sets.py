@@ -1,0 +1,385 @@
+"""Published test sets that are built by name, from real files where they are at hand, else in their layout."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vsebench
+from tests import published_files
+from tests.commands import document, invoke
+from tests.messages import Pinned
+from vsebench.errors import BadInput, MissingPackage, UsageError, VsebenchError
+from vsebench.files.caption_rows import texts_sha256
+from vsebench.sets import catalogue, stored
+from vsebench.sets import published as sets
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for every test."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+CLOTHO = "clotho_captions_evaluation.csv"
+
+# Files in the published layout
+
+COUNTS = {  # images, captions; the first caption id, its image and the caption; captions of the last image
+    "xm3600:sw": (3600, 5400, "sw:0000000000000000#0", "0000000000000000", "sw 0 0", 2),
+    "xtd10:jp": (1000, 1000, "jp:COCO_val2014_000000000000.jpg#0", "COCO_val2014_000000000000.jpg", "jp 0", 1),
+    "urban1k": (1000, 1000, "1.jpg#0", "1.jpg", "a street 1, with a house.", 1),
+    "msrvtt-1k": (1000, 1000, "ret0", "video9000", "a man, number 0", 1),
+    "msvd": (670, 1407, "-4ws_30_35#0", "-4ws_30_35", "a cat 0 plays", 2),
+    "clotho": (1045, 5225, "Rain 0.wav#0", "Rain 0.wav", "rain, number 0 0", 5),
+    "audiocaps": (975, 4875, 100_000, "y-0", "a bell 0", 5),
+}
+
+
+def test_every_set_is_tried_with_real_files_or_with_files_in_its_layout() -> None:
+    made = {name.partition(":")[0] for name in published_files.MAKE}
+    real = {name for name, found in sets.SETS.items() if found.sha256}
+    assert made | real == set(sets.SETS) and not made & real
+    assert published_files.MAKE.keys() == COUNTS.keys()
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_set_is_built_from_files_in_its_published_layout(name: str, tmp_path: Path) -> None:
+    published_files.MAKE[name](tmp_path / "files")
+    built = document("data", "build", name, "--from", tmp_path / "files")
+    assert built["split"] == name and Path(built["file"]) == stored.stored_path(name)
+    split = vsebench.load_split(name, captions=True)
+    images, captions, first, image, words, last = COUNTS[name]
+    assert split.captions is not None
+    assert (split.name, len(split.image_ids), len(split.caption_ids)) == (name, images, captions)
+    assert (split.caption_ids[0], split.image_ids[split.image_of[0]], split.captions[0]) == (first, image, words)
+    assert int((split.image_of == images - 1).sum()) == last
+    assert not [check for check in catalogue.verify(name) if not check.ok]
+    found = catalogue.declared(name)
+    of = sets.SETS[name.partition(":")[0]]
+    assert (found.cite, found.licence, found.order) == (of.cite, of.licence, "file")
+    listed = {line["name"]: line for line in document("data", "list")["splits"]}
+    assert listed[name]["available"] == "cached" and (of.name not in listed or of.languages or name == of.name)
+    document("data", "remove", name)
+    with pytest.raises(MissingPackage, match=f"split '{name}' is not built here"):
+        vsebench.load_split(name)
+
+
+def test_images_of_urban1k_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    published_files.urban1k(tmp_path)
+    for source in (tmp_path, tmp_path / "Urban1k", tmp_path / "Urban1k" / "caption"):
+        catalogue.build("urban1k", source, force=True)
+        assert vsebench.load_split("urban1k").image_ids.tolist() == [f"{i}.jpg" for i in range(1, 1001)]
+
+
+def test_a_table_may_be_packed_and_have_the_other_name_of_its_column(tmp_path: Path) -> None:
+    published_files.msrvtt(tmp_path)
+    text = (tmp_path / "MSRVTT_JSFUSION_test.csv").read_text(encoding="utf-8").replace(",sentence\n", ",sentences\n")
+    (tmp_path / "mine.csv.gz").write_bytes(gzip.compress(text.encode()))
+    catalogue.build("msrvtt-1k", tmp_path / "mine.csv.gz")
+    assert len(vsebench.load_split("msrvtt-1k").caption_ids) == 1000
+
+
+def test_languages_are_splits_and_their_name_alone_stands_for_all_that_the_folder_has(tmp_path: Path) -> None:
+    published_files.xtd10(tmp_path / "files")
+    built = document("data", "build", "xtd10", "--from", tmp_path / "files")
+    assert built["splits"] == ["xtd10:de", "xtd10:it", "xtd10:jp"] == catalogue.splits_of("xtd10")
+    german, italian = (vsebench.load_split(f"xtd10:{language}") for language in ("de", "it"))
+    assert german.image_ids.tolist() == italian.image_ids.tolist()
+    assert not set(german.caption_ids.tolist()) & set(italian.caption_ids.tolist())
+    absent = next(line for line in document("data", "list")["splits"] if line["name"] == "xtd10")
+    assert absent["available"] == "absent" and "8 languages" in absent["files"]
+    assert (
+        len([line for line in document("data", "verify", "xtd10")["checks"] if line["check"].startswith("xtd10:de")])
+        == 6
+    )
+    with pytest.raises(UsageError, match="'xtd10' has 11 languages, and each is a split"):
+        vsebench.load_split("xtd10")
+    with pytest.raises(UsageError, match="split 'xtd10:de' is built already"):
+        catalogue.build("xtd10", tmp_path / "files")
+    document("data", "remove", "xtd10")
+    assert not list(stored.stored_path("any").parent.iterdir())
+
+
+def test_a_set_with_known_training_images_warns_when_it_is_built_and_in_every_report(tmp_path: Path) -> None:
+    published_files.xtd10(tmp_path / "files")
+    said = invoke("data", "build", "xtd10:it", "--from", tmp_path / "files")
+    assert said.exit_code == 0 and "some 800 of the 1,000 images of XTD10 are COCO training images" in " ".join(
+        said.stderr.split()
+    )
+    vectors = np.random.default_rng(0).standard_normal((1000, 4)).astype(np.float32)
+    with pytest.warns(vsebench.VsebenchWarning, match="COCO training images"):
+        report = vsebench.evaluate(vectors, vectors, split="xtd10:it", metrics="R@1", ci=0)
+    assert report["R@1", "i2t"].value == 1.0 and sets.SETS["xtd10"].warning in report.warnings
+
+
+# Wrong files
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("xtd10:jp", lambda folder: (folder / "XTD10" / "test_image_names.txt").unlink()),
+        ("xtd10:it", lambda folder: published_files.write(folder / "XTD10" / "test_1kcaptions_it.txt", ["one"])),
+        ("xtd10:ko", lambda folder: None),
+        ("urban1k", lambda folder: (folder / "Urban1k" / "caption" / "7.txt").unlink()),
+        ("msrvtt-1k", lambda folder: published_files.table(folder / "MSRVTT_JSFUSION_test.csv", ["a", "b"], [])),
+        ("clotho", lambda folder: published_files.table(folder / CLOTHO, ["file_name", "caption_1"], [])),
+        ("audiocaps", lambda folder: published_files.write(folder / "dataset" / "test.csv", ['{"caption": "a"}'])),
+        ("msvd", lambda folder: published_files.write(folder / "test_list.txt", ["nobody_1_2"])),
+        ("xm3600:sw", lambda folder: published_files.write(folder / "captions.jsonl", ['{"image/key": "1"}'])),
+    ],
+)  # fmt: skip
+def test_wrong_files_say_what_the_published_ones_look_like(name: str, spoil, tmp_path: Path, pinned: Pinned) -> None:  # type: ignore[no-untyped-def]
+    of = name.partition(":")[0]
+    next(make for key, make in published_files.MAKE.items() if key.partition(":")[0] == of)(tmp_path)
+    spoil(tmp_path)
+    with pytest.raises(BadInput) as error:
+        catalogue.build(name, tmp_path)
+    assert str(tmp_path) in str(error.value) and f"'{of}' is published as" in str(error.value)
+    pinned(error.value)
+    assert name not in catalogue.names()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("msvd",),
+        ("xtd10:xx", "--from", "x"),
+        ("clotho:de", "--from", "x"),
+        ("clotho", "--from", "x"),
+        ("clotho", "--from", "x", "--part", "test"),
+        ("xtd10", "--from", "one.txt"),
+        ("xtd10", "--from", "."),
+        ("xtd10:de", "--from", "a/test_1kcaptions_fr.txt"),
+        ("coco-fg", "--from", "Flickr30K_FG_ann.json"),
+        ("xtd-10", "--from", "a"),
+        ("sugarcrepe", "--from", "a"),
+    ],
+)
+def test_wrong_commands_say_the_next_step(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    published_files.write(tmp_path / "one.txt", ["a"])
+    published_files.write(tmp_path / "test_image_names.txt", ["a.jpg"])
+    for folder in ("a", "b"):
+        published_files.write(tmp_path / folder / "test_1kcaptions_de.txt", ["a"])
+    for name in ("test_image_names.txt", "test_1kcaptions_fr.txt"):
+        published_files.write(tmp_path / "a" / name, ["a"])
+    published_files.write(tmp_path / "Flickr30K_FG_ann.json", ['{"1": ["a"]}'])
+    published_files.write(tmp_path / "MSCOCO_FG_ann.json", ['{"2": ["a"]}'])
+    published_files.write(tmp_path / "MSCOCO_FG_img_filenames.txt", ["2.jpg"])
+    done = invoke("data", "build", *arguments)
+    assert done.exit_code in (2, 3) and not done.stdout
+    pinned(done.stderr)
+
+
+def test_a_set_that_is_not_built_is_said_where_it_is_used(tmp_path: Path, pinned: Pinned) -> None:
+    np.savez(tmp_path / "e.npz", images=np.eye(3), texts=np.eye(3))
+    for split, code in (("audiocaps", 4), ("xm3600:de", 4), ("xtd10", 4), ("audiocap", 2)):
+        done = invoke("eval", tmp_path / "e.npz", "--split", split)
+        assert done.exit_code == code
+        pinned(done.stderr)
+
+
+# Real files
+
+
+@pytest.mark.slow
+def test_the_real_files_are_the_declared_sets(real_data: Path) -> None:
+    for name, folder in (("f30k-fg", "fine_grained"), ("coco-fg", "fine_grained"), ("xflickrco", "xflickrco")):
+        catalogue.build(name, real_data / folder)
+        found = sets.SETS[name]
+        for split in found.splits:
+            items = vsebench.load_split(split, captions=True)
+            assert (len(items.image_ids), len(items.caption_ids)) == (found.images, found.captions)
+            assert found.images - len(np.unique(items.image_of)) == found.others
+        assert not [check for check in catalogue.verify(name) if not check.ok]
+    catalogue.build("f30k", real_data / "f30k")
+    plain, finer = vsebench.load_split("f30k"), vsebench.load_split("f30k-fg", captions=True)
+    assert finer.image_ids[:1000].tolist() == plain.image_ids.tolist()
+    assert (
+        finer.caption_ids.tolist() == plain.caption_ids.tolist() and finer.image_of.tolist() == plain.image_of.tolist()
+    )
+    raw = json.loads(gzip.decompress((real_data / "fine_grained" / "Flickr30K_FG_ann.json.gz").read_bytes()))
+    assert finer.captions is not None and list(finer.captions[:5]) == raw["1007129816"]
+
+
+@pytest.mark.slow
+def test_the_larger_gallery_of_coco_is_in_the_order_of_the_test_set(real_data: Path, coco: vsebench.Split) -> None:
+    catalogue.build("coco-fg", real_data / "fine_grained")
+    split = vsebench.load_split("coco-fg")
+    assert [int(Path(name).stem.rpartition("_")[2]) for name in split.image_ids[:5000]] == coco.image_ids.tolist()
+    assert split.image_of.tolist() == coco.image_of.tolist()
+
+
+def test_another_order_and_the_array_of_names_of_the_authors(real_data: Path, tmp_path: Path) -> None:
+    source = real_data / "fine_grained"
+    names = gzip.decompress((source / "Flickr30K_FG_img_filenames.txt.gz").read_bytes()).decode().split()
+    shutil.copy(source / "Flickr30K_FG_ann.json.gz", tmp_path)
+    np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names))
+    catalogue.build("f30k-fg", tmp_path)
+    assert vsebench.load_split("f30k-fg").image_ids.tolist() == names
+    np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names[::-1]))
+    with pytest.raises(BadInput, match="these are not the ids of 'f30k-fg', or in another order"):
+        catalogue.build("f30k-fg", tmp_path, force=True)
+    np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names[:-1]))
+    with pytest.raises(BadInput, match="5,000 captions of 6,866 images; 'f30k-fg' has 5,000 of 6,867"):
+        catalogue.build("f30k-fg", tmp_path, force=True)
+    np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names, object), allow_pickle=True)
+    with pytest.raises(BadInput, match="holds pickled Python objects"):
+        catalogue.build("f30k-fg", tmp_path, force=True)
+    assert vsebench.load_split("f30k-fg").image_ids.tolist() == names  # a failed build leaves the split as it is
+
+
+def test_a_file_of_a_language_is_recognised_by_its_ids(real_data: Path, tmp_path: Path) -> None:
+    catalogue.build("xflickrco", real_data / "xflickrco")
+    split = vsebench.load_split("xflickrco:ja")
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((2000, 8)).astype(np.float32)
+    order = rng.permutation(2000)
+    np.savez(
+        tmp_path / "e.npz", image_embeddings=images, text_embeddings=images[split.image_of][order],
+        image_ids=split.image_ids, text_ids=split.caption_ids[order],
+    )  # fmt: skip
+    report = vsebench.evaluate(tmp_path / "e.npz", metrics="R@1", ci=0)
+    assert report.split == "xflickrco:ja" and report["R@1", "i2t"].value == 1.0
+
+
+def test_other_captions_are_a_warning_when_a_set_is_built_and_a_fail_of_verify(
+    real_data: Path, tmp_path: Path, pinned: Pinned
+) -> None:
+    """Captions in the order of others, empty ones, and those of another language, all under the right ids."""
+    lines = gzip.decompress((real_data / "xflickrco" / "test_ja.jsonl.gz").read_bytes()).decode().splitlines()
+    records = [json.loads(line) for line in lines]
+    words = [record["sentences"] for record in records]
+    english = gzip.decompress((real_data / "xflickrco" / "test_en.jsonl.gz").read_bytes()).decode().splitlines()
+    of_others = [json.loads(line)["sentences"] for line in english]
+    for spoilt in ([*words[1:], words[0]], [""] * 1500 + words[1500:], of_others):
+        made = (json.dumps({**r, "sentences": own}) for r, own in zip(records, spoilt, strict=True))
+        published_files.write(tmp_path / "test_ja.jsonl", made)
+        done = invoke("data", "build", "xflickrco:ja", "--from", tmp_path / "test_ja.jsonl", "--force")
+        assert done.exit_code == 0
+        pinned(done.stderr)
+        done = invoke("data", "verify", "xflickrco:ja")
+        assert done.exit_code == 1 and done.stdout.count("FAIL") == 1 == done.stdout.count("FAIL  texts")
+    edition = (json.dumps({**r, "sentences": [f" {own[0].upper()} !"]}) for r, own in zip(records, words, strict=True))
+    published_files.write(tmp_path / "test_ja.jsonl", edition)
+    assert "captions" not in invoke("data", "build", "xflickrco:ja", "--from", tmp_path, "--force").stderr
+    assert invoke("data", "verify", "xflickrco:ja").exit_code == 0
+
+
+def test_the_captions_of_every_set_with_real_files_are_known() -> None:
+    real = {split for found in sets.SETS.values() if found.sha256 for split in found.splits}
+    assert sets.TEXTS_SHA256.keys() == {"f30k", *real}
+
+
+def test_the_tokens_of_karpathy_have_the_fingerprint_of_the_captions(real_data: Path) -> None:
+    """Editions of Flickr30K differ in marks and in how these are written, as in ``A&amp;M`` and ``A&M``."""
+    lines = [json.loads(line) for line in (real_data / "f30k" / "test.jsonl").read_text(encoding="utf-8").splitlines()]
+    for field in ("caption", "caption_tok"):
+        assert texts_sha256([line[field] for line in lines]) == sets.TEXTS_SHA256["f30k"]
+    assert texts_sha256([line["caption"] for line in reversed(lines)]) != sets.TEXTS_SHA256["f30k"]
+
+
+def test_empty_captions_are_said_of_any_data_set(tmp_path: Path, pinned: Pinned) -> None:
+    lines = [{"image": "b.jpg", "captions": ["b", " "]}]
+    path = published_files.write(tmp_path / "mine.jsonl", map(json.dumps, lines))
+    done = invoke("data", "build", "mine", "--from", path)
+    assert done.exit_code == 0
+    pinned(done.stderr)
+    published_files.clotho(tmp_path)
+    text = (tmp_path / CLOTHO).read_text(encoding="utf-8").replace("rain, number 0 0", "")
+    (tmp_path / CLOTHO).write_text(text, encoding="utf-8")
+    done = invoke("data", "build", "clotho", "--from", tmp_path)
+    assert done.exit_code == 0
+    pinned(done.stderr)
+    for name in ("mine", "clotho"):
+        assert invoke("data", "verify", name).exit_code == 1
+
+
+@pytest.mark.slow
+def test_a_declared_or_published_set_is_taken_before_one_of_ones_own_with_its_ids(
+    real_data: Path, tmp_path: Path, pinned: Pinned
+) -> None:
+    for name, folder in (("f30k", "f30k"), ("coco-fg", "fine_grained")):
+        catalogue.build(name, real_data / folder)
+        split = vsebench.load_split(name, captions=True)
+        assert split.captions is not None
+        of = [[] for _ in split.image_ids]
+        for image, caption in zip(split.image_of.tolist(), split.captions, strict=True):
+            of[image].append(f"another {caption}")
+        records = ({"image": i, "captions": own} for i, own in zip(split.image_ids.tolist(), of, strict=True))
+        catalogue.build("a-copy", published_files.write(tmp_path / "own.jsonl", map(json.dumps, records)), force=True)
+        vectors = np.ones((len(split.image_ids), 1)), np.ones((len(split.caption_ids), 1))
+        np.savez(
+            tmp_path / "e.npz", images=vectors[0], texts=vectors[1], image_ids=split.image_ids,
+            text_ids=split.caption_ids,
+        )  # fmt: skip
+        done = invoke("inspect", tmp_path / "e.npz")
+        assert f"would be evaluated as {name}:" in done.stdout
+        pinned(next(line for line in done.stdout.splitlines() if "a-copy" in line))
+        assert "would be evaluated as a-copy:" in invoke("inspect", tmp_path / "e.npz", "--split", "a-copy").stdout
+
+
+@pytest.mark.slow
+def test_texts_of_a_larger_gallery_without_its_other_images_are_warned_of(
+    real_data: Path, tmp_path: Path, pinned: Pinned
+) -> None:
+    catalogue.build("coco-fg", real_data / "fine_grained")
+    split = vsebench.load_split("coco-fg")
+    np.savez(
+        tmp_path / "e.npz", images=np.ones((5000, 1)), texts=np.ones((25_000, 1)), image_ids=split.image_ids[:5000],
+        text_ids=split.caption_ids,
+    )  # fmt: skip
+    done = invoke("inspect", tmp_path / "e.npz")
+    assert "would be evaluated as custom:" in done.stdout
+    pinned(next(line for line in done.stdout.splitlines() if line.startswith("warning")))
+
+
+def test_what_is_said_of_a_set_in_several_languages(tmp_path: Path, pinned: Pinned) -> None:
+    """Not built: what to do, of the language that is meant; built in part: which, and how files name them."""
+    for arguments in (("remove", "xtd10"), ("verify", "xtd10"), ("describe", "xflickrco:en")):
+        done = invoke("data", *arguments)
+        assert done.exit_code == 4
+        pinned(done.stderr)
+    published_files.xtd10(tmp_path / "files")
+    built = invoke("data", "build", "xtd10", "--from", tmp_path / "files").stdout
+    pinned(built.splitlines()[1])
+    pinned(invoke("data", "describe", "xtd10").stderr)
+    lines = invoke("data", "verify", "xtd10").stdout.splitlines()
+    pinned("\n".join(line for line in lines if "languages:" in line or "de: captions per image" in line))
+
+
+# Data sets of one's own with images that have no caption
+
+
+def test_an_image_with_an_empty_list_of_captions_is_a_candidate(tmp_path: Path) -> None:
+    lines = [
+        {"image": "b.jpg", "captions": ["b", "bb"]},
+        {"image": "c.jpg", "captions": []},
+        {"image": "a.jpg", "captions": ["a"]},
+    ]
+    path = published_files.write(tmp_path / "mine.jsonl", map(json.dumps, lines))
+    catalogue.build("mine", path)
+    split = vsebench.load_split("mine", captions=True)
+    assert split.image_ids.tolist() == ["b.jpg", "a.jpg", "c.jpg"] and split.image_of.tolist() == [0, 0, 1]
+    assert catalogue.declared("mine").images == 3 and not [check for check in catalogue.verify("mine") if not check.ok]
+    with pytest.raises(VsebenchError):
+        vsebench.evaluate(np.eye(2), np.eye(3)[:, :2], split="mine")
+
+
+def test_stored_splits_without_the_list_of_such_images_are_still_read(tmp_path: Path) -> None:
+    path = published_files.write(tmp_path / "mine.jsonl", [json.dumps({"image": "b.jpg", "captions": ["b"]})])
+    built = catalogue.build("mine", path)
+    with np.load(built) as archive:
+        kept = {name: archive[name] for name in archive.files if name != "others"}
+    np.savez_compressed(built, **kept)
+    assert vsebench.load_split("mine").image_ids.tolist() == ["b.jpg"]

@@ -1,0 +1,202 @@
+"""Ids in other spellings, ids of both sides, numbers in place of image_of_text, and names of arrays."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench as vb
+from vsebench.errors import BadInput, UsageError
+from vsebench.files.ids import spelled
+
+N = 60
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((N, 16)).astype(np.float32)
+OWNER = np.repeat(np.arange(N), 5)
+Y = (X[OWNER] + RNG.standard_normal((5 * N, 16))).astype(np.float32)
+NAMES = np.array([f"café {i:03d}, take 0.wav" for i in range(N)])
+RIGHT = [r.value for r in vb.evaluate(X, Y, metrics="R@1", ci=0).results]
+
+
+def values(path: Path, **options: Any) -> list[float]:
+    return [r.value for r in vb.evaluate(path, metrics="R@1", ci=0, **options).results]
+
+
+SPELLINGS = {
+    "in Unicode NFC, without spaces around": lambda name: unicodedata.normalize("NFD", f" {name}"),
+    "without folders": lambda name: f"/data/audio/{name}",
+    "whatever the case of file endings": lambda name: name.replace(".wav", ".WAV"),
+    "without file endings": lambda name: name.replace(".wav", ".flac"),
+}
+
+
+@pytest.mark.parametrize("words", SPELLINGS)
+@pytest.mark.parametrize("count", [1, 2, N])
+def test_one_spelling_is_found_and_said(words: str, count: int) -> None:
+    ids = np.array([SPELLINGS[words](name) for name in NAMES[:count]])
+    found, how = spelled(ids, NAMES)
+    assert found.tolist() == NAMES[:count].tolist() and how == words.replace("without folders", "")
+    with_captions = np.array([f"{name}#{k}" for name in ids for k in range(2)])
+    known = np.array([f"{name}#{k}" for name in NAMES for k in range(2)])
+    assert spelled(with_captions, known)[0].tolist() == known[: 2 * count].tolist()
+
+
+@pytest.mark.parametrize(
+    "ids,known",
+    [
+        (["a", "b"], ["a.wav", "a.mp3"]),  # fits both
+        (["a.wav", "a.mp3"], ["a", "b"]),
+        (["007", "7"], ["7", "07"]),
+        (["x.wav"], ["y.wav"]),
+    ],
+)
+def test_spellings_that_are_not_one_to_one_match_nothing(ids: list[str], known: list[str]) -> None:
+    found, how = spelled(np.array(ids), np.array(known))
+    assert how == "" and found.tolist() == ids
+
+
+def test_most_ids_in_one_spelling_leave_the_missing_one_named() -> None:
+    stems = np.array([name.removesuffix(".wav") for name in NAMES])
+    stems[7] = "another"
+    found, how = spelled(stems, NAMES)
+    assert how == "without file endings" and np.flatnonzero(found != NAMES).tolist() == [7] and found[7] == "another"
+
+
+@pytest.mark.parametrize("texts", [lambda n: n, lambda n: n.replace(".wav", ""), lambda n: f"a/{n}"])
+@pytest.mark.parametrize("files", [1, 2])
+def test_the_same_ids_on_both_sides(texts: Any, files: int, tmp_path: Path) -> None:
+    a, b = RNG.permutation(N), RNG.permutation(5 * N)
+    of_images, of_texts = NAMES[a], np.array([texts(NAMES[OWNER[i]]) for i in b])
+    if files == 1:
+        np.savez(
+            tmp_path / "e.npz", image_embeddings=X[a], text_embeddings=Y[b], image_ids=of_images, text_ids=of_texts
+        )
+        given: dict[str, Any] = {}
+    else:
+        np.savez(tmp_path / "e.npz", video_embeddings=X[a], ids=of_images)
+        np.savez(tmp_path / "t.npz", text_embeddings=Y[b], ids=of_texts)
+        given = {"texts": tmp_path / "t.npz"}
+    assert values(tmp_path / "e.npz", **given) == RIGHT
+    with pytest.raises(UsageError, match="contradicts what the rows say: the text ids are image ids"):
+        values(tmp_path / "e.npz", captions_per_image=5, **given)
+
+
+def test_numbers_that_some_texts_share_with_images_name_none(tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "e.npz", image_embeddings=X, text_embeddings=Y[:7], image_ids=np.arange(N), text_ids=np.arange(7)
+    )
+    with pytest.raises(BadInput, match="7 texts for 60 images, and no image_of_text"):
+        values(tmp_path / "e.npz")
+
+
+COUNTS = (np.arange(N) + 1) % 3 + 2
+FORMS = {
+    "counts": COUNTS,
+    "ends": np.cumsum(COUNTS) - 1,
+    "past the ends": np.cumsum(COUNTS),
+    "starts": np.cumsum(COUNTS) - COUNTS,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["image_of_text", "cut_off_points", "captions_per_video"])
+def test_numbers_in_place_of_image_of_text(form: str, name: str, tmp_path: Path) -> None:
+    owner = np.repeat(np.arange(N), COUNTS)
+    texts = Y[: len(owner)]
+    np.savez(tmp_path / "e.npz", image_embeddings=X[:N], text_embeddings=texts, **{name: FORMS[form]})
+    np.savez(tmp_path / "right.npz", image_embeddings=X, text_embeddings=texts, image_of_text=owner)
+    options = {"trust": True}
+    assert values(tmp_path / "e.npz", **options) == values(tmp_path / "right.npz", **options)
+
+
+def test_first_or_last_rows_that_may_be_either_are_refused(tmp_path: Path) -> None:
+    rows = np.array([0, 3, 4])
+    np.savez(tmp_path / "e.npz", image_embeddings=X[:3], text_embeddings=Y[:5], image_of_text=rows)
+    with pytest.raises(BadInput, match="it has the first or the last row of every image"):
+        values(tmp_path / "e.npz")
+
+
+def test_counts_of_one_text_an_image(tmp_path: Path) -> None:
+    np.savez(tmp_path / "e.npz", image_embeddings=X, text_embeddings=Y[::5], image_of_text=np.ones(N, int))
+    right = [r.value for r in vb.evaluate(X, Y[::5], metrics="R@1", ci=0, captions_per_image=1).results]
+    assert values(tmp_path / "e.npz") == right
+
+
+@pytest.mark.parametrize("names", [("X", "Y", "X_ids", "Y_ids"), ("clips_emb", "said_emb", "clips_ids", "said_ids")])
+def test_ids_are_taken_beside_named_arrays(names: tuple[str, ...], tmp_path: Path) -> None:
+    a = RNG.permutation(N)
+    images, texts, of_images, of_texts = names
+    arrays = {images: X[a], texts: Y, of_images: NAMES[a], of_texts: NAMES[OWNER]}
+    np.savez(tmp_path / "e.npz", **arrays)
+    assert values(tmp_path / "e.npz", image_key=images, text_key=texts) == RIGHT
+    single = {images: X[a], texts: Y[::5][a], "ids": NAMES[a]}  # one array for both sides
+    np.savez(tmp_path / "s.npz", **single)
+    right = [r.value for r in vb.evaluate(X, Y[::5], metrics="R@1", ci=0, captions_per_image=1).results]
+    assert values(tmp_path / "s.npz", image_key=images, text_key=texts) == right
+
+
+@pytest.mark.parametrize("side", ["video", "audio"])
+def test_names_of_other_media(side: str, tmp_path: Path) -> None:
+    a = RNG.permutation(N)
+    arrays = {f"{side}_embeddings": X[a], "text_embeddings": Y, f"{side}_ids": NAMES[a], "text_ids": NAMES[OWNER]}
+    np.savez(tmp_path / "e.npz", **arrays)
+    assert values(tmp_path / "e.npz") == RIGHT
+
+
+def test_a_square_matrix_says_what_its_rows_are_taken_for() -> None:
+    report = vb.evaluate(scores=X @ Y[::5].T, metrics="R@1", ci=0, captions_per_image=1)
+    assert "a square matrix without ids: its rows are taken to be images and its columns texts" in report.notes
+
+
+def test_judgements_do_without_an_image_of_their_own() -> None:
+    texts = {i: [i % 5, (i + 1) % 5] for i in range(12)}
+    vectors = RNG.standard_normal((5, 8)), RNG.standard_normal((12, 8))
+    given: dict[str, Any] = {"judgements": {"mine": {"t2i": texts}}}
+    report = vb.evaluate(*vectors, **given, metrics="mine:R@1,mine:mAP,mine:nDCG@3", ci=0)
+    scores = (
+        vectors[1]
+        / np.linalg.norm(vectors[1], axis=1)[:, None]
+        @ (vectors[0] / np.linalg.norm(vectors[0], axis=1)[:, None]).T
+    )
+    first = scores.argmax(axis=1)
+    assert report["mine:R@1", "t2i"].value == np.mean([first[i] in texts[i] for i in range(12)])
+    assert "captions have no image of their own: judgements alone say what is relevant" in report.notes
+    assert report.warnings == ()
+    assert str(vb.evaluate(*vectors, **given, ci=0).results[0].metric).startswith("mine:")
+    with pytest.raises(UsageError, match="the image that a caption was written for is not known"):
+        vb.evaluate(*vectors, **given, metrics="R@1", ci=0)
+    with pytest.raises(BadInput, match="12 texts for 5 images, and no image_of_text"):
+        vb.evaluate(*vectors, metrics="R@1", ci=0)
+
+
+def test_a_report_without_own_images_is_saved_and_compared(tmp_path: Path) -> None:
+    texts = {i: [i % 50] for i in range(130)}
+    images, captions = RNG.standard_normal((50, 8)), RNG.standard_normal((130, 8))
+    captions += 2 * images[np.arange(130) % 50]
+    reports = []
+    for name, noise in (("A", 0.2), ("B", 2.0)):
+        noisy = captions + noise * RNG.standard_normal(captions.shape)
+        vb.evaluate(images, noisy, judgements={"mine": {"t2i": texts}}, metrics="mine:R@1", resamples=50).save(
+            tmp_path / f"{name}.json"
+        )
+        reports.append(vb.load(tmp_path / f"{name}.json"))
+    assert reports[0]["mine:R@1", "t2i"].interval is not None
+    found = vb.compare({"A": reports[0], "B": reports[1]}, permutations=200)
+    assert found.to_frame()["winner"].tolist()[-1] == "A"
+    assert any("paired by their number" in note for note in found.notes)
+    reports[0].to_html()
+
+
+def test_systems_in_other_orders_are_warned_of() -> None:
+    order = RNG.permutation(N)
+    texts = Y.reshape(N, 5, -1)
+    noisy = texts + 0.5 * RNG.standard_normal(texts.shape)
+    one = vb.evaluate(X, Y, metrics="R@1", ci=0)
+    same, other = (vb.evaluate(X[o], noisy[o].reshape(-1, 16), metrics="R@1", ci=0) for o in (np.arange(N), order))
+    assert vb.compare({"A": one, "B": same}, permutations=50).warnings == ()
+    with pytest.warns(match="A and B succeed on different queries"):
+        vb.compare({"A": one, "B": other}, permutations=50)

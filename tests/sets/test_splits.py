@@ -1,0 +1,256 @@
+"""Declared splits: load, build, verify, cache, lookup by ids."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.files.caption_rows import CaptionRows
+from vsebench.relevance.judgements.table import verify_judgements
+from vsebench.sets import catalogue as splits
+from vsebench.sets import identity, packages, sources, stored
+from vsebench.sets.declared import DECLARED
+from vsebench.types import Split
+
+needs_ids = pytest.mark.skipif(find_spec("eccv_caption") is None, reason="eccv_caption is not installed")
+needs_captions = pytest.mark.skipif(
+    not (packages.has_ids() and packages.has_captions()), reason="eccv_caption and pycocoevalcap are not installed"
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for every test."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("VSEBENCH_CACHE", str(folder))
+    return folder
+
+
+def no_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "package_file", lambda package, relative: None)
+
+
+def write(path: Path, content: Any) -> Path:
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def lines(records: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(r) + "\n" for r in records)
+
+
+def coco_lines(n: int = 2) -> list[dict[str, Any]]:
+    return [{"caption_id": 10 + i, "image_id": 7 + i // 5, "caption": f"words {i}"} for i in range(5 * n)]
+
+
+# --- the declared splits -----------------------------------------------------------------------------------
+
+
+def test_names_and_unknown_names() -> None:
+    scenes = [f"{name}-{part}" for name in ("scenes-tiny", "scenes-10k") for part in ("train", "val", "test")]
+    assert splits.names() == ["coco-5k", "coco-1k", "f30k", *scenes]
+    with pytest.raises(UsageError, match=r"unknown split 'coco5k'\n  fix: did you mean 'coco-5k'"):
+        splits.load_split("coco5k")
+    for split in DECLARED.values():
+        assert split.captions == 5 * split.images and split.cite and split.licence and split.sources
+
+
+@needs_ids
+def test_coco_ids_come_from_the_installed_package_without_reading_captions(monkeypatch: pytest.MonkeyPatch) -> None:
+    coco = replace(sources.PACKAGES["coco-5k"], rows=lambda: pytest.fail("captions were read"))
+    monkeypatch.setitem(sources.PACKAGES, "coco-5k", coco)
+    five, one = splits.load_split("coco-5k"), splits.load_split("coco-1k")
+    assert five.image_ids[0] == 391895 and five.caption_ids[:2].tolist() == [770337, 771687]
+    assert (len(five.image_ids), len(five.caption_ids)) == (5000, 25000) and five.captions is None
+    assert np.array_equal(five.image_of, np.arange(25000) // 5)
+    assert five.fold is not None and np.array_equal(five.fold, np.arange(5000) // 1000)
+    assert one.name == "coco-1k" and np.array_equal(one.caption_ids, five.caption_ids)
+
+
+@needs_captions
+def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {r.name: r.available for r in splits.status() if r.name in DECLARED} == {
+        "coco-5k": "packages", "coco-1k": "packages", "f30k": "absent",
+    }  # fmt: skip
+    path = splits.build("coco-1k")
+    assert path == cache / "splits" / "coco-5k.npz" and [p.name for p in path.parent.iterdir()] == ["coco-5k.npz"]
+    no_packages(monkeypatch)
+    assert splits.status()[0].to_json() == {
+        "name": "coco-5k", "images": 5000, "captions": 25000, "available": "cached", "texts": True,
+        "needs": "", "files": "",
+    }  # fmt: skip
+    split = splits.load_split("coco-5k", captions=True)
+    assert (
+        split.captions is not None and split.captions[0] == "A man with a red helmet on a small moped on a dirt road. "
+    )
+    assert all(c.ok for c in splits.verify("coco-5k"))
+    before = path.stat().st_mtime_ns
+    with pytest.raises(UsageError, match="is built already, and the source was not read"):
+        splits.build("coco-5k", "no such file")
+    assert splits.build("coco-5k") == path and path.stat().st_mtime_ns == before
+    with pytest.raises(BadInput, match="no such file"):
+        splits.build("coco-5k", "no such file", force=True)
+    assert path.stat().st_mtime_ns == before
+
+
+@needs_captions
+def test_verify_checks_order_and_captions() -> None:
+    checks = {c.name: c for c in splits.verify("coco-5k")}
+    assert all(c.ok for c in checks.values())
+    assert checks["order of eccv_caption"].detail == "the same"
+    assert {"images", "captions", "captions per image", "ids and order", "texts"} <= checks.keys()
+
+
+@needs_captions
+def test_verify_judgements_checks_the_published_numbers() -> None:
+    checks = {c.name: c for c in verify_judgements("coco-1k")}
+    assert all(c.ok for c in checks.values())
+    assert checks["eccv i2t"].detail == "1,261 queries, 22,550 positives, 2 not among the captions"
+    assert list(checks) == ["eccv i2t", "eccv t2i", "cxc i2t", "cxc t2i"]
+    assert verify_judgements("f30k") == []
+
+
+def test_absent_splits_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        MissingPackage, match=r"'f30k' is not built here.*\n  fix: run: vsebench data build f30k --from FILE"
+    ):
+        splits.load_split("f30k")
+    no_packages(monkeypatch)
+    with pytest.raises(
+        MissingPackage, match=r"eccv_caption.*\n  fix: pip install 'vsebench\[text\]', or run: vsebench data"
+    ):
+        splits.load_split("coco-5k")
+    assert [r.available for r in splits.status() if r.name in DECLARED] == ["absent"] * 3
+    assert splits.status()[0].needs == "pip install 'vsebench[text]', or vsebench data build coco-5k --from PATH"
+
+
+@needs_ids
+def test_captions_without_their_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = packages.package_file
+    monkeypatch.setattr(packages, "package_file", lambda p, r: None if p == packages.CAPTIONS_PACKAGE else real(p, r))
+    assert splits.load_split("coco-5k").captions is None
+    assert splits.status()[0].needs == "pip install 'vsebench[text]' for the captions"
+    with pytest.raises(MissingPackage, match="pycocoevalcap"):
+        splits.load_split("coco-5k", captions=True)
+    assert {c.name: c.ok for c in splits.verify("coco-5k")}["texts"] is False
+
+
+def test_a_damaged_cache_is_refused(cache: Path) -> None:
+    path = cache / "splits" / "f30k.npz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises(BadInput, match=r"damaged.*\n  fix: build it again: vsebench data build f30k --force"):
+        splits.load_split("f30k")
+
+
+def test_a_bit_that_has_changed_in_a_stored_split_is_noticed(tmp_path: Path) -> None:
+    captions = tuple(f"caption {i} é" for i in range(10))
+    rows = CaptionRows(np.repeat(np.arange(2), 5), np.arange(10) + 7, captions, "here")
+    path = tmp_path / "mine.npz"
+    stored.store(path, rows)
+    content = path.read_bytes()
+    refused = 0
+    for place in np.random.default_rng(0).permutation(8 * len(content))[:1500].tolist():
+        changed = bytearray(content)
+        changed[place // 8] ^= 1 << place % 8
+        path.write_bytes(changed)
+        try:
+            found = stored.restore(path, captions=True)
+        except BadInput as error:
+            refused += error.where == str(path)
+        else:
+            assert found.captions == captions and np.array_equal(found.caption_id, rows.caption_id)
+            assert np.array_equal(found.image_id, rows.image_id)
+    assert refused > 750
+
+
+@needs_ids
+def test_sources_that_are_not_the_split(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"10 captions of 2 images; 'coco-5k' has 25,000 of 5,000"):
+        splits.build("coco-5k", write(tmp_path / "few.jsonl", lines(coco_lines())))
+    with pytest.raises(
+        BadInput, match="these are not the ids of 'coco-5k': 25,000 captions are unknown, first 1000010"
+    ):
+        splits.build("coco-5k", write(tmp_path / "other.jsonl", lines(_shifted(coco_lines(5000)))))
+    train = {"annotations": [{"id": 1, "image_id": 1, "caption": "x"}]}
+    with pytest.raises(BadInput, match=r"25,000 of 25,000 test captions are absent \(first: id 770337\)"):
+        splits.build("coco-5k", write(tmp_path / "train.json", train))
+
+
+def _shifted(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**r, "caption_id": r["caption_id"] + 1_000_000} for r in records]
+
+
+@needs_ids
+def test_rows_in_another_order_are_sorted_and_wrong_owners_refused(
+    coco: Split, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    owner = coco.image_ids[coco.image_of]
+    captions = tuple(map(str, coco.caption_ids.tolist()))
+    rows = CaptionRows(owner, coco.caption_ids, captions, "a file")
+    shuffled = rows.take(rng.permutation(25000))
+    settled = identity.settle(shuffled, DECLARED["coco-5k"])
+    assert settled.captions == captions and np.array_equal(settled.image_id, owner)
+    with pytest.raises(BadInput, match="a file: captions belong to other images"):
+        identity.settle(CaptionRows(np.roll(owner, 5), coco.caption_ids, captions, "a file"), DECLARED["coco-5k"])
+    no_packages(monkeypatch)
+    with pytest.raises(BadInput, match="the ids of 'coco-5k' in another order"):
+        identity.settle(shuffled, DECLARED["coco-5k"])
+
+
+@needs_ids
+def test_ids_name_their_split(coco: Split, monkeypatch: pytest.MonkeyPatch) -> None:
+    no_packages(monkeypatch)
+    images, captions = coco.image_ids, coco.caption_ids
+    assert identity.matches_ids(images, captions) == "coco-5k"
+    assert identity.matches_ids(np.repeat(images, 5)[::-1], None) == "coco-5k"
+    assert identity.matches_ids(None, captions.astype(np.int32)) == "coco-5k"
+    assert identity.matches_ids(images, captions[:-1]) is None
+    assert identity.matches_ids(captions, images) is None
+    assert identity.matches_ids(images.astype(str), captions) is None
+    assert identity.matches_ids(np.append(images, 1), captions) is None
+    assert identity.matches_ids(None, None) is None
+
+
+# --- real files --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.real_data
+def test_real_coco_lines_equal_the_packages(real_data: Path) -> None:
+    source = real_data / "coco5k" / "captions.jsonl"
+    splits.build("coco-5k", source)
+    built = splits.load_split("coco-5k", captions=True)
+    raw = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
+    assert built.captions == tuple(r["caption"] for r in raw)
+    if packages.has_captions() and packages.has_ids():
+        assert packages.coco_rows().captions == built.captions
+
+
+@pytest.mark.real_data
+def test_real_flickr_lines_in_any_order_and_as_a_karpathy_file(real_data: Path, tmp_path: Path) -> None:
+    source = real_data / "f30k" / "test.jsonl"
+    splits.build("f30k", source)
+    split = splits.load_split("f30k", captions=True)
+    assert (len(split.image_ids), len(split.caption_ids), split.fold) == (1000, 5000, None)
+    assert split.image_ids[0] == "1007129816.jpg" and split.caption_ids[6] == "1009434119.jpg#1"
+    assert identity.matches_ids(split.image_ids, split.caption_ids) == "f30k"
+    assert all(c.ok for c in splits.verify("f30k"))
+    assert split.captions is not None
+    text = source.read_text(encoding="utf-8").splitlines(keepends=True)
+    splits.build("f30k", write(tmp_path / "back.jsonl", "".join(text[::-1])), force=True)
+    assert splits.load_split("f30k", captions=True).captions == split.captions
+    images = [
+        {"filename": name, "split": "test", "sentences": [{"raw": t} for t in split.captions[5 * i : 5 * i + 5]]}
+        for i, name in enumerate(split.image_ids.tolist())
+    ]
+    splits.build("f30k", write(tmp_path / "dataset.json", {"images": images}), force=True)
+    assert splits.load_split("f30k", captions=True).captions == split.captions
+    with pytest.raises(BadInput, match="5,070 captions of 1,014 images"):
+        splits.build("f30k", real_data / "f30k" / "dev.jsonl", force=True)

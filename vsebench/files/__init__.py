@@ -1,0 +1,18 @@
+"""Files: from a path, or the same content in memory, to arrays with ids, pairs and captions; and writing.
+
+Nothing here knows a test set: rows keep the order of the file, and ``vsebench.sets`` puts them in that of a split. ::
+
+    path ─► formats (one table) ─► members: named arrays ─► read: vectors, scores, labels, each with its ids
+         ─► columns: runs, qrels, JSON, matrices         ─► read_pairs: ``Pairs`` (query, item, number, rank)
+         ─► caption_text, karpathy, coco_annotations     ─► caption_rows: ``CaptionRows``
+
+- arrays: ``formats`` lists every format once (how it is recognised, what it holds, the function that reads it, the
+  package that it needs), from which recognition (``sniff``), reading, messages and docs/formats.md are derived; one
+  reader a format: ``npy``, ``npz``, ``safetensors_file``, ``torch_file``, ``hdf5_file``, ``arrow_tables`` (parquet and
+  arrow), ``clip_retrieval`` (a folder); what readers return: ``raw``; which array is meant: ``members``
+- ids as int64 or unicode, and looking rows up by id: ``ids``; checks of values: ``audit``
+- captions by content: ``caption_text``, ``jsonl``, ``tables``; their fields: ``caption_records``
+- others: ``run_folder`` (of the trainer), ``image_files``, ``models`` (of this machine or of Hugging Face)
+- the mechanism: ``regular`` (the check before any is opened), ``textfile`` (text and JSON), ``atomic`` (writing),
+  ``lock`` (one process at a time), ``cache`` (the folder), ``store`` (computed results)
+"""

@@ -1,0 +1,146 @@
+"""The file formats, each declared once.
+
+A new format is a reader in a file of its own and one entry here. A reader of named arrays describes them from the
+header of the file (``Member``) and reads data only when one of them is loaded; a reader of embeddings returns the
+vectors of both modalities of a format with a fixed layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from ..errors import MissingPackage
+from .arrow_tables import FILE_START, PARQUET_START, read_table, table_side, table_sides
+from .clip_retrieval import read_folder
+from .hdf5_file import hdf5_members, is_hdf5
+from .npy import npy_members
+from .npz import is_npz, npz_members
+from .raw import Member, RawArray, RawEmbeddings
+from .safetensors_file import is_safetensors, safetensors_members
+from .torch_file import LEGACY_START, is_torch_archive, torch_members
+
+_COLUMNS = "columns `id`, `modality`, `embedding`, optional `image_id` and `caption`"
+
+
+@dataclass(frozen=True)
+class Format:
+    """One file format.
+
+    Attributes:
+        name: unique; the ``format`` in reports and in ``vsebench inspect``.
+        words: what a file of this format is, for messages.
+        suffix: its usual suffix, for messages and documentation. Files are recognised by content, never by name.
+        others: other suffixes; by these a file of gains is told from the name of a kind of gains.
+        holds: what such a file contains, for documentation; empty when it is no format of embeddings.
+        starts: the first bytes of such a file, several when there are variants.
+        in_zip: for zip archives: whether these names of members are those of this format.
+        header: for other files: whether the first 4096 bytes are those of this format.
+        arrays: reader of the arrays of a file, or None.
+        single: the file holds one array, which has no name in it.
+        embeddings: reader of the vectors of both modalities, or None; with ``sides``, of tables, it also takes the name
+            of the column of vectors, as ``side`` does.
+        sides: of formats with ``embeddings`` the modalities of a file, ``image`` and ``text``, empty when it does not
+            say; None when a file always has both.
+        side: reader of a file that has one modality only, which is given; with ``sides``.
+        package: import name of the optional package that reads it, or None.
+        extra: extra of vsebench that installs ``package``.
+    """
+
+    name: str
+    words: str
+    suffix: str = ""
+    holds: str = ""
+    others: tuple[str, ...] = ()
+    starts: tuple[bytes, ...] = ()
+    in_zip: Callable[[Collection[str]], bool] | None = None
+    header: Callable[[bytes], bool] | None = None
+    arrays: Callable[[Path], list[Member]] | None = None
+    single: bool = False
+    embeddings: Callable[..., RawEmbeddings] | None = None
+    sides: Callable[[Path], frozenset[str]] | None = None
+    side: Callable[..., RawArray] | None = None
+    package: str | None = None
+    extra: str | None = None
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the file holds arrays under names."""
+        return self.arrays is not None and not self.single
+
+    def require(self, path: Path) -> None:
+        """Raise MissingPackage, naming the file, when the package that reads this format cannot be imported."""
+        if self.package is None:
+            return
+        try:
+            import_module(self.package)
+        except ImportError:
+            fix = f"pip install 'vsebench[{self.extra}]'"
+            raise MissingPackage(f"reading {self.words} needs {self.package}", where=path, fix=fix) from None
+
+
+FORMATS: dict[str, Format] = {
+    kind.name: kind
+    for kind in (
+        Format(
+            "npz", "an .npz archive", ".npz",
+            "`image_embeddings`, `text_embeddings`; optional `image_ids`, `text_ids`, `image_of_text`, `captions`",
+            in_zip=is_npz, arrays=npz_members,
+        ),
+        Format(
+            "npy", "a single .npy array", ".npy",
+            "image vectors; a second `.npy` file holds the text vectors; both are memory-mapped where they are float32",
+            starts=(b"\x93NUMPY",), arrays=npy_members, single=True,
+        ),
+        Format(
+            "safetensors", "a safetensors file", ".safetensors", "tensors with the names above",
+            header=is_safetensors, arrays=safetensors_members, package="safetensors", extra="formats",
+        ),
+        Format(
+            "torch", "a torch file", ".pt", "a dictionary of tensors, read with `weights_only=True`",
+            others=(".pth",), starts=(LEGACY_START,), in_zip=is_torch_archive, arrays=torch_members,
+            package="torch", extra="train",
+        ),
+        Format(
+            "hdf5", "an HDF5 file", ".h5", "data sets with the names above",
+            others=(".hdf5",), header=is_hdf5, arrays=hdf5_members, package="h5py", extra="formats",
+        ),
+        Format(
+            "parquet", "a parquet table", ".parquet", _COLUMNS,
+            starts=(PARQUET_START,), embeddings=read_table, sides=table_sides, side=table_side,
+            package="pyarrow", extra="formats",
+        ),
+        Format(
+            "arrow", "an arrow table", ".arrow", _COLUMNS,
+            starts=(FILE_START, b"\xff\xff\xff\xff"), embeddings=read_table, sides=table_sides,
+            side=table_side, package="pyarrow", extra="formats",
+        ),
+        Format(
+            "folder", "a folder", "",
+            "clip-retrieval shards: `img_emb/img_emb_0.npy`, `text_emb/text_emb_0.npy`, ... and `metadata/`"
+            " (ids are read from it with the extra `formats`)",
+            embeddings=read_folder,
+        ),
+        Format("gzip", "gzip-compressed", starts=(b"\x1f\x8b",)),
+        Format("json", "a JSON file"),
+        Format("text", "a text file"),
+    )
+}  # fmt: skip
+
+
+def suffixes(formats: Collection[Format]) -> str:
+    """The usual suffixes of formats for a message: ``.npz, .npy or .h5``."""
+    *most, last = dict.fromkeys(kind.suffix for kind in formats if kind.suffix)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def array_suffixes() -> str:
+    """The usual suffixes of the formats that hold arrays, for a message."""
+    return suffixes([kind for kind in FORMATS.values() if kind.arrays])
+
+
+def array_endings() -> tuple[str, ...]:
+    """All suffixes of the formats that hold arrays."""
+    return tuple(ending for kind in FORMATS.values() if kind.arrays for ending in (kind.suffix, *kind.others))

@@ -1,0 +1,210 @@
+"""Ids in one of two forms: int64 when all are integers, unicode otherwise; and what different spellings share."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput
+from ..memory import text_array
+from ..types import Ids, Int, stripped
+
+_DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
+_INT64_MAX = np.iinfo(np.int64).max
+# A number as tools write it: 391895.0, +391895, 000391895.jpg, val2014/COCO_val2014_000000391895.jpg, and the caption
+# ids of CxC, COCO_val2014:sentid:770337. At most 18 digits, which always fit int64.
+_NUMBER = re.compile(
+    r"(?:.*[/\\])?[+]?(?:COCO_[a-z0-9]+[_:](?:sentid:)?)?0*([0-9]{1,18})(?:\.0*|\.[a-z][a-z0-9]*)?", re.I | re.S
+)
+_ENDING = re.compile(r"\.[a-z][a-z0-9]{0,4}(?=(?:#[^./\\]*)?\Z)", re.I)  # also before the number of a caption
+_FOLDERS = re.compile(r"\A.*[/\\](?=.)", re.S)  # at the beginning alone, or a long id is searched from every place
+
+
+# What is left out of account when names are compared, each beside those before it.
+_SPELLINGS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("in Unicode NFC, without spaces around", lambda text: unicodedata.normalize("NFC", text).strip().strip("\ufeff")),
+    ("without folders", lambda text: _FOLDERS.sub("", text).strip()),
+    ("whatever the case of file endings", lambda text: _ENDING.sub(lambda end: end[0].lower(), text)),
+    ("without file endings", lambda text: _ENDING.sub("", text)),
+)
+
+
+def is_decimal(text: str) -> bool:
+    """Whether ``text`` is how an int64 >= 0 prints: ``391895``, not ``0391895`` or ``+1``."""
+    return _DECIMAL.fullmatch(text) is not None and int(text) <= _INT64_MAX
+
+
+def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
+    """Ids in canonical form.
+
+    Args:
+        array: (item,) or (item, 1) integers, integral floats, bytes (UTF-8) or strings.
+        name: the array's name, for messages.
+        where: the file, for messages.
+
+    Returns:
+        (item,) int64 when the ids are numbers or strings that are all plain decimal numbers, else unicode.
+
+    Raises:
+        BadInput: another dtype or shape, fractions, numbers outside int64, bytes that are not UTF-8, strings with
+            characters that Unicode does not have.
+    """
+    ids = np.asarray(array)
+    if ids.ndim == 2 and ids.shape[1] == 1:
+        ids = ids[:, 0]
+    if ids.ndim != 1:
+        raise BadInput(f"'{name}' has shape {ids.shape}", where=where, fix="save ids as one 1-D array, one id a row")
+    kind = ids.dtype.kind
+    if kind == "u" and len(ids) and int(ids.max()) > _INT64_MAX:
+        raise BadInput(f"'{name}' holds {int(ids.max())}, which is not an int64", where=where, fix="use smaller ids")
+    if kind in "iu":
+        return ids.astype(np.int64)
+    if kind == "f":
+        return _from_floats(ids, name, where)
+    if kind == "U":
+        _check_code_points(ids, name, where)
+    if kind == "S":
+        ids = _decoded(ids.tolist(), name, where)
+    elif kind != "U":
+        fix = f"save them as integers or fixed-width strings, as in np.savez(..., {name}=np.array([...]))"
+        raise BadInput(f"'{name}' has dtype {ids.dtype}; ids are integers or strings", where=where, fix=fix)
+    ids = stripped(ids)
+    if all(is_decimal(text) for text in ids.tolist()):
+        return ids.astype(np.int64)
+    return ids.astype(ids.dtype.newbyteorder("="))
+
+
+def id_array(values: Sequence[Any], name: str, where: Path | str) -> npt.NDArray[Any]:
+    """The ids of a column, all of one type, as an array; raises BadInput as ``memory.text_array`` and ``as_ids`` do."""
+    if values and isinstance(values[0], bytes):
+        return _decoded(values, name, where)
+    return text_array(values, name, where) if values and isinstance(values[0], str) else np.array(values)
+
+
+def canonical(ids: Ids) -> Ids:
+    """What different spellings of the same ids have in common, to compare the ids of two sources.
+
+    Args:
+        ids: (item,) int64 or unicode.
+
+    Returns:
+        (item,) int64 when every id is a number, maybe as a decimal fraction, with a sign, zeros or spaces, or inside
+        the name of a COCO or Flickr file; else unicode without surrounding white space and without folders.
+    """
+    if ids.dtype.kind != "U":
+        return ids
+    texts = [text.strip().strip("\ufeff") for text in ids.tolist()]
+    numbers = [_NUMBER.fullmatch(text) for text in texts]
+    if all(numbers):
+        return np.array([int(found[1]) for found in numbers if found], np.int64)
+    return text_array([_FOLDERS.sub("", text) for text in texts], "ids")
+
+
+def places(ids: Ids, wanted: Ids) -> Int:
+    """(wanted,) int64: the index in ``ids`` of each of ``wanted``, -1 for those that are not among them."""
+    if len(ids) == len(wanted) and np.array_equal(ids, wanted):
+        return np.arange(len(ids), dtype=np.int64)
+    if not len(ids):
+        return np.full(len(wanted), -1, np.int64)
+    if ids.dtype.kind != wanted.dtype.kind:
+        ids, wanted = ids.astype(np.str_), wanted.astype(np.str_)
+    order = np.argsort(ids, kind="stable")
+    at = order[np.searchsorted(ids[order], wanted).clip(max=len(ids) - 1)]
+    return np.where(ids[at] == wanted, at, -1).astype(np.int64)
+
+
+def respelled(ids: Ids, known: Ids) -> Ids:
+    """Ids as ``known`` spells them, see ``spelled``."""
+    return spelled(ids, known)[0]
+
+
+def spelled(ids: Ids, known: Ids) -> tuple[Ids, str]:
+    """Ids as ``known`` spells them, such as COCO numbers for COCO file names, and what the spellings differ in.
+
+    Of several ways to compare names the one that most ids have in common with ``known`` is taken; one that makes two
+    of ``known``, or two different ids, the same is not. Ids that ``known`` does not have are unchanged.
+
+    Returns:
+        (item,) ids, and words for a note, such as ``without file endings``; empty where only numbers or folders differ.
+    """
+    if ids.dtype.kind == known.dtype.kind and np.isin(ids, known).all():
+        return ids, ""
+    form, forms = canonical(ids), canonical(known)
+    if known.dtype.kind == "i":
+        return (form, "") if form.dtype.kind == "i" else (ids, "")
+    names = ids.astype(np.str_)
+    at, count, words = places(known, names), -1, ""
+    tried = [("", form, forms)] if form.dtype.kind == forms.dtype.kind else []
+    texts, others = names.tolist(), known.tolist()
+    for said, change in _SPELLINGS:
+        texts, others = [change(text) for text in texts], [change(text) for text in others]
+        tried.append((said, text_array(texts, "ids"), text_array(others, "ids")))
+    count = int((at >= 0).sum())
+    for said, mine, theirs in tried:
+        found = places(theirs, mine)
+        hits = found >= 0
+        one_to_one = len(np.unique(theirs)) == len(theirs) and len(np.unique(mine)) == len(np.unique(names))
+        if one_to_one and hits.sum() > count:
+            at, count, words = found, int(hits.sum()), said
+    return np.where(at >= 0, known[at], names), words
+
+
+def counts_rows(ids: Ids) -> bool:
+    """Whether ids are the numbers of rows, from 0, in any order: those of items without ids."""
+    return ids.dtype.kind == "i" and bool((np.sort(ids) == np.arange(len(ids))).all())
+
+
+def share(ids: Ids, known: Ids) -> float:
+    """The share of ids that are among ``known``, both of one kind; 0 of none."""
+    return float(np.isin(ids, known).mean()) if ids.dtype.kind == known.dtype.kind and len(ids) else 0.0
+
+
+def number_in(name: str) -> int | None:
+    """The number that an id or the name of a file is, as ``canonical`` reads it; None for any other name."""
+    found = _NUMBER.fullmatch(name.strip())
+    return int(found[1]) if found else None
+
+
+def _from_floats(ids: Ids, name: str, where: Path | str) -> Ids:
+    exact = 2.0 ** (np.finfo(ids.dtype).nmant + 1)
+    bad = ~(np.isfinite(ids) & (np.abs(ids) <= exact) & (ids == np.floor(ids)))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        value = ids[row]
+        too_large = bool(np.isfinite(value)) and abs(value) > exact
+        why = f"too large to be exact in {ids.dtype.name}" if too_large else "not an integer"
+        raise BadInput(f"'{name}'[{row}] = {value} is {why}", where=where, fix="save ids as int64 or strings")
+    return ids.astype(np.int64)
+
+
+def as_strings(array: npt.NDArray[Any], name: str, where: Path | str) -> tuple[str, ...]:
+    """Captions of a one-dimensional array of strings or of bytes; raises BadInput for bytes that are not UTF-8."""
+    return tuple((_decoded(array.tolist(), name, where) if array.dtype.kind == "S" else array).tolist())
+
+
+def _check_code_points(ids: Ids, name: str, where: Path | str) -> None:
+    """Refuse strings that no Python string can be made of: the characters in a file are any 32 bits."""
+    if not ids.size or not ids.dtype.itemsize:
+        return
+    numbers = np.ascontiguousarray(ids).view(ids.dtype.byteorder.replace("|", "=") + "u4").reshape(len(ids), -1)
+    bad = (numbers > sys.maxunicode).any(axis=1)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise BadInput(f"'{name}'[{row}] is not Unicode", where=where, fix="write or download the file again")
+
+
+def _decoded(values: Sequence[bytes], name: str, where: Path | str) -> Ids:
+    names: list[str] = []
+    for row, raw in enumerate(values):
+        try:
+            names.append(raw.decode("utf-8"))
+        except UnicodeDecodeError:
+            raise BadInput(f"'{name}'[{row}] = {raw!r} is not UTF-8", where=where, fix="save ids as UTF-8") from None
+    return text_array(names, name, where)

@@ -1,0 +1,200 @@
+"""Files of images: which one is that of an image id, and reading one."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput, MissingPackage, count_of, first_line
+from ..options import spell
+from ..types import Ids
+from .ids import number_in
+from .regular import check_file
+
+ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+MOST_PIXELS = 50_000_000  # decoded they take 200 MB
+INSTALL = "pip install 'vsebench[clip]'"
+_OPENING = threading.Lock()  # filters of warnings are those of all threads
+
+
+@dataclass(frozen=True)
+class ImageFiles:
+    """The files of the images of a split.
+
+    Attributes:
+        paths: (image,) the file of every image.
+        unused: how many other images the folder has.
+    """
+
+    paths: tuple[Path, ...]
+    unused: int
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An image inside another file: a row of a table, or a file of an archive.
+
+    Attributes:
+        path: the table or archive.
+        name: where in it, for messages.
+        place: likewise as a number; reading is fastest in its order.
+        read: gives its bytes; raises BadInput.
+    """
+
+    path: Path
+    name: str
+    place: int
+    read: Callable[[], bytes]
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.name}"
+
+
+def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = None) -> ImageFiles:
+    """The file of every image, in a folder or in folders inside it.
+
+    A file belongs to an id if it has that path below the folder, or that name, or that name without its ending, or if
+    both have the same number, as ``391895`` and ``COCO_val2014_000000391895.jpg`` do; the first that holds decides.
+
+    Args:
+        folder: where they are looked for; hidden files are not.
+        image_ids: (image,) int64 or unicode.
+        names: the name of the file of an id, by the id as a string, for ids that do not name it.
+
+    Raises:
+        BadInput: no such folder, one without images, ids without a file, or a file for which two ids stand.
+    """
+    files = _listed(folder)
+    found = match_images(files, folder, image_ids, names)
+    return ImageFiles(tuple(folder / file for file in found), len(files) - len(found))
+
+
+def match_images(
+    files: Sequence[str], folder: Path, image_ids: Ids, names: Mapping[str, str] | None = None
+) -> list[str]:
+    """The one of some files that belongs to every image id; arguments and errors as for ``find_images``."""
+    tables = _tables(files)
+    found: list[str] = []
+    missing: list[str] = []
+    for image in map(str, image_ids.tolist()):
+        name = (names or {}).get(image, image)
+        fitting = _fitting(name, tables)
+        if len(fitting) > 1:
+            what = f"image '{image}' is {fitting[0]} or {fitting[1]}"
+            raise BadInput(what, where=folder, fix="give a folder that has every image once")
+        (found if fitting else missing).append(fitting[0] if fitting else name)
+    if missing:
+        of = f"of the {len(image_ids):,} images"
+        what = f"{count_of(len(missing), f'{of} has', f'{of} have')} no file (first: {missing[0]})"
+        fix = f"copy them there (it has {files[0]}), or give {spell('captions', 'FILE')} with the names of their files"
+        raise BadInput(what, where=folder, fix=fix)
+    owner: dict[str, str] = {}
+    for image, file in zip(map(str, image_ids.tolist()), found, strict=True):
+        if file in owner:
+            what = f"images '{owner[file]}' and '{image}' are the same file: {file}"
+            raise BadInput(what, where=folder, fix="give every image one id")
+        owner[file] = image
+    return found
+
+
+def read_image(path: Path | Packed, small: int | None = None) -> Any:
+    """The pixels of a file as an RGB image of Pillow; a rotation that the file only asks for is not applied.
+
+    Only ``FORMATS`` are read: others run programs (EPS) or are decoders that are rarely used. The size that the file
+    states is checked before a pixel is decoded.
+
+    Args:
+        path: the file; its name says nothing about its format.
+        small: a JPEG may be decoded at a smaller size, with sides of at least so many pixels; None: as it is.
+
+    Raises:
+        BadInput: it is missing, no regular file, truncated, no image, or has more than ``MOST_PIXELS``.
+        MissingPackage: Pillow is not installed.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingPackage("image files need Pillow", fix=INSTALL) from error
+    fix = "copy the file again, or leave the image and its captions out"
+    where = str(path)
+    if isinstance(path, Path):
+        check_file(path, fix)
+    try:
+        with _opened(Image, path if isinstance(path, Path) else io.BytesIO(path.read())) as file:
+            pixels = file.width * file.height
+            if pixels > MOST_PIXELS:
+                what = f"is an image of {pixels:,} pixels, and at most {MOST_PIXELS:,} are decoded"
+                raise BadInput(what, where=where, fix="save it smaller, or leave the image and its captions out")
+            if small is not None:
+                file.draft("RGB", (small, small))
+            return file.convert("RGB")
+    except BadInput:
+        raise
+    except Image.UnidentifiedImageError:
+        what = f"cannot be read as an image (no {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, or damaged)"
+        raise BadInput(what, where=where, fix=fix) from None
+    # Pillow raises errors of many classes for damaged files: OSError, SyntaxError, ValueError, struct.error, ...
+    except Exception as error:
+        raise BadInput(f"cannot be read as an image ({first_line(error)})", where=where, fix=fix) from error
+
+
+def _opened(engine: Any, path: Path | io.BytesIO) -> Any:
+    """An image whose header has been read; what Pillow warns of is an error elsewhere, or harmless."""
+    with _OPENING, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return engine.open(path, formats=FORMATS)
+
+
+def _listed(folder: Path) -> list[str]:
+    """The paths of the images below a folder, as they are written there, sorted."""
+    if not folder.is_dir():
+        what = "this is a file" if folder.exists() else "no such folder of images"
+        raise BadInput(what, where=folder, fix="give the folder that has the image files")
+    files = sorted(walk(folder))
+    if not files:
+        what = f"no image is in this folder or below it ({', '.join(ENDINGS)})"
+        raise BadInput(what, where=folder, fix="give the folder that has the image files")
+    return files
+
+
+def walk(folder: Path, endings: tuple[str, ...] = ENDINGS) -> Iterator[str]:
+    """The paths of the files with these endings below a folder, without hidden ones; a circle of links ends."""
+    seen: set[str] = set()
+    for here, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(here)
+        if real in seen:  # a link to a folder above
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        below = Path(here).relative_to(folder)
+        for name in names:
+            if not name.startswith(".") and name.lower().endswith(endings):
+                yield (below / name).as_posix()
+
+
+def _tables(files: Sequence[str]) -> tuple[dict[Any, list[str]], ...]:
+    """The files by path, by name, by name without ending, and by number."""
+    tables: tuple[dict[Any, list[str]], ...] = ({}, {}, {}, {})
+    for file in files:
+        name = file.rpartition("/")[2]
+        for table, key in zip(tables, (file, name, name.rpartition(".")[0], number_in(name)), strict=True):
+            table.setdefault(key, []).append(file)
+    return tables
+
+
+def _fitting(image: str, tables: tuple[dict[Any, list[str]], ...]) -> list[str]:
+    path = image.replace("\\", "/").removeprefix("./")
+    name = path.rpartition("/")[2]
+    number = number_in(name)
+    for table, key in zip(tables, (path, name, name, number), strict=True):
+        if key is not None and key in table:
+            return table[key]
+    return []

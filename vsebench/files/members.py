@@ -1,0 +1,325 @@
+"""Named arrays of any format that has them: one reader for vectors, scores, gains and labels, with the ids of rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import BadInput, UsageError
+from ..memory import require
+from ..options import spell
+from ..registry import closest
+from ..types import Ids
+from .formats import Format, array_suffixes
+from .ids import as_ids, as_strings
+from .raw import FLOATS, Array, Holds, Member, RawArray
+from .regular import MAPPED
+from .sniff import expect, sniff
+
+_TEXT_LIKE = ("str", "bytes", "object")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One array to be found in a file.
+
+    Attributes:
+        words: what it holds, for messages.
+        names: its usual names, lower case.
+        flag: the option that names it explicitly, or the empty string.
+    """
+
+    words: str
+    names: tuple[str, ...]
+    flag: str = ""
+
+
+IMAGES = Field(
+    "image vectors",
+    ("image_embeddings", "image_embeds", "image_embs", "images", "img", "img_embs", "img_emb",
+     "image_features", "img_features", "image_vectors", "video_embeddings", "video_embeds", "video_embs",
+     "video_features", "videos", "clip_embeddings", "audio_embeddings", "audio_embeds", "audio_features", "audios"),
+    "image_key",
+)  # fmt: skip
+TEXTS = Field(
+    "text vectors",
+    ("text_embeddings", "text_embeds", "text_embs", "caption_embeddings", "captions", "texts", "txt", "cap",
+     "caps", "cap_embs", "text_features", "caption_features", "text_vectors",
+     "sentence_embeddings", "query_embeddings"),
+    "text_key",
+)  # fmt: skip
+IMAGE_IDS = Field("image ids", ("image_ids", "img_ids", "images_ids", "video_ids", "vid_ids", "clip_ids", "audio_ids"))
+TEXT_IDS = Field(
+    "text ids", ("text_ids", "caption_ids", "cap_ids", "captions_ids", "sentence_ids", "sen_ids", "sent_ids")
+)
+OWNER_ROWS = ("image_index", "image_row_of_text")  # names that say: rows, counted from 0
+OWNER_IDS = ("image_id_of_text", "caption_image_ids", "text_image_ids")  # and: ids
+IMAGE_OF_TEXT = Field(
+    "the image of every text",
+    (
+        "image_of_text",
+        "image_of_caption",
+        "image_of",
+        "text_to_image",
+        "txt2img",
+        *OWNER_ROWS,
+        *OWNER_IDS,
+        "cut_off_points",
+        "captions_per_image",
+        "captions_per_video",
+    ),
+)
+CAPTIONS = Field(
+    "captions", ("captions", "caption", "texts", "text", "sentences", "caption_strings", "raw_captions")
+)  # strings
+SCORES = Field("scores", ("scores", "sims", "sim", "similarity", "similarities", "matrix"), "scores_key")
+
+
+Ids3 = tuple[Sequence[Field], Sequence[Field], Sequence[Field]]
+OF_BOTH: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), (IMAGE_OF_TEXT,))  # ids of images and texts, and the image of every text
+
+
+_SUFFIX = re.compile(r"_?(?:embeddings?|embeds?|embs?|features?|feats?|vectors?|vecs?)$")
+
+
+def ids_beside(member: Member, field: Field) -> tuple[Field, Field]:
+    """The ids that are called after an array, ``X_ids`` of ``X`` or ``X_embeddings``, and the usual ones of a side."""
+    stem = _SUFFIX.sub("", member.base)
+    return Field(field.words, tuple(dict.fromkeys((f"{member.base}_ids", f"{stem}_ids", f"{stem}_id")))), field
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayFile:
+    """A file or folder whose format is known: it is found out once."""
+
+    path: Path
+    kind: Format
+
+    @cached_property
+    def members(self) -> list[Member]:
+        """Its arrays, described from the header; raises BadInput or MissingPackage as ``members_of``."""
+        return members_of(self.path, self.kind)
+
+    def refuse_key(self, key: str | None, field: Field) -> None:
+        """Refuse the name of an array for a file that holds one without a name; raises UsageError."""
+        if self.kind.single and key is not None:
+            what = (
+                f"an {self.kind.suffix} file holds a single array without a name, so {spell(field.flag)} has no meaning"
+            )
+            raise UsageError(what, where=self.path, fix="leave it out")
+
+    def only(self, matrices: Sequence[Member], field: Field, fix: str | None = None) -> Member:
+        """The only one of some arrays; raises BadInput where there is none, or several."""
+        if len(matrices) == 1:
+            return matrices[0]
+        named = f" with {spell(field.flag, 'KEY')}" if field.flag else f" {field.names[0]}"
+        fix = fix or f"name the array{named}"
+        what = f"has no {field.words} under a known name; it holds {describe(self.members)}"
+        raise BadInput(what, where=self.path, fix=fix)
+
+
+def opened(path: Path) -> ArrayFile:
+    """The file or folder at a path; raises BadInput as ``sniff``."""
+    return ArrayFile(path, sniff(path))
+
+
+def members_of(path: Path, kind: Format) -> list[Member]:
+    """The arrays of a file of a format that has arrays, described from its header.
+
+    Raises:
+        BadInput: the file is damaged.
+        MissingPackage: the package that reads the format is not installed.
+    """
+    kind.require(path)
+    if kind.arrays is None:
+        raise BadInput(f"is {kind.words}, which holds no arrays", where=path, fix="give a file of arrays")
+    return kind.arrays(path)
+
+
+def read_array(
+    path: Path,
+    field: Field,
+    fix: str = "",
+    *,
+    key: str | None = None,
+    matrix: bool = True,
+    load: Callable[[Member, Path], Array] | None = None,
+    ids: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), ()),
+) -> RawArray:
+    """The array of a file that the user has named, that has a usual name, or that is the only one it can be.
+
+    Args:
+        path: a file of any format that holds arrays.
+        field: what the array holds, and its usual names.
+        fix: how to save such a file, for errors.
+        key: the name that the user gave.
+        matrix: the array has two dimensions; else any number, and without a usual name two or more.
+        load: reads the array; by default ``floats``.
+        ids: the usual names of its ids, see ``OF_BOTH``.
+
+    Raises:
+        BadInput: another kind of file, damaged, of another type or shape, or several arrays that it may be.
+        UsageError: ``key`` for a file of one array without a name.
+        MissingPackage: the package that reads this format is not installed.
+    """
+    file = opened(path)
+    expect(path, file.kind, file.kind.arrays is not None, f"a file of {field.words}", fix or f"give {array_suffixes()}")
+    file.refuse_key(key, field)
+    chosen = file.members[0] if file.kind.single else pick(file.members, field, path, key)
+    notes: tuple[str, ...] = ()
+    if chosen is None:
+        several = [m for m in file.members if len(m.shape) == 2 or (len(m.shape) > 2 and not matrix)]
+        chosen = file.only(several, field)
+        notes = (f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix,)
+    if matrix:
+        check_matrix(chosen, field, path, fix or "save one vector a row")
+    return stored(file, [chosen], ids, load, notes)
+
+
+def stored(
+    file: ArrayFile,
+    arrays: Sequence[Member],
+    ids: Ids3 = OF_BOTH,
+    load: Callable[[Member, Path], Array] | None = None,
+    notes: tuple[str, ...] = (),
+    captions: bool = False,
+) -> RawArray:
+    """The first of some arrays of a file, and what the file says about its rows.
+
+    Args:
+        file: one of arrays.
+        arrays: those that will be loaded; the size of all is checked.
+        ids: the usual names of the ids; of several fields the first that the file has is taken.
+        load: reads the array; by default ``floats``.
+        notes: on the choice of the array.
+        captions: also the captions, if there are any, and a note on arrays that are not used.
+
+    Raises:
+        BadInput: they do not fit into memory, or cannot be read.
+    """
+    path, members = file.path, [] if file.kind.single else file.members
+    found = [
+        next((m for field in fields if (m := pick(members, field, path, beside=arrays[0]))), None) for fields in ids
+    ]
+    strings = pick_strings(members, CAPTIONS) if captions else None
+    used = [*arrays, *(m for m in (*found, strings) if m is not None)]
+    require(sum(m.nbytes for m in used), path, MAPPED)
+    rest = [m for m in members if not any(m is u for u in used)]
+    if captions and rest:
+        notes = (*notes, f"ignored arrays: {describe(rest)}")
+    owners = "" if found[2] is None else found[2].base
+    holds: Holds = (
+        "rows" if owners in OWNER_ROWS else "ids" if owners in (*OWNER_IDS, *IMAGE_IDS.names) else "rows or ids"
+    )
+    image_ids, text_ids, image_of_text = (ids_of(m, path) for m in found)
+    return RawArray(
+        (load or floats)(arrays[0], path), image_ids, text_ids, image_of_text, file.kind.name, (path,), notes, holds,
+        None if strings is None else as_strings(strings.load(), strings.name, path),
+    )  # fmt: skip
+
+
+def check_matrix(member: Member, field: Field, path: Path, fix: str) -> None:
+    """Refuse an array that has another number of dimensions than two; raises BadInput."""
+    if len(member.shape) != 2:
+        what = f"array '{member.name}' has shape {member.shape}; {field.words} are two-dimensional"
+        raise BadInput(what, where=path, fix=fix)
+
+
+def floats(member: Member, where: Path) -> Array:
+    """The data of a member that must be floating point, in native byte order.
+
+    Raises:
+        BadInput: any other dtype; integers are often quantised or the wrong array, so they are not converted.
+    """
+    if member.dtype not in FLOATS:
+        fix = "save it as float32"
+        if member.dtype.endswith("int64"):
+            fix = "save it as float64, or as float32, which rounds integers from 2^24 on"
+        if member.dtype == "object":
+            fix = "save it as float32; object arrays are pickles, which are never read"
+        what = f"array '{member.name}' {member.shape} is {member.dtype}, expected float16, float32 or float64"
+        raise BadInput(what, where=where, fix=fix)
+    array = member.load()
+    return np.require(array, array.dtype.newbyteorder("="), "A")
+
+
+def ids_of(member: Member | None, path: Path) -> Ids | None:
+    """The ids in an array, (item,) int64 or unicode, None without one; raises BadInput for anything but ids."""
+    if member is None:
+        return None
+    if not member.dtype.startswith(("int", "uint", "float", "str", "bytes")):
+        raise BadInput(
+            f"array '{member.name}' {member.shape} is {member.dtype}; ids are integers or strings",
+            where=path,
+            fix="save ids as integers or fixed-width strings, as np.array([...]) makes them",
+        )
+    return as_ids(member.load(), member.name, path)
+
+
+def pick(
+    members: Sequence[Member], field: Field, where: Path, key: str | None = None, beside: Member | None = None
+) -> Member | None:
+    """The member that holds ``field``, or None.
+
+    Args:
+        members: all arrays of the file.
+        field: names are compared without case, nested ones by their last part.
+        where: the file, for messages.
+        key: the name that the user gave; then it must exist.
+        beside: when several match, those in the same group (HDF5, nested dict) as this one are preferred.
+
+    Raises:
+        BadInput: ``key`` does not exist, or two names of the field are present.
+    """
+    if key is not None:
+        return named(members, key, field, where)
+    found = [m for m in members if m.base in field.names]
+    if field.flag and len(found) > 1:
+        # `captions` next to `caption_embeddings` usually holds strings.
+        found = [m for m in found if m.dtype not in _TEXT_LIKE] or found
+    if beside is not None and len(found) > 1:
+        group = beside.name.rpartition("/")[0]
+        found = [m for m in found if m.name.rpartition("/")[0] == group] or found
+    if len(found) > 1:
+        fix = f"choose one with {spell(field.flag, 'KEY')}" if field.flag else "keep only one of them"
+        if field is IMAGES or field is TEXTS:
+            fix = f"choose with {spell('image_key', 'KEY')} and {spell('text_key', 'KEY')}"
+        names = " and ".join(f"'{m.name}' {m.shape}" for m in found[:4])
+        raise BadInput(f"{field.words} occur under {len(found)} names: {names}", where=where, fix=fix)
+    return found[0] if found else None
+
+
+def pick_strings(members: Sequence[Member], field: Field) -> Member | None:
+    """The first array of strings that has one of the names of ``field``, in their order; None without one."""
+    found = {m.base: m for m in reversed(members) if m.dtype in ("str", "bytes") and len(m.shape) == 1}
+    return next((found[name] for name in field.names if name in found), None)
+
+
+def named(members: Sequence[Member], key: str, field: Field, where: Path) -> Member:
+    """The member called ``key``, in full or by the last part of a nested name.
+
+    Raises:
+        BadInput: there is none, or the last part fits several.
+    """
+    found = [m for m in members if m.name == key] or [m for m in members if m.base == key.lower()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(f"'{m.name}'" for m in found)
+        raise BadInput(f"{spell(field.flag)} '{key}' fits {names}", where=where, fix="give the name in full")
+    near = closest(key, [m.name for m in members])
+    fix = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else "give one of the names above"
+    raise BadInput(f"has no array '{key}' ({spell(field.flag)}); it holds {describe(members)}", where=where, fix=fix)
+
+
+def describe(members: Sequence[Member], most: int = 12) -> str:
+    """The arrays of a file with shapes and dtypes, in one line."""
+    if not members:
+        return "no arrays at all"
+    tail = f", and {len(members) - most} more" if len(members) > most else ""
+    return ", ".join(str(m) for m in members[:most]) + tail

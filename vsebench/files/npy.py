@@ -1,0 +1,95 @@
+"""The .npy format: the header is checked against the size of the file, the data is memory-mapped.
+
+Layout: numpy.lib.format (NEP 1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ..errors import BadInput
+from .raw import Array, Member, dtype_name
+from .regular import reading
+
+
+@dataclass(frozen=True)
+class Header:
+    """The header of an .npy file.
+
+    Attributes:
+        shape: the declared shape.
+        dtype: the declared dtype, in the byte order of the file.
+        length: bytes before the first value.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    length: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of data the header declares; Python integers, so that no product overflows."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def read_header(stream: IO[bytes]) -> Header:
+    """The header at the start of ``stream``; the position ends at the first value. Raises what numpy does."""
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    elif version in ((2, 0), (3, 0)):  # 3.0 differs in the encoding of field names only
+        shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
+    else:
+        raise ValueError(f"unknown version {version[0]}.{version[1]}")
+    if any(n < 0 for n in shape):
+        raise ValueError(f"negative shape {shape}")
+    return Header(tuple(int(n) for n in shape), dtype, stream.tell())
+
+
+def check_length(header: Header, found: int, where: Path, name: str) -> None:
+    """Raise BadInput when the data after the header, ``found`` bytes, is shorter or longer than it declares."""
+    if header.dtype.hasobject or header.nbytes == found:  # pickled objects have no fixed size; never loaded
+        return
+    what = "truncated" if found < header.nbytes else "damaged, or several arrays in one file"
+    raise BadInput(
+        f"{name} declares shape {header.shape} {dtype_name(header.dtype)} ({header.nbytes:,} bytes) but holds"
+        f" {found:,} bytes of data: {what}",
+        where=where,
+        fix="write or download the file again",
+    )
+
+
+def npy_member(path: Path) -> Member:
+    """The one array of an .npy file, under the file's name.
+
+    Raises:
+        BadInput: no readable header, pickled objects, or the file is shorter or longer than it declares.
+    """
+    with reading(path, "the file has no readable .npy header"), path.open("rb") as stream:
+        header = read_header(stream)
+    if header.dtype.hasobject:
+        what = "holds pickled Python objects" + (", such as a dict" if header.shape == () else "")
+        raise BadInput(
+            f"{what}, which are never read: they could run code",
+            where=path,
+            fix="save arrays: np.savez('FILE.npz', image_embeddings=..., text_embeddings=...); if you trust the file, "
+            "np.load(FILE, allow_pickle=True)" + (".item() is the dict" if header.shape == () else " reads it"),
+        )
+    check_length(header, path.stat().st_size - header.length, path, "the file")
+
+    def load() -> Array:
+        with reading(path, "cannot be memory-mapped"):
+            array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+            return array
+
+    return Member(path.name, header.shape, dtype_name(header.dtype), 0, load)
+
+
+def npy_members(path: Path) -> list[Member]:
+    """The one array of an .npy file as a list, see ``npy_member``."""
+    return [npy_member(path)]

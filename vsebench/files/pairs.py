@@ -1,0 +1,241 @@
+"""Pairs of a query and an item: retrieved lists, relevance judgements and scores of a second stage, by id.
+
+``read_pairs`` reads them from files and from memory; ``place`` finds their queries and items in a split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import BadInput, count_of
+from ..options import spell
+from ..types import DIRECTIONS, NONE, QUERIES_OF, SIDES, Direction, Float, Ids, Int, Modality, Split
+from .audit import shown
+from .ids import number_in, places, respelled
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What pairs say.
+
+    Attributes:
+        words: what a file holds, for messages.
+        number: what the number of a pair is called.
+        columns: names of its column in a table.
+        widths: numbers of columns of lines, and which of these columns are the item, the number and the rank.
+        fix: how to write such a file.
+        layout: how to write them as JSON.
+        state: how to give the direction.
+        needed: a pair without a number is refused.
+        listed: the pairs of a query are a ranking, best first.
+    """
+
+    words: str
+    number: str
+    columns: tuple[str, ...]
+    widths: Mapping[int, tuple[int, int, int | None]]
+    fix: str
+    layout: str
+    state: str
+    needed: bool = False
+    listed: bool = False
+
+
+_TABLE = "or a table with the columns image_id, caption_id and"
+JUDGED = Kind(
+    "judgements", "grade", ("grade", "relevance", "rel", "judgement", "score", "label"),
+    {3: (1, 2, None), 4: (2, 3, None)},
+    f"write a line `query 0 item grade`, {_TABLE} grade",
+    'write {"<image id>": [caption ids]} or {"<image id>": {"<caption id>": grade}}, or both under i2t and t2i',
+    "write i2t:FILE or t2i:FILE behind the name",
+)  # fmt: skip
+SCORED = Kind(
+    "scores", "score", ("score",), {3: (1, 2, None), 6: (2, 4, 3)},
+    f"write a line `query item score`, {_TABLE} score",
+    'write {"<image id>": {"<caption id>": score}}, or both under i2t and t2i',
+    "write i2t=FILE or t2i=FILE",
+    needed=True,
+)  # fmt: skip
+LISTS = Kind(
+    "retrieved lists", "score", ("score",), {3: (1, 2, None), 6: (2, 4, 3)},
+    "write six columns a line: query Q0 item rank score tag; or three: query item score",
+    'write {"i2t": {"<image id>": [caption ids, best first]}, "t2i": {"<caption id>": [image ids]}}, '
+    "or {item id: score} for a list",
+    "write the file as i2t=FILE or t2i=FILE",
+    listed=True,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of a query and an item, as a file has them or placed in a split.
+
+    Attributes:
+        kind: what they say.
+        direction: of the queries; None where it is not stated.
+        queries: (query,) ids, each once, with and without pairs; of a split all of its queries.
+        items: (item,) ids, each once; of a split its gallery.
+        query: (pair,) int64, the index in ``queries``. The pairs of a list stand together, best first.
+        item: (pair,) int64, the index in ``items``; -1 for an item that is not in the gallery of a split.
+        given: (given,) int64, the queries that are given, with and without pairs.
+        number: (pair,) float64; None where no pair has one.
+        rank: (pair,) int64, where a file states ranks.
+        where: the file, for messages.
+        format: ``trec``, ``eccv-json``, ``table``, ``mapping`` or ``pairs``.
+        ended: how many lists end with -1.
+        transposed: these are the pairs of the other direction, so that most queries may be without a positive.
+        notes: what was decided, one sentence each.
+        doubt: why the lists may be in another order; empty where nothing says so.
+    """
+
+    kind: Kind
+    direction: Direction | None
+    queries: Ids
+    items: Ids
+    query: Int
+    item: Int
+    given: Int
+    number: Float | None = None
+    rank: Int | None = None
+    where: str = ""
+    format: str = ""
+    ended: int = 0
+    transposed: bool = False
+    notes: tuple[str, ...] = ()
+    doubt: str = ""
+
+    @property
+    def grade(self) -> Float:
+        """(pair,) float64 numbers, 1 where there are none."""
+        return np.ones(len(self.query)) if self.number is None else self.number
+
+
+def place(pairs: Pairs, split: Split, strict: bool = False) -> Pairs:
+    """Pairs by the items of a split, in their direction.
+
+    Args:
+        pairs: as read.
+        split: the items.
+        strict: every query and item has to be of the split. Otherwise queries that it does not have are left out, with
+            a note, and items that it does not have stay, with index -1.
+
+    Raises:
+        BadInput: unknown ids, or most ids are unknown; two spellings of one id; a direction that is wrong or cannot be
+            determined.
+    """
+    direction = _direction(pairs, split)
+    sides = SIDES[direction]
+    query, item = indices(pairs.queries, split.ids(sides[0])), indices(pairs.items, split.ids(sides[1]))
+    notes = list(pairs.notes)
+    lost = pairs.given[query[pairs.given] < 0]
+    if strict:
+        _refuse_unknown(pairs, query, item, direction, split)
+    else:
+        _refuse_mostly_unknown(pairs.queries, query, None, sides[0], split, pairs.where)
+        queries, items = pairs.queries[pairs.query], pairs.items[pairs.item]
+        _refuse_mostly_unknown(items, item[pairs.item], queries, sides[1], split, pairs.where)
+        if len(lost):
+            of = f"of {len(query):,} {_PAST[pairs.kind.number]} queries"
+            counted = count_of(len(lost), f"{of} is", f"{of} are")
+            notes.append(f"{direction}: {counted} not in the split, and left out (first: {pairs.queries[lost[0]]})")
+    kept = query[pairs.query] >= 0
+    placed = replace(
+        pairs, direction=direction, queries=split.ids(sides[0]), items=split.ids(sides[1]),
+        query=query[pairs.query][kept], item=item[pairs.item][kept],
+        number=None if pairs.number is None else pairs.number[kept],
+        rank=None if pairs.rank is None else pairs.rank[kept],
+        given=np.unique(query[query >= 0]), notes=tuple(notes),
+    )  # fmt: skip
+    twice = pairs.kind.listed and len(placed.given) < int((query >= 0).sum())
+    same = any(len(np.unique(at[at >= 0])) < int((at >= 0).sum()) for at in (query, item))  # two spellings of an id
+    found = (placed.query * len(placed.items) + placed.item)[placed.item >= 0] if same else NONE
+    if twice or len(np.unique(found)) < len(found):
+        what = "has a list twice" if twice else "has a pair twice"
+        raise BadInput(f"{what}, in two spellings of an id", where=pairs.where, fix="give every pair once")
+    return placed
+
+
+_PAST = {"grade": "judged", "score": "scored"}
+
+
+def indices(ids: Ids, known: Ids) -> Int:
+    """(item,) int64 index among ``known`` of every id, in any spelling; -1 for unknown ones.
+
+    One odd id has no influence on how the others are read: those that no spelling of all finds are looked up as the
+    numbers that they are, each for itself.
+    """
+    at = places(known, respelled(ids, known)) if len(ids) else NONE.copy()
+    lost = np.flatnonzero(at < 0)
+    numbers = [number_in(str(name)) for name in ids[lost].tolist()]
+    if any(number is not None for number in numbers):
+        index: dict[int | None, int] = {}
+        for place, name in enumerate(known.tolist()):
+            number = number_in(str(name))
+            index[number] = -1 if number in index else place  # of two with one number none is meant
+        at[lost] = [-1 if number is None else index.get(number, -1) for number in numbers]
+    return at
+
+
+def fits(pairs: Pairs, direction: Direction, split: Split) -> float:
+    """The share of the queries that are of a side of a split, times that of the items of the other side."""
+    sides = zip((pairs.queries, pairs.items), SIDES[direction], strict=True)
+    shares = [float((indices(ids, split.ids(side)) >= 0).mean()) if len(ids) else 0.0 for ids, side in sides]
+    return shares[0] * shares[1]
+
+
+def _direction(pairs: Pairs, split: Split) -> Direction:
+    """The direction that the pairs state, or whose ids fit."""
+    found = {direction: fits(pairs, direction, split) for direction in DIRECTIONS}
+    if pairs.direction is not None:
+        other = QUERIES_OF[pairs.direction]
+        if found[pairs.direction] < 0.5 < found[other]:
+            what = f"the pairs of {pairs.direction} look swapped: their queries and items are those of {other}"
+            raise BadInput(what, where=pairs.where, fix=f"give them as {other}")
+        return pairs.direction
+    if max(found.values()) < 0.5 or found["i2t"] == found["t2i"]:
+        what = (
+            f"it is not clear whether the queries are images or captions of split '{split.name}': "
+            f"{found['i2t']:.0%} of the ids fit i2t, {found['t2i']:.0%} fit t2i"
+        )
+        raise BadInput(what, where=pairs.where, fix=f"{pairs.kind.state}, and check the ids")
+    return "i2t" if found["i2t"] > found["t2i"] else "t2i"
+
+
+def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, split: Split) -> None:
+    """Refuse retrieved lists of queries, or with items, that the split does not have."""
+    lost = pairs.given[query[pairs.given] < 0]
+    if len(lost):
+        of = f"of the {len(pairs.given):,} query ids"
+        raise BadInput(
+            f"{direction}: {count_of(len(lost), f'{of} is', f'{of} are')} not in split '{split.name}' "
+            f"(first: {shown(pairs.queries[lost[0]])})",
+            where=pairs.where,
+            fix=f"leave them out or give the right {spell('split')}",
+        )
+    unknown = np.flatnonzero(item[pairs.item] < 0)
+    if len(unknown):
+        of, first = f"of the {len(pairs.given):,} lists", unknown[0]
+        lists = len(np.unique(pairs.query[unknown]))
+        raise BadInput(
+            f"{direction}: {count_of(lists, f'{of} holds', f'{of} hold')} items that are not in split '{split.name}' "
+            f"(first: item {shown(pairs.items[pairs.item[first]])} of query {pairs.queries[pairs.query[first]]})",
+            where=pairs.where,
+            fix="rank the items of the split and nothing else",
+        )
+    end = indices(np.array(["-1"]), split.ids(SIDES[direction][1]))
+    if pairs.ended and end[0] >= 0:
+        what = f"lists end with -1, which is an id of split '{split.name}' too"
+        raise BadInput(what, where=pairs.where, fix="leave out what stands for no item")
+
+
+def _refuse_mostly_unknown(ids: Ids, at: Int, of: Ids | None, side: Modality, split: Split, where: str) -> None:
+    """Refuse ids, items ``of`` some queries, most of which the split does not have."""
+    lost = int((at < 0).sum())
+    if 2 * lost > len(at):
+        first = f"{ids[at < 0][0]}{'' if of is None else f' of query {of[at < 0][0]}'}"
+        what = f"{lost:,} of {len(at):,} {side} ids are not in split '{split.name}' (first: {first})"
+        fix = f"use ids such as {split.ids(side)[0]}, or give the right {spell('split')}"
+        raise BadInput(what, where=where, fix=fix)

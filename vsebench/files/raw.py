@@ -1,0 +1,107 @@
+"""What readers return: arrays and scores as a file stores them, not yet checked or matched to a split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..types import Ids
+
+Array = npt.NDArray[Any]
+FLOATS = ("float16", "float32", "float64", "bfloat16")  # dtypes of vectors, scores and gains
+Holds = Literal["rows or ids", "rows", "ids"]  # what image_of_text may hold, as far as the format or the name says
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One named array of a file, described from its header before any of its data is read.
+
+    Attributes:
+        name: as in the file; nested names are joined by ``/``.
+        shape: the declared shape.
+        dtype: its plain name: ``float32``, ``bfloat16``, ``int64``, ``str``, ``object``, ...
+        nbytes: memory that loading takes; 0 when the array is mapped from the file.
+        load: reads the array, (shape), as stored; bfloat16 is converted to float32.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    nbytes: int
+    load: Callable[[], Array]
+
+    @property
+    def base(self) -> str:
+        """The last part of the name, lower case."""
+        return self.name.rsplit("/", 1)[-1].lower()
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.shape} {self.dtype}"
+
+
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """The plain name of a dtype: no byte order, no string length."""
+    if dtype.names is not None:
+        return "structured"
+    return {"U": "str", "S": "bytes", "V": "void"}.get(dtype.kind, str(dtype.name))
+
+
+@dataclass(frozen=True, eq=False)
+class RawEmbeddings:
+    """The vectors of both modalities, as stored.
+
+    Attributes:
+        images: (n_image_rows, dim) float16, float32 or float64 in native byte order, maybe a read-only memory
+            map. Any number of dimensions: ``audit.check_vectors`` checks the shape.
+        texts: (n_text_rows, dim), likewise.
+        image_ids: (n_image_rows,) int64 or unicode, or None.
+        text_ids: (n_text_rows,) int64 or unicode, or None.
+        image_of_text: (n_text_rows,) int64 (image rows or image ids) or unicode (image ids), or None.
+        format: ``npz``, ``clip-retrieval``, ``safetensors``, ``torch``, ``hdf5``, ``parquet`` or ``arrow``; of two
+            files ``npy pair``, ``torch pair``, ...
+        sources: every file that was read.
+        notes: decisions made while reading, one sentence each.
+        captions: (n_text_rows,) strings, what the texts say, or None when the file does not have them.
+        holds: what ``image_of_text`` may hold. A column of a table or of metadata holds ids, never rows.
+        encoder: what the encoder of the vectors was given that is not its default, as a signature has it.
+        derived: ``image_of_text`` is not in the file: it follows from rows that repeat or are padding.
+    """
+
+    images: Array
+    texts: Array
+    image_ids: Ids | None
+    text_ids: Ids | None
+    image_of_text: Ids | None
+    format: str
+    sources: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+    holds: Holds = "rows or ids"
+    captions: tuple[str, ...] | None = None
+    encoder: str = ""
+    derived: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class RawArray:
+    """One array, as stored: a score matrix, gains, labels, or the vectors of one modality.
+
+    Attributes:
+        values: (row, ...) as in ``RawEmbeddings``; of scores (n_image_rows, n_text_rows).
+        image_ids, text_ids, image_of_text, format, sources, notes, holds, captions, derived: as in ``RawEmbeddings``.
+    """
+
+    values: Array
+    image_ids: Ids | None = None
+    text_ids: Ids | None = None
+    image_of_text: Ids | None = None
+    format: str = ""
+    sources: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
+    holds: Holds = "rows or ids"
+    captions: tuple[str, ...] | None = None
+    derived: bool = False

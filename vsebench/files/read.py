@@ -1,0 +1,373 @@
+"""Reads embeddings and score matrices of any format into arrays as the file stores them.
+
+A file has both sides when arrays in it have the usual names of image and of text vectors, or the rows of a table both
+modalities. A single array, an archive with one matrix and a table of one modality have one side; they come in pairs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import BadInput, UsageError
+from ..memory import require
+from ..options import spell
+from ..signature import encoder_field
+from ..types import Ids
+from .formats import FORMATS, suffixes
+from .ids import as_strings
+from .members import (
+    CAPTIONS,
+    IMAGE_IDS,
+    IMAGE_OF_TEXT,
+    IMAGES,
+    SCORES,
+    TEXT_IDS,
+    TEXTS,
+    ArrayFile,
+    Field,
+    Ids3,
+    check_matrix,
+    describe,
+    floats,
+    ids_beside,
+    ids_of,
+    opened,
+    pick,
+    pick_strings,
+    stored,
+)
+from .raw import FLOATS, Member, RawArray, RawEmbeddings
+from .sniff import expect
+
+StrPath = str | os.PathLike[str]
+
+ENCODER = "encoder"  # the array in which ``vsebench encode`` describes its model, as JSON
+_BARE_IDS = Field("ids", ("ids", "id", "keys"))  # in a file of one side
+# The image ids of a file of texts are those of the images they belong to.
+_IDS: dict[str, Ids3] = {
+    "image": ((IMAGE_IDS, _BARE_IDS), (), ()),
+    "text": ((), (TEXT_IDS, _BARE_IDS), (IMAGE_OF_TEXT, IMAGE_IDS)),
+}
+
+
+def _vectors_as_text() -> str:
+    return f"save vectors as {suffixes([kind for kind in FORMATS.values() if kind.holds])}, such as np.savez(...)"
+
+
+def read_embeddings(
+    path: StrPath, *, texts: StrPath | None = None, image_key: str | None = None, text_key: str | None = None
+) -> RawEmbeddings:
+    """Embeddings of images and texts from a file, a pair of files, or a clip-retrieval folder.
+
+    Args:
+        path: a file of any format of ``formats.table.FORMATS`` that holds embeddings, a folder of shards, or a
+            file of image vectors alone.
+        texts: the file of the text vectors, when ``path`` has those of the images alone.
+        image_key: name of the array of image vectors, when it is not one of the known names.
+        text_key: likewise for the text vectors.
+
+    Raises:
+        BadInput: the file is not readable, in another format, or does not hold the vectors of both modalities.
+        UsageError: an argument does not fit the format of the file.
+        MissingPackage: the package that reads this format is not installed.
+    """
+    path = Path(path)
+    file = opened(path)
+    kind = file.kind
+    if texts is not None:
+        return read_pair(file, opened(Path(texts)), image_key, text_key)
+    if kind.sides is None and not kind.keyed and (image_key or text_key):
+        raise UsageError(
+            f"{spell('image_key')} and {spell('text_key')} name arrays inside a file", where=path, fix="leave them out"
+        )
+    if kind.single:
+        raise without_texts(file)
+    if kind.embeddings is not None:
+        kind.require(path)
+        return kind.embeddings(path, *_column_of_vectors(path, image_key, text_key))
+    fix = f"{_vectors_as_text()}; give retrieved lists with {spell('run')}, and saved reports to vsebench compare"
+    expect(path, kind, kind.keyed, "a file of embeddings", fix)
+    return _keyed(file, image_key, text_key)
+
+
+def _column_of_vectors(path: Path, image_key: str | None, text_key: str | None) -> tuple[str, ...]:
+    """The column of a table that the user names for both modalities; raises UsageError for two."""
+    named = {key for key in (image_key, text_key) if key is not None}
+    if len(named) > 1:
+        what = (
+            f"{spell('image_key', image_key)} and {spell('text_key', text_key)}: a table has one column for all vectors"
+        )
+        raise UsageError(what, where=path, fix="name it once, or give a file of the images and one of the texts")
+    return tuple(named)
+
+
+def read_scores(path: StrPath, *, key: str | None = None) -> RawArray:
+    """A score matrix, one row an image and one column a text.
+
+    Args:
+        path: a file of any format of ``formats.table.FORMATS`` that holds arrays.
+        key: name of the array; by default a known name, or else the only two-dimensional array.
+
+    Raises:
+        BadInput: the file is not readable, or it is not clear which array holds the scores.
+        UsageError: ``key`` was given for a file that holds a single array.
+        MissingPackage: the package that reads this format is not installed.
+    """
+    file = opened(Path(path))
+    fix = (
+        f"save it with np.save, or give retrieved lists with {spell('run')}"
+        if file.kind.name in ("json", "text")
+        else "save it with np.save"
+    )
+    expect(file.path, file.kind, file.kind.arrays is not None, "a score matrix", fix)
+    file.refuse_key(key, SCORES)
+    chosen = file.members[0] if file.kind.single else pick(file.members, SCORES, file.path, key)
+    notes: tuple[str, ...] = ()
+    if chosen is None:
+        chosen = _only_matrix(file)
+        notes = (f"scores are read from '{chosen.name}', the only two-dimensional array",)
+    check_matrix(chosen, SCORES, file.path, "save one row an image and one column a text")
+    return stored(file, [chosen], notes=notes, captions=True)
+
+
+def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
+    """The text ids, if there are any, and the captions in a file of embeddings, in the order of its text rows.
+
+    Returns None for a file that is not of a format of embeddings: the reader of texts says what it is.
+
+    Raises:
+        BadInput: the file is damaged, or of such a format and without captions.
+        MissingPackage: the package that reads its format is not installed.
+    """
+    path = Path(path)
+    try:
+        file = opened(path)
+    except BadInput:
+        return None
+    if path.is_dir():
+        return None
+    kind = file.kind
+    if kind.embeddings is not None:
+        raw = read_embeddings(path)
+        ids, captions = raw.text_ids, raw.captions
+    elif kind.keyed:
+        found, named = pick_strings(file.members, CAPTIONS), pick(file.members, TEXT_IDS, path)
+        require(sum(m.nbytes for m in (found, named) if m is not None), path)
+        ids, captions = ids_of(named, path), None if found is None else as_strings(found.load(), found.name, path)
+    else:
+        return None
+    if captions is None:
+        fix = f"save them under the name {CAPTIONS.names[0]} as np.array([...]), or give a file of captions"
+        raise BadInput(f"is {kind.words} without captions (an array of strings)", where=path, fix=fix)
+    return ids, captions
+
+
+def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> RawEmbeddings:
+    path, members = file.path, file.members
+    images = pick(members, IMAGES, path, image_key)
+    texts = pick(members, TEXTS, path, text_key, beside=images)
+    if images is None or texts is None:
+        raise _not_found(file, images, texts)
+    if images is texts:
+        raise UsageError(
+            f"{spell('image_key')} and {spell('text_key')} both name '{images.name}'", where=path, fix="name two arrays"
+        )
+    described = _encoder(members)
+    ids: Ids3 = (ids_beside(images, IMAGE_IDS), ids_beside(texts, TEXT_IDS), (IMAGE_OF_TEXT,))
+    raw = _with_common_ids(stored(file, [images, texts, *described], ids, captions=True), texts.shape[:1], file)
+    note, choices = _encoded_by(described[0]) if described else ("", "")
+    return RawEmbeddings(
+        raw.values, floats(texts, path), raw.image_ids, raw.text_ids, raw.image_of_text, raw.format, raw.sources,
+        (*raw.notes, *filter(None, [note])), raw.holds, raw.captions, choices,
+    )  # fmt: skip
+
+
+def _with_common_ids(raw: RawArray, n_text: tuple[int, ...], file: ArrayFile) -> RawArray:
+    """The arrays with the ids of an array ``ids``: of the side that has as many rows, or of both."""
+    common = pick(file.members, _BARE_IDS, file.path)
+    if common is None:
+        return raw
+    of_images = raw.image_ids is None and common.shape[:1] == raw.values.shape[:1]
+    of_texts = raw.text_ids is None and common.shape[:1] == n_text
+    if not of_images and not of_texts:
+        return raw
+    ids = ids_of(common, file.path)
+    whose = " and ".join(side for side, fits in (("images", of_images), ("texts", of_texts)) if fits)
+    kept = tuple(note for note in raw.notes if not note.startswith("ignored arrays: ") or note.count("(") > 1)
+    return replace(
+        raw, image_ids=ids if of_images else raw.image_ids, text_ids=ids if of_texts else raw.text_ids,
+        notes=(*kept, f"'{common.name}' holds the ids of the {whose}"),
+    )  # fmt: skip
+
+
+def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> BadInput:
+    missing = [field for field, member in ((IMAGES, images), (TEXTS, texts)) if member is None]
+    words = " and no ".join(field.words for field in missing)
+    flags = " and ".join(spell(field.flag, "KEY") for field in missing)
+    fix = f"name them with {flags}"
+    if texts is None and not holds_both(file):
+        fix += ", or give the file of the text vectors behind that of the images"
+    if any(m.base in SCORES.names for m in file.members) and len(missing) == 2:
+        fix = f"give a score matrix with {spell('scores')}, or {fix}"
+    what = f"has no {words} under a known name; it holds {describe(file.members)}"
+    return BadInput(what, where=file.path, fix=fix)
+
+
+def _encoder(members: Sequence[Member]) -> list[Member]:
+    """The string in which ``vsebench encode`` says which model the vectors are of; none where it is not there."""
+    found = (m for m in members if m.name == ENCODER and m.dtype == "str" and m.shape == () and m.nbytes < 1 << 20)
+    return list(found)[:1]
+
+
+def _encoded_by(member: Member) -> tuple[str, str]:
+    """A note that names the model, and its choices for a signature; empty if ``vsebench encode`` did not write it."""
+    try:
+        about = json.loads(str(member.load()))
+        note = f"encoded by {about['model']} (weights {about['weights_sha256']}, {about['library']})"[:300]
+        return note, encoder_field(dict(about.get("choices", {})))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "", ""
+
+
+def _only_matrix(file: ArrayFile) -> Member:
+    known: tuple[Field, ...] = (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT)
+    matrices = [m for m in file.members if len(m.shape) == 2 and not any(m.base in field.names for field in known)]
+    if not any(m.base in (*IMAGES.names, *TEXTS.names) for m in matrices):
+        return file.only(matrices, SCORES)
+    name = spell("scores_key", "KEY")
+    fix = f"leave out {spell('scores')} if the file holds embeddings, or name the scores with {name}"
+    return file.only([], SCORES, fix)
+
+
+def holds_both(file: ArrayFile) -> bool:
+    """Whether a file has image and text vectors; also True for a file that is no file of embeddings at all.
+
+    Args:
+        file: the file or folder; only names, shapes and modalities are read.
+
+    Raises:
+        BadInput: missing or damaged.
+        MissingPackage: the package that reads its format is not installed.
+    """
+    kind = file.kind
+    if kind.single:
+        return False
+    if kind.sides is not None:
+        kind.require(file.path)
+        return len(kind.sides(file.path)) > 1
+    if not kind.keyed:
+        return True
+    found = [any(m.base in field.names for m in _matrices(file)) for field in (IMAGES, TEXTS)]
+    return all(found) or (not any(found) and len(_matrices(file)) != 1)
+
+
+def group(
+    files: Sequence[tuple[str | None, Path]], alone: Callable[[Path], bool] = lambda path: False
+) -> list[tuple[str | None, Path, Path | None]]:
+    """Files as systems: (name, file, None) of a file with both sides, (name, images, texts) of two with one each.
+
+    Args:
+        files: with the name of the system, if one was given.
+        alone: whether a file is a system for another reason than that it has both sides.
+
+    Raises:
+        BadInput: a file of one side has no other of one side behind it; or as ``holds_both``.
+    """
+    systems: list[tuple[str | None, Path, Path | None]] = []
+    left = list(files)
+    while left:
+        name, path = left.pop(0)
+        if alone(path) or holds_both(opened(path)):
+            systems.append((name, path, None))
+            continue
+        if not left or left[0][0] is not None or alone(left[0][1]) or holds_both(opened(left[0][1])):
+            raise BadInput(
+                "holds one side only, and no file of the other side is behind it", where=path,
+                fix="give the images and then the texts of a system, or files that hold both",
+            )  # fmt: skip
+        systems.append((name, path, left.pop(0)[1]))
+    return systems
+
+
+def read_pair(
+    images: ArrayFile, texts: ArrayFile, image_key: str | None = None, text_key: str | None = None
+) -> RawEmbeddings:
+    """The vectors of two files, one of the images and one of the texts, of any formats.
+
+    Args:
+        images, texts: the files.
+        image_key, text_key: the names of the arrays, where they are not the usual ones or the only matrix.
+
+    Raises:
+        BadInput: a file is not readable, holds the other side, or it is not clear which array is meant.
+        UsageError: the first file holds both sides.
+        MissingPackage: the package that reads a format is not installed.
+    """
+    for file, key in ((images, image_key), (texts, text_key)):
+        kind = file.kind
+        expect(file.path, kind, kind.arrays is not None or kind.side is not None, "a file of vectors", "save a matrix")
+        if key is None and holds_both(file):
+            what = "holds image and text vectors, so it is no file of one side"
+            raise UsageError(what, where=file.path, fix="give it alone, or two files that hold one side each")
+    image, text = _side(images, "image", image_key), _side(texts, "text", text_key)
+    formats = " + ".join(dict.fromkeys((images.kind.name, texts.kind.name)))
+    return RawEmbeddings(
+        image.values, text.values, image.image_ids, text.text_ids, text.image_of_text, f"{formats} pair",
+        (images.path, texts.path), (*image.notes, *text.notes), text.holds, text.captions,
+    )  # fmt: skip
+
+
+def without_texts(file: ArrayFile) -> BadInput:
+    """The error for an array of image vectors that is given alone."""
+    shape = file.members[0].shape
+    if len(shape) == 2 and shape[0] and shape[1] == 5 * shape[0]:
+        what = f"holds one array {shape}, five columns a row: this looks like a score matrix"
+        return BadInput(
+            what, where=file.path, fix=f"give it with {spell('scores')}, or the file of the texts behind it"
+        )
+    what = f"holds one array {shape}; the text vectors are missing"
+    fix = "give the file of the texts behind it: vsebench eval images.npy texts.npy"
+    return BadInput(what, where=file.path, fix=fix)
+
+
+def _side(file: ArrayFile, side: str, key: str | None) -> RawArray:
+    path, kind = file.path, file.kind
+    if kind.side is not None:
+        kind.require(path)
+        stated = kind.sides(path) if kind.sides is not None else frozenset()
+        if stated and side not in stated:
+            raise _exchanged(path, f"rows of modality '{next(iter(stated))}'", side)
+        return kind.side(path, side, *([] if key is None else [key]))
+    return stored(file, [_matrix(file, side, key)], _IDS[side], captions=True)
+
+
+def _matrix(file: ArrayFile, side: str, key: str | None) -> Member:
+    """The array of vectors: as named by the user, of a usual name, or the only matrix."""
+    field, other = (IMAGES, TEXTS) if side == "image" else (TEXTS, IMAGES)
+    file.refuse_key(key, field)
+    if file.kind.single:
+        return file.members[0]
+    matrices = _matrices(file)
+    found = pick(matrices if key is None else file.members, field, file.path, key)
+    if found is not None:
+        return found
+    wrong = [m for m in matrices if m.base in other.names]
+    if wrong:
+        raise _exchanged(file.path, f"{other.words} ('{wrong[0].name}')", side)
+    return file.only(matrices, field)
+
+
+def _exchanged(path: Path, what: str, side: str) -> BadInput:
+    place = "first" if side == "image" else "second"
+    return BadInput(
+        f"holds {what}, and is the {place} of two files", where=path,
+        fix="give the file of the images first and that of the texts second",
+    )  # fmt: skip
+
+
+def _matrices(file: ArrayFile) -> list[Member]:
+    return [m for m in file.members if len(m.shape) == 2 and m.dtype in FLOATS]

@@ -1,0 +1,106 @@
+"""The torch format: a dictionary of tensors, read as weights only, which cannot run code."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput, MissingPackage
+from ..memory import require, text_array
+from .raw import Member
+from .regular import MAPPED, reading
+
+LEGACY_START = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # of the format before torch 1.6, a plain pickle
+_OLDEST = (2, 6)  # before it, weights_only could be circumvented (CVE-2025-32434)
+_OBJECT = re.compile(r"GLOBAL ([\w.]+)")
+_REFUSED = "is refused by torch.load(weights_only=True): damaged, or not only tensors"
+_TRUSTED = (
+    "if you trust it, save its tensors alone: d = torch.load(FILE, weights_only=False); "
+    "torch.save({'image_embeddings': d[...], 'text_embeddings': d[...]}, NEW)"
+)
+_SAVE = "save plain tensors: torch.save({'image_embeddings': ..., 'text_embeddings': ...}, FILE)"
+
+
+def is_torch_archive(names: Collection[str]) -> bool:
+    """Whether these are the members of a torch file in zip format: one of them holds the pickled structure."""
+    return any(name.endswith("/data.pkl") or name == "data.pkl" for name in names)
+
+
+def torch_members(path: Path) -> list[Member]:
+    """The tensors of a torch file: a dict of them (one level nested at most) or a single one, ``tensor``.
+
+    Lists of integers or strings in the dict count as arrays, for ids. bfloat16 is loaded as float32.
+
+    Raises:
+        MissingPackage: torch is older than 2.6.
+        BadInput: the file is damaged, holds code or anything else than tensors.
+    """
+    import torch
+
+    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < _OLDEST:
+        what = f"torch {torch.__version__} cannot read files safely; 2.6 is needed"
+        raise MissingPackage(what, where=path, fix="pip install -U torch")
+    require(path.stat().st_size, path, MAPPED)
+    with reading(path, _REFUSED, fix=_SAVE):
+        try:
+            loaded = torch.load(path, map_location="cpu", weights_only=True)
+        except pickle.UnpicklingError as error:  # its text is advice to run what is in the file
+            found = _OBJECT.search(str(error))
+            what = f"holds a Python object ({found[1]}), and reading it could run code" if found else _REFUSED
+            raise BadInput(what, where=path, fix=_TRUSTED if found else _SAVE) from None
+    if isinstance(loaded, torch.Tensor):
+        return [_member("tensor", loaded, path)]
+    if not isinstance(loaded, dict):
+        raise BadInput(f"holds a {type(loaded).__name__}, not a dict of tensors", where=path, fix=_SAVE)
+    return [member for name, value in _flat(loaded) if (member := _value(name, value, path)) is not None]
+
+
+def _flat(loaded: dict[Any, Any]) -> list[tuple[str, Any]]:
+    out: list[tuple[str, Any]] = []
+    for key, value in loaded.items():
+        if isinstance(value, dict):
+            out.extend((f"{key}/{inner}", item) for inner, item in value.items())
+        else:
+            out.append((str(key), value))
+    return out
+
+
+def _value(name: str, value: Any, path: Path) -> Member | None:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return _member(name, value, path)
+    if isinstance(value, (list, tuple)) and value and {type(item) for item in value} in ({int}, {str}):
+        try:
+            array = text_array(value, name, path) if isinstance(value[0], str) else np.array(value)
+        except OverflowError:
+            return None
+        kind = "str" if array.dtype.kind == "U" else array.dtype.name
+        return Member(name, array.shape, kind, 0, lambda: array)
+    return None
+
+
+def _member(name: str, tensor: Any, path: Path) -> Member:
+    import torch
+
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    plain = tensor.layout == torch.strided and tensor.device.type == "cpu" and not tensor.is_quantized
+    shape = tuple(tensor.shape)
+    if not plain:
+        where = tensor.layout if tensor.layout != torch.strided else tensor.device.type
+        return Member(name, shape, f"{where} {dtype}", 0, lambda: np.empty(0))
+    size = tensor.numel() * tensor.element_size()
+    stored = tensor.untyped_storage().nbytes()  # an expanded tensor repeats a small storage
+    half = dtype == "bfloat16"
+
+    def load() -> Any:
+        with reading(path, f"tensor '{name}' of {dtype} cannot be read", fix=_SAVE):
+            detached = tensor.detach().resolve_neg().resolve_conj()
+            return (detached.float() if half else detached).numpy()
+
+    return Member(name, shape, dtype, size * 2 if half else size if size > stored else 0, load)

@@ -1,0 +1,316 @@
+"""From what a reader returned to a split, with vectors, scores or lists in the order of the split.
+
+Reading (``read``, ``read_pairs``) gives arrays and lists as a file stores them. Here they are checked (``audit``),
+matched to the items of a split (``match`` for rows; lists are matched by id) and put in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput, MissingPackage, UsageError, count_of
+from ..files import audit
+from ..files.audit import shown
+from ..files.ids import respelled
+from ..files.pairs import Pairs, indices, place
+from ..files.raw import RawArray, RawEmbeddings
+from ..files.regular import MAPPED
+from ..memory import require
+from ..options import spell
+from ..types import NONE, Direction, Embeddings, Int, Split
+from . import catalogue as splits
+from .declared import DECLARED
+from .items import (
+    last_of_all,
+    one_row_an_image,
+    refuse_rows_of_pairs,
+    scored_columns,
+    unusual,
+    upright,
+    without_padding,
+)
+from .match import MatchedRows, match_rows
+from .owners import FileRows, SidesSwapped
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedEmbeddings:
+    """A split and the vectors of its images and captions, in its order.
+
+    Attributes:
+        split: the items.
+        images: the vectors of the images.
+        captions: the vectors of the captions.
+        where: the file, for messages.
+        rows: (image,) and (caption,) int64: the file row of every item, None where it is the index of the item.
+        notes: what was decided, one sentence each.
+        warnings: what may be wrong, one sentence each.
+    """
+
+    split: Split
+    images: Embeddings
+    captions: Embeddings
+    where: Path
+    rows: tuple[Int | None, Int | None]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedScores:
+    """A split and a score matrix.
+
+    Attributes:
+        split, where, rows, notes, warnings: as in ``AlignedEmbeddings``.
+        scores: rows and columns in the order of the file, floating point.
+    """
+
+    split: Split
+    scores: Array
+    where: Path
+    rows: tuple[Int | None, Int | None]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedLists:
+    """A split and retrieved lists of its items.
+
+    Attributes:
+        split: the items.
+        lists: direction -> query index -> (length,) int64 gallery indices, best first.
+        tied: direction -> query index -> (tie,) int64 positions (from 0) in the list whose score equals that of the
+            position before. Directions without scores and queries without ties are absent.
+    """
+
+    split: Split
+    lists: dict[Direction, dict[int, Int]]
+    tied: dict[Direction, dict[int, Int]] = field(default_factory=dict)
+
+
+def align_embeddings(
+    raw: RawEmbeddings, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None,
+    judged: bool = False,
+) -> AlignedEmbeddings:  # fmt: skip
+    """Check vectors, match them to a split and put them in its order as float32.
+
+    Args:
+        raw: as read.
+        split: a declared split or ``custom``; None: the ids decide. A Split: rows are matched to it by id where there
+            are ids, else they are in its order.
+        captions_per_image: see ``match.match_rows``.
+        captions, judged: see ``match.FileRows``.
+
+    Raises:
+        BadInput: vectors that ``audit`` refuses, rows that ``match`` refuses.
+        UsageError: an unknown split.
+    """
+    where = raw.sources[0]
+    raw = upright(raw, captions_per_image)
+    if split is None or split == "custom":
+        padded = without_padding(raw, captions_per_image)
+        captions_per_image = None if padded.derived else captions_per_image  # it has been read
+        raw = padded
+    audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
+    declared = split is not None and split != "custom"
+    raw = one_row_an_image(raw, None if isinstance(split, Split) else captions_per_image, declared)
+    notes: list[str] = []
+    for side, array, ids in (("image", raw.images, raw.image_ids), ("text", raw.texts, raw.text_ids)):
+        if ids is not None and len(ids) != len(array):
+            what = f"{count_of(len(ids), f'{side} id')} for {count_of(len(array), f'{side} row')}"
+            raise BadInput(what, where=where, fix="save one id a row")
+        if array.dtype == np.float64 and _rounds(array):
+            notes.append(f"{side} vectors are float64: rounded to float32")
+        if array.dtype == np.float16:
+            notes.append(f"{side} vectors are float16: converted to float32, exactly")
+    shape = (len(raw.images), len(raw.texts))
+    found = _matched(raw, shape, split, captions_per_image, captions, judged)
+    split, rows = found.split, (found.image_rows, found.text_rows)
+    images = Embeddings("image", split.image_ids, _in_order(raw.images, rows[0], "image"))
+    texts = Embeddings("caption", split.caption_ids, _in_order(raw.texts, rows[1], "text"))
+    warnings = (*found.warnings, *filter(None, [unusual(raw)]))
+    return AlignedEmbeddings(split, images, texts, where, rows, (*raw.notes, *notes, *found.notes), warnings)
+
+
+def only(raw: RawEmbeddings, split: Split) -> RawEmbeddings:
+    """The rows with ids of a split, without those of other items; unchanged where no row of a side is of the split."""
+    sides = ((raw.images, raw.image_ids, split.image_ids), (raw.texts, raw.text_ids, split.caption_ids))
+    kept = [
+        np.ones(len(rows), bool) if ids is None or len(ids) != len(rows) else np.isin(respelled(ids, known), known)
+        for rows, ids, known in sides
+    ]
+    others = [int((~rows).sum()) for rows in kept]
+    if not any(others) or not all(rows.any() for rows in kept):
+        return raw
+    (images, image_ids), (texts, text_ids) = (
+        (rows[kept_rows], None if ids is None else ids[kept_rows])
+        for (rows, ids, _), kept_rows in zip(sides, kept, strict=True)
+    )
+    note = f"not used, of other items: {count_of(others[0], 'image')} and {count_of(others[1], 'caption')}"
+    return replace(
+        raw, images=images, texts=texts, image_ids=image_ids, text_ids=text_ids, image_of_text=None, captions=None,
+        notes=(*raw.notes, note),
+    )  # fmt: skip
+
+
+def align_scores(
+    raw: RawArray, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None,
+    finite: bool = True, judged: bool = False,
+) -> AlignedScores:  # fmt: skip
+    """Check a score matrix and match its rows and columns to a split; arguments as for ``align_embeddings``.
+
+    Args:
+        raw, split, captions_per_image, captions, judged: as for ``align_embeddings``.
+        finite: every pair has a score, or -inf, which is ranked last; otherwise NaN and infinite values may stand for
+            missing ones.
+
+    Raises:
+        BadInput: a wrong or transposed shape, scores that ``audit`` refuses, rows that ``match`` refuses.
+        UsageError: an unknown split.
+    """
+    where = raw.sources[0]
+    audit.check_scores(raw.values, where)
+    if finite:
+        if split is None or split == "custom":
+            raw = scored_columns(raw, captions_per_image)
+            captions_per_image = None if raw.derived else captions_per_image  # it has been read
+        refuse_rows_of_pairs(raw)
+        raw = last_of_all(raw)
+        audit.check_finite(raw.values, "image (score)", where)
+    scores = raw.values
+    n_image, n_text = scores.shape
+    for side, ids, n, other in (("image", raw.image_ids, n_image, n_text), ("text", raw.text_ids, n_text, n_image)):
+        if ids is not None and len(ids) != n:
+            turned = "; the matrix looks transposed" if len(ids) == other else ""
+            what = f"score matrix has shape {scores.shape} and there are {len(ids):,} {side} ids{turned}"
+            raise BadInput(what, where=where, fix="save scores with one row an image and one column a text")
+    try:
+        found = _matched(raw, (n_image, n_text), split, captions_per_image, captions, judged)
+    except SidesSwapped as error:
+        what = f"score matrix has shape {scores.shape} and looks transposed ({error.why})"
+        raise BadInput(what, where=where, fix="save scores.T: one row an image and one column a text") from None
+    warnings = found.warnings
+    notes = raw.notes
+    if n_image == n_text > 1 and raw.image_ids is None and raw.text_ids is None and found.split.name == "custom":
+        notes = (*notes, "a square matrix without ids: its rows are taken to be images and its columns texts")
+    if scores.dtype == np.float16:
+        half = "scores are float16: many pairs tie that have different scores in float32; save float32 scores"
+        warnings = (*warnings, half)
+    rows = (found.image_rows, found.text_rows)
+    return AlignedScores(found.split, scores, where, rows, (*notes, *found.notes), warnings)
+
+
+def _matched(
+    raw: RawEmbeddings | RawArray, shape: tuple[int, int], split: Split | str | None, captions_per_image: int | None,
+    captions: Path | None, judged: bool,
+) -> MatchedRows:  # fmt: skip
+    """The rows of a file, ``shape`` (images, texts), matched to a split; a custom one with the captions of the file."""
+    where, strings = raw.sources[0], raw.captions
+    file = FileRows(
+        *shape, raw.image_ids, raw.text_ids, raw.image_of_text, where, raw.holds, captions, raw.derived, judged
+    )
+    found = match_rows(file, split, captions_per_image)
+    if strings is None or isinstance(split, Split):
+        return found
+    if found.split.name != "custom":
+        unused = f"the captions in the file are not used: those of {found.split.name} are declared"
+        return replace(found, notes=(*found.notes, unused))
+    if len(strings) != shape[1]:
+        what = f"{count_of(len(strings), 'caption')} for {count_of(shape[1], 'text row')}"
+        raise BadInput(what, where=where, fix="save one caption a text row")
+    if found.text_rows is not None:
+        strings = tuple(strings[row] for row in found.text_rows.tolist())
+    return replace(found, split=replace(found.split, captions=strings))
+
+
+def align_lists(runs: Sequence[Pairs], name: Split | str | None) -> AlignedLists:
+    """The lists of runs as indices of a declared split.
+
+    Args:
+        runs: retrieved lists, as ``read_pairs`` returns them.
+        name: the split, or its name; None: the first available declared one that has most of the query ids.
+
+    Raises:
+        BadInput: ids that are not in the split (counts and first), two lists for one direction, or a direction
+            that cannot be determined.
+        UsageError: ``custom`` or an unknown split.
+    """
+    if name == "custom":
+        what = "retrieved lists do not have the image of every caption, so they need a declared split or judgements"
+        fix = f"give {spell('split', ', '.join(splits.names()))}, or {spell('judgements', 'NAME=FILE')} of these lists"
+        raise UsageError(what, fix=fix)
+    split = name if isinstance(name, Split) else splits.load_split(name) if name else split_of(runs)
+    found: dict[Direction, dict[int, Int]] = {}
+    tied: dict[Direction, dict[int, Int]] = {}
+    origin: dict[Direction, str] = {}
+    for pairs in runs:
+        placed = place(pairs, split, strict=True)
+        direction = placed.direction
+        assert direction is not None  # it is placed
+        if direction in found:
+            what = f"holds {direction}, as does {origin[direction]}"
+            raise BadInput(what, where=pairs.where, fix="give one run a direction")
+        starts = np.flatnonzero(np.diff(placed.query, prepend=-1))
+        queries, each = placed.query[starts].tolist(), np.split(placed.item, starts[1:]) if len(starts) else []
+        found[direction] = dict.fromkeys(placed.given.tolist(), NONE) | dict(zip(queries, each, strict=True))
+        origin[direction] = pairs.where
+        if placed.number is not None:
+            scores = np.split(placed.number, starts[1:])
+            equal = {q: np.flatnonzero(np.diff(s) == 0) + 1 for q, s in zip(queries, scores, strict=False)}
+            tied[direction] = {q: positions for q, positions in equal.items() if len(positions)}
+    return AlignedLists(split, found, tied)
+
+
+def _in_order(array: Array, rows: Int | None, side: str) -> npt.NDArray[np.float32]:
+    same = rows is None or (len(rows) == len(array) and bool((rows == np.arange(len(array))).all()))
+    if same and array.dtype == np.float32 and array.flags.c_contiguous:
+        return array
+    require(4 * array.shape[1] * (len(array) if rows is None else len(rows)), f"{side} vectors", MAPPED)
+    return np.asarray(array if same else array[rows], np.float32, order="C")
+
+
+def _rounds(array: Array) -> bool:
+    step = max(1, (1 << 22) // array.shape[1])
+    return any(
+        bool((array[s : s + step].astype(np.float32) != array[s : s + step]).any()) for s in range(0, len(array), step)
+    )
+
+
+def split_of(runs: Sequence[Pairs]) -> Split:
+    """The first declared split that has most of the queries of some lists.
+
+    Raises:
+        UnknownItems: there is none.
+    """
+    queries = [pairs.queries[:50] for pairs in runs]
+    for name in splits.names():
+        if name in DECLARED and DECLARED[name].in_folds:
+            continue  # a view of another split
+        try:
+            split = splits.load_split(name)
+        except (MissingPackage, BadInput):  # of one's own, damaged: whoever names it will be told
+            continue
+        # A few shared ids may be a coincidence, a majority is not.
+        known = [(indices(q, split.image_ids) >= 0) | (indices(q, split.caption_ids) >= 0) for q in queries]
+        if np.concatenate(known).mean() > 0.5:
+            return split
+    raise UnknownItems(
+        f"query ids such as '{shown(queries[0][0])}' belong to no declared split that is installed "
+        f"({', '.join(splits.names())})",
+        where=runs[0].where,
+        fix=f"give {spell('split', 'NAME')}, and see `vsebench data list` for what is installed; "
+        f"or give judgements of these lists: {spell('judgements', 'NAME=FILE')}",
+    )
+
+
+class UnknownItems(BadInput):
+    """Queries of no declared split."""

@@ -1,0 +1,158 @@
+"""The captions of a split: from a file, the cache or installed packages, put in the order of the split."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput, MissingPackage, UsageError, count_of
+from ..files.caption_rows import CaptionRows
+from ..files.ids import places
+from ..files.read import read_captions
+from ..files.textfile import read_text
+from ..options import spell
+from ..types import Split
+from . import catalogue as splits
+from . import packages
+from .match import rows_of
+from .placing import order
+from .sources import from_file, lines_of
+
+Captions = str | os.PathLike[str] | Sequence[str]  # a file, or the strings
+
+
+def is_file(captions: Captions) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether captions are given as a file, not as strings."""
+    return isinstance(captions, (str, os.PathLike))
+
+
+def with_captions(split: Split, captions: Captions | None = None) -> Split:
+    """The same split with its captions.
+
+    Args:
+        split: declared or custom.
+        captions: a file of captions, or a list of them in the order of a text file; None: those of the split, else of
+            the cache or the installed packages. JSON lines, tables, Karpathy's files and the official annotations are
+            matched by caption id, and so are those in a file of embeddings with text ids. A text file has one caption
+            a line: in the order of a declared split (SCAN's ``test_caps.txt``), or for a custom split in the order of
+            the text vectors, as has a file of embeddings without text ids.
+
+    Raises:
+        BadInput: the file is damaged, lacks captions of the split, or has another number of lines.
+        MissingPackage: a declared split whose captions are not installed.
+        UsageError: a custom split without captions, whose ids are not those of COCO.
+    """
+    if captions is not None:
+        found = (
+            _from_file(split, Path(captions)) if isinstance(captions, (str, os.PathLike)) else _in_rows(split, captions)
+        )
+    elif split.captions is not None:
+        found = split.captions
+    elif split.name != "custom":
+        found = _by_id(split, splits.load_split(split.name, captions=True))
+    else:
+        found = _coco_captions(split)
+    return dataclasses.replace(split, captions=found)
+
+
+def _from_file(split: Split, path: Path) -> tuple[str, ...]:
+    if (arrays := read_captions(path)) is not None:
+        ids, strings = arrays
+        if ids is None:
+            return _in_rows(split, strings, path)
+        at = rows_of(ids, split.caption_ids, split.image_ids, "text", split.name, path)
+        return tuple(strings[row] for row in at.tolist())
+    if (lines := lines_of(path)) is not None:
+        return _in_rows(split, lines, path)
+    return _pick(split, from_file(path, split.caption_ids), f"{path}")
+
+
+def without_ids(captions: Captions) -> bool:
+    """Whether captions have no ids: strings, a text file, or arrays without ids of texts."""
+    if not is_file(captions):
+        return True
+    if (arrays := read_captions(Path(captions))) is not None:
+        return arrays[0] is None
+    return lines_of(captions) is not None
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path that is no readable file of captions, without parsing a text; raises BadInput."""
+    if read_captions(path) is None:
+        read_text(path)
+
+
+def _in_rows(split: Split, lines: Sequence[str], path: Path | None = None) -> tuple[str, ...]:
+    """Captions without ids in the order of the split."""
+    if len(lines) != len(split.caption_ids):
+        unit, verb = ("line", "holds") if path is not None else ("string", "captions has")
+        given, wanted = count_of(len(lines), unit), count_of(len(split.caption_ids), "caption")
+        what = f"{verb} {given} for the {wanted} of split '{split.name}'"
+        fix = f"give one caption a {'line' if path is not None else 'vector'}, in the order of the text vectors"
+        raise BadInput(what, where=path, fix=fix)
+    rows = order(split, "caption")
+    return tuple(lines) if rows is None else tuple(lines[i] for i in rows.tolist())
+
+
+def _by_id(split: Split, other: Split) -> tuple[str, ...]:
+    if other.captions is not None and np.array_equal(split.caption_ids, other.caption_ids):
+        return other.captions
+    rows = CaptionRows(other.image_ids[other.owners], other.caption_ids, other.captions, other.name)
+    return _pick(split, rows, None)
+
+
+def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]:
+    """The string of every caption of the split, by id; by row where the ids of the split are row numbers."""
+    if rows.captions is None:
+        raise BadInput("holds no captions", where=where, fix="give a file that holds captions")
+    n = len(split.caption_ids)
+    counted = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(n))
+    if counted and len(rows.captions) == n and not np.isin(rows.caption_id, split.caption_ids).all():
+        # Rows correspond only if both group the captions by image in the same way.
+        if not _same_groups(rows.image_id, split.owners):
+            raise BadInput(
+                "groups captions by image differently from the embeddings, which have no ids to match by",
+                where=where,
+                fix="save text_ids with the embeddings, or give the captions in the order of the text vectors",
+            )
+        return rows.captions
+    at = places(rows.caption_id, split.caption_ids)
+    absent = split.caption_ids[at < 0]
+    if len(absent):
+        raise BadInput(
+            f"lacks {len(absent):,} of the {n:,} captions of split '{split.name}' (first: {absent[0]})",
+            where=where,
+            fix="give the file that holds every caption, by the ids that the embeddings use",
+        )
+    if where is not None and not _same_groups(rows.image_id[at], split.owners):
+        what = "groups captions by image differently from the embeddings, under the same ids"
+        raise BadInput(what, where=where, fix="check image_of_text of the embeddings and the image ids of the captions")
+    return tuple(rows.captions[row] for row in at.tolist())
+
+
+def _same_groups(image: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
+    """Whether two columns of image ids, (caption,) each, group the same rows, under any names."""
+    pairs = np.unique(np.stack([np.unique(x, return_inverse=True)[1] for x in (image, other)]), axis=1)
+    return bool(pairs.shape[1] == len(np.unique(pairs[0])) == len(np.unique(pairs[1])))
+
+
+def _coco_captions(split: Split) -> tuple[str, ...]:
+    """The captions of a custom split whose caption ids are those of COCO 5K."""
+    unknown = UsageError(
+        "the captions of a custom split are not known",
+        fix=f"give them with {spell('captions', 'FILE')} (.txt with one caption a line, or .jsonl)",
+    )
+    ids = split.caption_ids
+    try:
+        known = packages.coco_id_rows().caption_id
+        if ids.dtype.kind != "i" or np.array_equal(ids, np.arange(len(ids))) or not np.isin(ids, known).all():
+            raise unknown
+        return _by_id(split, splits.load_split("coco-5k", captions=True))
+    except MissingPackage as error:
+        raise unknown from error

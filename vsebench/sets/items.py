@@ -1,0 +1,409 @@
+"""One row an item: transposed arrays, captions that are padding, and a row for every pair of an image and a text.
+
+Loaders yield pairs, so that an image is encoded once for each of its texts; videos with fewer captions than others are
+padded; MATLAB writes (dim, items). Each leaves marks in the arrays. What these tell for certain is put right, with a
+note; what they leave open is refused, without an option that would give a number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput, count_of
+from ..files.audit import shown
+from ..files.raw import RawArray, RawEmbeddings
+from ..memory import require
+from ..options import spell
+from ..types import Bool, Ids, Int
+
+Array = npt.NDArray[Any]
+
+NEAR = 0.02  # distance of two roundings of one unit vector: 0.004 in bfloat16, more where batches differ
+APART = 3.0  # the next vector is at least this many times farther away
+HALF = 0.5  # fewer distinct rows than this share, where ids or image_of_text say that rows are different images
+PAIRED = 0.8  # fewer distinct rows than this share: a row is a pair. A few images of a data set may be equal
+SAMPLE = 128  # rows whose distances to all others tell whether any rows are near each other
+CROWDED = 64  # rows near one row, from which all vectors are alike and distances tell nothing
+LEAST_PADDED = 3  # zero vectors: one or two at the end of an image may have failed
+MOST_ROWS = 1 << 14  # of a square score matrix in which rows that repeat are looked for
+LEAST_ROWS = 8  # of rows that repeat, or a column of scores that is one number, by no coincidence
+FILL = 0.01  # the share of the other scores that may have that number
+CHUNK = 1 << 24  # numbers compared at a time
+
+
+def upright(raw: RawEmbeddings, captions_per_image: int | None) -> RawEmbeddings:
+    """Embeddings with one row an item: arrays of (dim, item) are transposed, where their shapes or lengths tell it.
+
+    Raises:
+        BadInput: shapes that leave open which axis the items are.
+    """
+    images, texts = raw.images, raw.texts
+    if images.ndim != 2 or texts.ndim != 2 or 0 in (*images.shape, *texts.shape) or images.dtype.kind != "f":
+        return raw
+    turned = images.T.shape, texts.T.shape
+    known = [ids for ids in (raw.image_ids, raw.text_ids) if ids is not None]
+    by_ids = known and all(
+        len(ids) == shape[0] != len(rows)
+        for ids, shape, rows in ((raw.image_ids, turned[0], images), (raw.text_ids, turned[1], texts))
+        if ids is not None
+    )
+    dim, wide = len(images), images.shape[1]
+    owners = raw.image_of_text is not None and len(raw.image_of_text) == texts.shape[1]
+    by_shape = dim == len(texts) <= wide < texts.shape[1] and not known and (owners or texts.shape[1] % wide == 0)
+    alike = not known and images.shape == texts.shape and min(images.shape) > 1 and raw.image_of_text is None
+    by_length = alike and _unit(images.T) and _unit(texts.T) and not _unit(images)
+    if dim == len(texts) and (by_ids or by_shape or by_length):
+        note = f"the arrays are (dim, item), {images.shape} and {texts.shape}: transposed"
+        return replace(raw, images=images.T, texts=texts.T, notes=(*raw.notes, note))
+    if alike and wide > dim and captions_per_image is None:
+        what = f"{dim:,} image and {dim:,} text vectors of {wide:,} numbers; transposed, {wide:,} of {dim:,} numbers"
+        fix = "save one row an item (array.T of (dim, items)), and image_ids and text_ids, or image_of_text"
+        raise BadInput(f"{what}: which axis the items are is not known", where=raw.sources[0], fix=fix)
+    return raw
+
+
+def unusual(raw: RawEmbeddings) -> str:
+    """A warning on as many texts as images that are fewer than their dimensions, without ids; empty for others."""
+    shape = raw.images.shape
+    known = any(x is not None for x in (raw.image_ids, raw.text_ids, raw.image_of_text))
+    if known or shape != raw.texts.shape or shape[1] <= 2 * shape[0] or _unit(raw.images):
+        return ""
+    return (
+        f"{shape[0]:,} items of {shape[1]:,} dimensions are unusual: if the arrays are (dim, items), they are "
+        f"{shape[1]:,} items of {shape[0]:,} dimensions, and must be transposed"
+    )
+
+
+def _unit(rows: Array) -> bool:
+    """Whether all rows have unit length."""
+    return bool(np.allclose(np.linalg.norm(np.asarray(rows[:4096], np.float64), axis=1), 1, atol=1e-2))
+
+
+def without_padding(raw: RawEmbeddings, captions_per_image: int | None) -> RawEmbeddings:
+    """Embeddings without the text rows that stand for no caption: all zeros or NaN, behind the captions of an image.
+
+    Texts may be (image, caption, dim). Every image keeps a caption, or the rows are of items that failed.
+    """
+    texts, owners = raw.texts, raw.image_of_text
+    if texts.dtype.kind != "f" or raw.images.ndim != 2 or not texts.size:
+        return raw
+    blocks = texts.ndim == 3 and (texts.shape[0], texts.shape[2]) == raw.images.shape and texts.shape[1] > 1
+    if blocks:
+        n, most, dim = texts.shape
+        texts, owners = texts.reshape(n * most, dim), np.repeat(np.arange(n), most)
+    if texts.ndim != 2 or (raw.text_ids is not None and len(raw.text_ids) != len(texts)):
+        return raw
+    empty = _empty(texts)
+    owners = _in_order(len(raw.images), len(texts), captions_per_image) if owners is None else owners
+    if not blocks and (raw.text_ids is not None or owners is None or not _at_the_ends(empty, owners)):
+        return raw
+    words = f"texts of shape {raw.texts.shape} are read as (image, caption, dim)"
+    if not empty.any():
+        return replace(raw, texts=texts, image_of_text=owners, holds="rows", notes=(*raw.notes, words), derived=True)
+    assert owners is not None
+    keep = ~empty
+    if len(np.unique(owners[keep])) < len(np.unique(owners)):
+        return replace(raw, texts=texts, image_of_text=owners) if blocks else raw
+    counted = count_of(int(empty.sum()), "text row is", "text rows are")
+    note = f"{counted} all zeros or NaN, of {len(texts):,}: padding, left out"
+    captions = None if raw.captions is None else tuple(np.array(raw.captions, object)[keep].tolist())
+    return replace(
+        raw, texts=texts[keep], text_ids=None if raw.text_ids is None else raw.text_ids[keep], captions=captions,
+        image_of_text=owners[keep], holds="rows" if blocks or raw.image_of_text is None else raw.holds,
+        notes=(*raw.notes, *([words] if blocks else []), note), derived=blocks or raw.image_of_text is None,
+    )  # fmt: skip
+
+
+def _in_order(images: int, texts: int, captions_per_image: int | None) -> Int | None:
+    """(text,) image row of every text where each image has as many; None where the numbers are others."""
+    times = captions_per_image or texts // images
+    return np.repeat(np.arange(images), times) if times * images == texts else None
+
+
+def _empty(rows: Array) -> Bool:
+    """(row,) whether all numbers of a row are zero, or all are NaN."""
+    found = np.zeros(len(rows), np.bool_)
+    step = max(1, CHUNK // rows.shape[1])
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        some = np.flatnonzero((block[:, 0] == 0) | np.isnan(block[:, 0]))
+        found[start + some] = (block[some] == 0).all(axis=1) | np.isnan(block[some]).all(axis=1)
+    return found
+
+
+def _at_the_ends(empty: Bool, owners: Ids, least: int = LEAST_PADDED) -> bool:
+    """Whether rows are empty behind all others of their image, and at least so many."""
+    if empty.sum() < least or len(owners) != len(empty):
+        return False
+    by_owner = np.argsort(owners, kind="stable")
+    sorted_empty, same = empty[by_owner], owners[by_owner][1:] == owners[by_owner][:-1]
+    return not bool((sorted_empty[:-1] & ~sorted_empty[1:] & same).any())
+
+
+def one_row_an_image(raw: RawEmbeddings, captions_per_image: int | None, declared: bool = False) -> RawEmbeddings:
+    """Embeddings with one row an image, where a row is a pair of an image and a text.
+
+    Rows are one image where their vectors are equal, exactly or nearly, as of another batch or precision.
+
+    Args:
+        raw: as read.
+        captions_per_image: rows of an image that may follow each other, five by default.
+        declared: ids are those of a split that is named.
+
+    Raises:
+        BadInput: rows of one id with different vectors; text rows that repeat, which have several images.
+    """
+    n, where = len(raw.images), raw.sources[0]
+    repeated_ids = raw.image_ids is not None and len(raw.image_ids) == n and len(np.unique(raw.image_ids)) < n
+    if not repeated_ids and n != len(raw.texts):
+        return raw
+    if repeated_ids:
+        assert raw.image_ids is not None
+        group = np.unique(raw.image_ids, return_inverse=True)[1]
+        _refuse_classes(raw, group)
+    else:
+        if declared and raw.image_ids is not None:
+            return raw  # its ids say which images these are
+        group = _groups(raw.images, "image", where, near=raw.image_of_text is None)
+        items = len(np.unique(group))
+        if raw.image_ids is not None:
+            _refuse_ids_of_pairs(raw, items)
+            return raw
+        if raw.image_of_text is not None and items > HALF * n:
+            return raw  # images that are equal, and each has its texts
+        known = raw.text_ids is not None or raw.image_of_text is not None
+        reports = n if known else len(np.unique(_groups(raw.texts, "text", where)))
+        if _repeat(reports, n):
+            what = f"text rows repeat: {n:,} rows are {reports:,} texts, so that a text has several images"
+            fix = (
+                "save every text once and evaluate judgements, the pairs of image and text ids: "
+                f"{spell('judgements', 'NAME=PAIRS.csv')}"
+            )
+            raise BadInput(what, where=where, fix=fix)
+        if not _repeat(items, n) and not _in_blocks(group, captions_per_image or 5):
+            return raw
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # images in the order in which they occur first
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    rows, owners = first[order], place[group.ravel()]
+    note = f"image rows repeat, one for each text: {n:,} rows are {len(rows):,} images"
+    given, holds = raw.image_of_text, raw.holds
+    if given is None and n == len(raw.texts):
+        given, holds = owners, "rows"
+    elif given is not None and holds != "ids" and given.dtype.kind == "i" and _are_rows(given, n, raw.image_ids):
+        # Rows as they are in the file, or as they are without the repeated ones.
+        if not np.array_equal(given, owners) or n != len(raw.texts):
+            given = owners[given]
+        if n == len(raw.texts) and not np.array_equal(given, owners):
+            what = f"{note}, and image_of_text gives texts to other images"
+            raise BadInput(what, where=where, fix="save every image once, with image_of_text for these rows")
+        holds = "rows"
+    ids = None if raw.image_ids is None else raw.image_ids[rows]
+    return replace(
+        raw, images=raw.images[rows], image_ids=ids, image_of_text=given, holds=holds, notes=(*raw.notes, note),
+        derived=raw.derived or raw.image_of_text is None,
+    )  # fmt: skip
+
+
+def _repeat(items: int, rows: int) -> bool:
+    """Whether rows are those of fewer items: too many to be a coincidence, and not all but equal to each other."""
+    return rows >= LEAST_ROWS and max(1, rows / CROWDED) < items <= PAIRED * rows
+
+
+def _in_blocks(group: Int, times: int) -> bool:
+    """Whether every item has as many rows, one behind the other."""
+    blocks = group.reshape(-1, times) if times > 1 and len(group) % times == 0 else group[:, None][:0]
+    return len(blocks) > 0 and bool((blocks == blocks[:, :1]).all()) and len(np.unique(group)) == len(blocks)
+
+
+def _are_rows(given: Ids, n: int, ids: Ids | None) -> bool:
+    """Whether the image of every text is given as rows, and not as ids."""
+    if ids is not None and ids.dtype.kind == "i" and np.isin(given, ids).all():
+        return False
+    return bool(given.min() >= 0 and given.max() < n)
+
+
+def _refuse_ids_of_pairs(raw: RawEmbeddings, items: int) -> None:
+    """Refuse image rows that repeat under ids of their own, where nothing else says which text belongs to which."""
+    n = len(raw.images)
+    named: set[str] = (
+        set() if raw.text_ids is None else {str(text).rpartition("#")[0] for text in raw.text_ids.tolist()}
+    )
+    told = bool(named) and named <= {str(image) for image in np.asarray(raw.image_ids).tolist()}
+    if told or raw.image_of_text is not None or items > HALF * n or not _repeat(items, n):
+        return
+    what = f"image rows repeat under different ids: {n:,} rows are {items:,} images, so that the ids are those of pairs"
+    fix = "save the id of the image in its place, the same for all of its rows, or every image once with image_of_text"
+    raise BadInput(what, where=raw.sources[0], fix=fix)
+
+
+def _refuse_classes(raw: RawEmbeddings, group: Int) -> None:
+    """Refuse rows of one id whose vectors differ: the id is not that of the image."""
+    order = np.argsort(group, kind="stable")
+    same = np.flatnonzero(group[order][1:] == group[order][:-1])
+    rows = _unit_rows(raw.images)
+    far = np.linalg.norm(rows[order[same + 1]] - rows[order[same]], axis=1) > NEAR
+    if not far.any():
+        return
+    first, second = order[same[far][0]], order[same[far][0] + 1]
+    assert raw.image_ids is not None
+    ids = len(np.unique(group[order[same]]))
+    what = (
+        f"{count_of(ids, 'image id occurs', 'image ids occur')} more than once, and the vectors differ (first: "
+        f"{shown(raw.image_ids[first])}, rows {first} and {second}): an id of several images is that of a class"
+    )
+    fix = (
+        "save an id of its own for every image, such as its file; where ids are those of classes, give these as "
+        f"judgements: {spell('judgements', 'NAME=labels:FILE')}"
+    )
+    raise BadInput(what, where=raw.sources[0], fix=fix)
+
+
+def _groups(rows: Array, side: str, where: Path, near: bool = True) -> Int:
+    """(row,) int64: the number of the distinct vector that a row has, exactly or, with ``near``, nearly."""
+    n = len(rows)
+    plain = np.ascontiguousarray(rows)
+    bits = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1])))
+    exact: Int = np.unique(bits, return_inverse=True)[1].ravel().astype(np.int64)
+    if not near:
+        return exact
+    unit = _unit_rows(rows)
+    some = np.unique(np.linspace(0, n - 1, min(SAMPLE, n)).astype(np.int64))
+    around = len(_near(unit, some, exact)[0])
+    if not around or around > CROWDED * len(some):
+        return exact
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    step = max(1, CHUNK // n)
+    found = [_near(unit, np.arange(start, min(start + step, n)), exact) for start in range(0, n, step)]
+    left, right = (np.concatenate(side) for side in zip(*((a, b) for a, b, _ in found), strict=True))
+    distance = np.concatenate([d for *_, d in found])
+    one = distance <= NEAR
+    first = np.unique(exact, return_index=True)[1]  # equal rows are one, too
+    rows_of, columns = np.concatenate([left[one], np.arange(n)]), np.concatenate([right[one], first[exact]])
+    graph = coo_array((np.ones(len(rows_of), np.bool_), (rows_of, columns)), shape=(n, n))
+    group: Int = connected_components(graph, directed=False)[1].astype(np.int64)
+    between = group[left] != group[right]
+    if between.any() and len(np.unique(group)) <= PAIRED * n:
+        what = (
+            f"{side} rows {left[between][0]} and {right[between][0]} are nearly equal, and other rows nearer: rows may "
+            "be the same item or not"
+        )
+        raise BadInput(what, where=where, fix=f"save {side}_ids, or every {side} once with image_of_text")
+    return group
+
+
+def _near(unit: Array, some: Int, exact: Int) -> tuple[Int, Int, Array]:
+    """The pairs of a row of ``some`` and another row that is not equal and less than ``APART`` times ``NEAR`` away."""
+    cosine = unit[some] @ unit.T
+    left, right = np.nonzero(cosine >= 1 - (APART * NEAR) ** 2 / 2)
+    left = some[left]
+    other = exact[left] != exact[right]
+    left, right = left[other], right[other]
+    return left, right, np.linalg.norm(unit[left] - unit[right], axis=1)
+
+
+def _unit_rows(rows: Array) -> Array:
+    found = np.asarray(rows, np.float32)
+    length = np.linalg.norm(found, axis=1, keepdims=True)
+    return np.asarray(found / np.where(length > 0, length, 1), np.float32)
+
+
+def scored_columns(raw: RawArray, captions_per_image: int | None) -> RawArray:
+    """A score matrix without the columns that stand for no caption: one and the same number for every image.
+
+    Captions that are padding leave every image another one. Where an image loses all of its captions, its share was
+    not computed, and the columns stay for ``evaluation.top_scored`` to refuse.
+    """
+    scores, owners = raw.values, raw.image_of_text
+    empty = constant_lines(scores.T)
+    n_image, n_text = scores.shape
+    owners = _in_order(n_image, n_text, captions_per_image) if owners is None else owners
+    if not empty.any() or owners is None or len(owners) != n_text or raw.text_ids is not None:
+        return raw
+    keep = ~empty
+    at_the_ends = _at_the_ends(empty, owners, 1 if np.isneginf(scores[0, empty]).all() else LEAST_PADDED)
+    if not at_the_ends or len(np.unique(owners[keep])) < len(np.unique(owners)):
+        return raw
+    counted = count_of(int(empty.sum()), "column holds", "columns hold")
+    note = f"{counted} no scores, of {n_text:,}: captions that are padding, left out"
+    captions = None if raw.captions is None else tuple(np.array(raw.captions, object)[keep].tolist())
+    return replace(
+        raw, values=scores[:, keep], image_of_text=owners[keep], captions=captions, notes=(*raw.notes, note),
+        derived=raw.image_of_text is None, holds="rows" if raw.image_of_text is None else raw.holds,
+    )  # fmt: skip
+
+
+def refuse_rows_of_pairs(raw: RawArray) -> None:
+    """Refuse a square score matrix whose rows, or columns, repeat: it has one for every pair of an image and a text.
+
+    Raises:
+        BadInput: so it has, and neither ids nor ``image_of_text`` say which are the same.
+    """
+    n, scores = len(raw.values), raw.values
+    known = any(x is not None for x in (raw.image_ids, raw.text_ids, raw.image_of_text))
+    if known or scores.shape != (n, n) or n < LEAST_ROWS or n > MOST_ROWS or not np.isfinite(scores).all():
+        return
+    for side, rows in (("row", scores), ("column", scores.T)):
+        items = len(np.unique(_groups(rows, side, raw.sources[0])))
+        if _repeat(items, n) and items <= HALF * n:
+            what = f"{side}s of the score matrix repeat: {n:,} {side}s are {items:,}, so that it has one for every pair"
+            fix = "save every image and every text once, with image_of_text"
+            raise BadInput(what, where=raw.sources[0], fix=fix)
+
+
+def last_of_all(raw: RawArray) -> RawArray:
+    """A score matrix with -inf, of pairs that are no candidates or were not scored, as a number below every score."""
+    scores = raw.values
+    if scores.dtype.kind != "f":
+        return raw
+    count, low, high = 0, np.inf, -np.inf
+    step = max(1, CHUNK // scores.shape[1])
+    for start in range(0, len(scores), step):
+        block = scores[start : start + step]
+        least = block.min(initial=np.inf)
+        if least == -np.inf:
+            count += int(np.isneginf(block).sum())
+            least = block.min(initial=np.inf, where=~np.isneginf(block))
+        low, high = min(low, float(least)), max(high, float(block.max(initial=-np.inf)))
+    if not count or not np.isfinite((low, high)).all():
+        return raw
+    require(scores.nbytes, raw.sources[0])
+    lowest = scores.dtype.type(low - 3 * max(high - low, 1))
+    note = f"{count_of(count, 'score is', 'scores are')} -inf: these pairs are ranked last"
+    return replace(raw, values=np.where(np.isneginf(scores), lowest, scores), notes=(*raw.notes, note))
+
+
+def constant_lines(scores: Array) -> Bool:
+    """(row,) whether a row of scores was never computed: it is one number throughout, the same in all such rows.
+
+    A number that other rows hold too, as scores of few values and of the top of rankings do, does not tell.
+    """
+    n, m = len(scores), int(scores[:1].size)
+    if scores.dtype.kind != "f" or m < 2:
+        return np.zeros(n, np.bool_)
+    some = np.unique(np.linspace(0, m - 1, min(LEAST_ROWS, m)).astype(np.int64))
+    probe: Array = np.asarray(scores[:, some])
+    alike: Bool = np.asarray(np.isclose(probe, probe[:, :1], rtol=0, atol=0, equal_nan=True).all(axis=1), np.bool_)
+    for row in np.flatnonzero(alike).tolist():
+        line: Array = np.asarray(scores[row])
+        alike[row] = bool(_same(line, line[0]).all())
+    values = np.unique(probe[alike][:, :1])
+    if len(values) != 1:
+        return np.zeros(n, np.bool_)
+    fill, others = values[0], probe[~alike]
+    if (np.isfinite(fill) and m < LEAST_ROWS) or not len(others) or _same(others, fill).mean() > FILL:
+        return np.zeros(n, np.bool_)
+    return alike
+
+
+def _same(values: Array, fill: Any) -> Bool:
+    """Where values are a number, or NaN where that is NaN."""
+    return np.asarray(np.isnan(values) if np.isnan(fill) else values == fill)

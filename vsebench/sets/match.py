@@ -1,0 +1,397 @@
+"""Matches the rows of a file to the items of a split: by id where the file has ids, in order (with a note) otherwise.
+
+A declared split is taken by name or recognised by the ids. Everything else is a custom split, made from the file: the
+image of every text is given by ``image_of_text``, known from COCO ids, or follows from the order of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import BadInput, MissingPackage, UsageError, count_of
+from ..files.audit import shown
+from ..files.ids import canonical, places, respelled, share, spelled
+from ..options import spell
+from ..scenes.settings import PARTS, parse, split_name
+from ..types import Ids, Int, Split
+from . import catalogue as splits
+from . import own
+from . import published as sets
+from .declared import DECLARED
+from .identity import matches_ids
+from .owners import (
+    FileRows,
+    NoOwners,
+    SidesSwapped,
+    and_why,
+    given_owners,
+    known_owners,
+    named_by_text_ids,
+    owners_in_order,
+)
+from .placing import in_order, order, own_order
+from .shapes import suggestion
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedRows:
+    """A split, and the file row of each of its items.
+
+    Attributes:
+        split: the items.
+        image_rows: (image,) int64 row of every image, or None when the rows are in the order of the split.
+        text_rows: (caption,) int64 row of every caption, or None likewise.
+        notes: what was decided, one sentence each.
+        warnings: what may be wrong, one sentence each.
+    """
+
+    split: Split
+    image_rows: Int | None
+    text_rows: Int | None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def match_rows(file: FileRows, name: Split | str | None = None, captions_per_image: int | None = None) -> MatchedRows:
+    """Match the rows of a file to the items of a split.
+
+    Args:
+        file: numbers and ids of its rows.
+        name: a declared split or ``custom``; None: the declared split that has the ids, else ``custom``. A ``Split``:
+            rows are matched to it by id where there are ids, else they are in its order.
+        captions_per_image: for files without image_of_text: texts an image, in order. Five by default where there are
+            no ids; rows with ids that do not tell the image of a text are refused without it.
+
+    Raises:
+        BadInput: ids that repeat, are missing or unknown, or do not tell the image of a text, images and texts that
+            look swapped, wrong numbers of rows.
+        UsageError: an unknown split.
+    """
+    if isinstance(name, Split):
+        return replace(_declared(file, name), notes=())
+    if name is None and file.image_ids is None and file.text_ids is None:
+        found = _custom(file, captions_per_image)
+        likely = suggestion(file.n_image, file.n_text) if captions_per_image is None else ""
+        return replace(found, warnings=(likely, *found.warnings)) if likely else found
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    if name is None:
+        name, notes = _recognise(file)
+        warnings = _images_missing(file) if name == "custom" else ()
+    elif name in sets.SETS:
+        name = _language(file, name)
+    if name == "custom":
+        found = _custom(file, captions_per_image)
+        return replace(found, notes=(*notes, *found.notes), warnings=(*found.warnings, *warnings))
+    if captions_per_image is not None:
+        raise UsageError(f"{spell('captions_per_image')} has no meaning for split '{name}'", fix="leave it out")
+    found = _declared(file, splits.load_split(name))
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def _recognise(file: FileRows) -> tuple[str, tuple[str, ...]]:
+    """The split that has the ids of the file, else ``custom``; and a note where several splits have them.
+
+    Raises:
+        UsageError: several data sets of one's own have these ids, and no declared or published one.
+    """
+    found = _with_ids(file)
+    if found and found[0] in DECLARED and not _is_here(found[0]):
+        first, *found = found
+        if len(found) < 2:
+            taken = f"{found[0]} is taken" if found else "the items of the file are ranked, as a custom split"
+            return (found or ["custom"])[0], (f"the ids are those of {first}, which is not built here: {taken}",)
+    if found and (len(found) == 1 or not splits.is_own(found[0])):
+        first, *others = found
+        options = " or ".join(spell("split", name) for name in others)
+        note = f"the ids are those of {first} and of {' and '.join(others)}: {first} is taken ({options} takes another)"
+        return first, (note,) if others else ()
+    if found:
+        what = f"the ids are those of the data sets {', '.join(found[:-1])} and {found[-1]}"
+        raise UsageError(what, fix=f"give {spell('split', found[0])} or {spell('split', found[1])}")
+    return _nearly_coco(file), ()
+
+
+def _is_here(name: str) -> bool:
+    """Whether a declared split can be read."""
+    try:
+        splits.load_split(name)
+    except MissingPackage:
+        return False
+    return True
+
+
+def _with_ids(file: FileRows) -> list[str]:
+    """The splits that have exactly the ids of the file: a declared one, published ones, then those of one's own."""
+    ids = [None if x is None else canonical(x) for x in (file.image_ids, file.text_ids)]
+    # COCO has numbers, and Flickr30K file names.
+    named = [np.array([f"{n}.jpg" for n in x.tolist()]) if x is not None and x.dtype.kind == "i" else x for x in ids]
+    declared = matches_ids(*ids) or matches_ids(*named)
+    built = sorted(own.matching(file.image_ids, file.text_ids), key=splits.is_own)
+    return [declared, *built] if declared else built
+
+
+def _language(file: FileRows, name: str) -> str:
+    """The split of a published set: of one in several languages the one that has the ids of the file.
+
+    Raises:
+        UsageError: the ids do not tell the language.
+        BadInput: ids of a language that is not built.
+        MissingPackage: none of them is built.
+    """
+    if not sets.SETS[name].languages:
+        return name
+    for split in _with_ids(file):
+        if split.partition(":")[0] == name:
+            return split
+    _refuse_part_of_known(file)
+    try:
+        splits.declared(name)
+    except UsageError as error:
+        error.fix = f"{error.fix}; or name every file after its language, as in de=FILE, or save the ids of the set"
+        raise
+    return name
+
+
+def _images_missing(file: FileRows) -> tuple[str, ...]:
+    """A warning when the texts are those of a data set that has more images, which enlarge its gallery."""
+    found = sorted(own.matching(file.image_ids, file.text_ids, fewer_images=True), key=splits.is_own)
+    if not found:
+        return ()
+    images = splits.declared(found[0]).images
+    return (
+        f"the texts are those of {found[0]}, which has {images:,} images, {images - file.n_image:,} more than the "
+        f"file: values are not those of {found[0]}; encode all its images",
+    )
+
+
+def _nearly_coco(file: FileRows) -> str:
+    """``custom``, unless most ids are of COCO: then the file has a fault, which is raised."""
+    try:
+        known = splits.load_split("coco-5k")
+    except MissingPackage:
+        return "custom"
+    if file.image_ids is not None and file.text_ids is not None:
+        image_ids = respelled(file.image_ids, known.image_ids)
+        text_ids = respelled(file.text_ids, known.caption_ids)
+        if share(image_ids, known.caption_ids) == 1 and share(text_ids, known.image_ids) == 1:
+            raise SidesSwapped("the image ids are COCO caption ids and the text ids COCO image ids", file.where)
+        # A few shared ids may be a coincidence; with nine in ten it is a COCO file with a fault.
+        if min(share(image_ids, known.image_ids), share(text_ids, known.caption_ids)) >= 0.9:
+            try:
+                return _declared(file, known).split.name
+            except RepeatedIds:
+                raise
+            except BadInput as error:
+                error.fix = f"{error.fix}; or add {spell('split', 'custom')} to rank the file's own items"
+                raise
+    return "custom"
+
+
+def _declared(file: FileRows, split: Split) -> MatchedRows:
+    n_image, n_caption = len(split.image_ids), len(split.caption_ids)
+    turned = (file.n_image, file.n_text) == (n_caption, n_image) and n_image != n_caption
+    if turned and file.image_ids is None and file.text_ids is None:
+        raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows for '{split.name}'", file.where)
+    rows: list[Int | None] = []
+    notes = []
+    for side, ids, n, known, other in (
+        ("image", file.image_ids, file.n_image, split.image_ids, split.caption_ids),
+        ("text", file.text_ids, file.n_text, split.caption_ids, split.image_ids),
+    ):
+        if ids is None:
+            if n != len(known):
+                raise BadInput(
+                    f"{n:,} {side} rows, but split '{split.name}' has {len(known):,} {side}s",
+                    where=file.where,
+                    fix=and_why(f"save one row for every {side} of the split, or ids ({side}_ids) to match by", file),
+                )
+            rows.append(order(split, "image" if side == "image" else "caption"))
+            notes.append(in_order(side, split.name, own_order(split.name)))
+        else:
+            ids, how = spelled(ids, known)
+            notes += [f"{side} ids are matched {how}"] if how else []
+            rows.append(rows_of(ids, known, other, side, split.name, file.where))
+    _refuse_contradiction(file, split, rows[0], rows[1])
+    notes += _images_without_texts(split.owners, len(split.image_ids))
+    return MatchedRows(split, rows[0], rows[1], tuple(notes))
+
+
+def _refuse_contradiction(file: FileRows, split: Split, image_rows: Int | None, text_rows: Int | None) -> None:
+    """Refuse a file whose image_of_text differs from the split: then its rows are not the items they are taken for."""
+    if file.image_of_text is None:
+        return
+    if file.image_ids is None:
+        named = split.image_ids.copy()  # of the rows of the file, as they were placed
+        named[slice(None) if image_rows is None else image_rows] = split.image_ids
+        file = replace(file, image_ids=named)
+    image_row, _ = given_owners(file)
+    given = _image_index(file, image_row, image_rows, text_rows)
+    wrong = np.flatnonzero(given != split.owners)
+    if len(wrong):
+        row = int(wrong[0]) if text_rows is None else int(text_rows[wrong[0]])
+        raise BadInput(
+            f"image_of_text contradicts split '{split.name}': {count_of(len(wrong), 'text belongs', 'texts belong')} "
+            f"to another image (first: text row {row})",
+            where=file.where,
+            fix=f"save image_ids and text_ids so that rows can be matched, or give {spell('split', 'custom')}",
+        )
+
+
+def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path) -> Int:
+    """(item,) int64 file row of every item of a split, by id.
+
+    Args:
+        ids: (item,) ids of the rows, in any spelling of those of the split.
+        known: (item,) ids of the split.
+        other: ids of the other modality in the split, to recognise swapped ones.
+        side, split, where: ``image`` or ``text``, the name of the split and the file, for messages.
+
+    Raises:
+        BadInput: ids that repeat, are missing or unknown, or are those of the other modality.
+    """
+    ids = respelled(ids, known)
+    _refuse_repeats(ids, side, where)
+    if share(ids, known) < 0.5 and share(respelled(ids, other), other) > 0.9:
+        raise SidesSwapped(f"the {side} ids are the other side's ids of '{split}'", where)
+    if ids.dtype.kind != known.dtype.kind:
+        what = f"{side} ids such as '{shown(ids[0])}' are not ids of split '{split}' (such as '{known[0]}')"
+        fix = f"save the {side} ids of the data set, or give {spell('split', 'custom')}"
+        if split == "custom":  # rows of what is evaluated have no ids, and are numbered
+            fix = "save the ids of the rows that are evaluated with them too, or leave these ids out"
+        raise BadInput(what, where=where, fix=fix)
+    missing = known[~np.isin(known, ids)]
+    unknown = ids[~np.isin(ids, known)]
+    if len(missing) or len(unknown):
+        parts = []
+        if len(missing):
+            of = f"of the {len(known):,} {side} ids of split '{split}'"
+            parts.append(f"{count_of(len(missing), f'{of} is', f'{of} are')} missing (first: {shown(missing[0])})")
+        if len(unknown):
+            counted = count_of(len(unknown), f"{side} id is", f"{side} ids are")
+            parts.append(f"{counted} unknown to it (first: {shown(unknown[0])})")
+        raise BadInput("; ".join(parts), where=where, fix=f"encode every {side} of the split and nothing else")
+    return places(ids, known)
+
+
+class RepeatedIds(BadInput):
+    """Several rows of one side have one id, which no split accepts."""
+
+
+def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
+    unique, count = np.unique(ids, return_counts=True)
+    if len(unique) < len(ids):
+        first = unique[count > 1][0]
+        occurs = np.flatnonzero(ids == first)
+        n = int((count > 1).sum())
+        raise RepeatedIds(
+            f"{n:,} {side} {'ids occur' if n > 1 else 'id occurs'} more than once "
+            f"(first: {shown(first)}, in rows {occurs[0]} and {occurs[1]})",
+            where=where,
+            fix=f"save every {side} once",
+        )
+
+
+def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
+    notes = []
+    given = file
+    if file.derived and file.text_ids is not None:  # ids come before the order of rows
+        file = replace(file, image_of_text=None, derived=False)
+    file, named = named_by_text_ids(file)
+    if given.derived and not named and known_owners(file) is None:
+        file = given
+    for side, ids in (("image", file.image_ids), ("text", file.text_ids)):
+        if ids is not None:
+            _refuse_repeats(ids, side, file.where)
+    if file.image_of_text is not None:
+        image_row, note = given_owners(file)
+        times, note = captions_per_image, named or ("" if file.derived else note)
+        if times and not np.array_equal(image_row, np.arange(file.n_text) // times):
+            what = f"{spell('captions_per_image', times)} contradicts what the rows say"
+            raise UsageError(f"{what}{note and f': {note}'}", where=file.where, fix="leave it out")
+    else:
+        known = known_owners(file)
+        if known is None and captions_per_image is None:
+            _refuse_part_of_known(file)
+        try:
+            image_row, note = known or owners_in_order(file, captions_per_image)
+        except NoOwners:
+            if not file.judged:
+                raise
+            image_row, note = None, "captions have no image of their own: judgements alone say what is relevant"
+    notes += [note] if note else []
+    warnings = () if image_row is None else _images_without_texts(image_row, file.n_image, file)
+    # The order is ascending by id, so that the order of rows in the file cannot decide a tie.
+    image_rows = None if file.image_ids is None else np.argsort(file.image_ids, kind="stable")
+    text_rows = None if file.text_ids is None else np.argsort(file.text_ids, kind="stable")
+    image_of = None if image_row is None else _image_index(file, image_row, image_rows, text_rows)
+    image_ids = np.arange(file.n_image) if file.image_ids is None else file.image_ids[image_rows]
+    text_ids = np.arange(file.n_text) if file.text_ids is None else file.text_ids[text_rows]
+    try:
+        split = Split("custom", image_ids, text_ids, image_of)
+    except BadInput as error:
+        raise BadInput(error.what, where=file.where, fix=error.fix) from None
+    return MatchedRows(split, image_rows, text_rows, tuple(notes), warnings)
+
+
+def _image_index(file: FileRows, image_row: Int, image_rows: Int | None, text_rows: Int | None) -> Int:
+    """(caption,) index of the image of every caption of a split, from (text,) image rows of the file."""
+    index = np.arange(file.n_image)
+    if image_rows is not None:
+        index[image_rows] = np.arange(file.n_image)
+    return index[image_row if text_rows is None else image_row[text_rows]]
+
+
+def _images_without_texts(image_of: Int, n_image: int, file: FileRows | None = None) -> tuple[str, ...]:
+    """One sentence when images have no text: they enlarge the gallery, or image_of_text of the ``file`` is wrong."""
+    without = np.flatnonzero(np.bincount(image_of, minlength=n_image) == 0)
+    if not len(without):
+        return ()
+    named, first = "", int(without[0])
+    if file is not None:
+        name = "" if file.image_ids is None else f" (id {shown(file.image_ids[first])})"
+        named = f" (first: image row {first}{name})"
+    of = f"of the {n_image:,} images"
+    return (
+        f"{count_of(len(without), f'{of} has', f'{of} have')} no text{named}: candidates in text-to-image, and no "
+        "queries in image-to-text",
+    )
+
+
+def _scenes_of(image_id: str) -> str | None:
+    """The split of scenes that an image id is of by its spelling, else None."""
+    name, _, number = image_id.rpartition("-")
+    if not (number.isdecimal() and len(number) < 19 and name.startswith("scenes-")):
+        return None
+    try:
+        settings = parse(name)
+    except UsageError:
+        return None
+    found = [p for p in PARTS if 0 <= int(number) - settings.start(p) < settings.sizes[p]]
+    return split_name(settings.name, found[0]) if found else None
+
+
+def _refuse_part_of_known(file: FileRows) -> None:
+    """Refuse ids of scenes, or of a language, which are not all of a split or of one that is not built.
+
+    Raises:
+        BadInput: the first image id is of scenes, or the first text id of a language; says which, and what is wrong.
+    """
+    first, split = "", None
+    for ids, split_of in ((file.image_ids, _scenes_of), (file.text_ids, lambda x: sets.spoken(x, file.n_image))):
+        if split is None and ids is not None and ids.dtype.kind == "U":
+            first = str(ids[0])
+            split = split_of(first)
+    if split is None:
+        return
+    try:
+        _declared(file, splits.load_split(split))
+    except MissingPackage as error:
+        what = f"ids such as '{shown(first)}' are of split '{split}', which is not built here"
+        raise BadInput(what, where=file.where, fix=error.fix) from error
+    except BadInput as error:
+        error.fix = f"{error.fix}; or save image_of_text (the image id of every text) to rank the file's own items"
+        raise

@@ -1,0 +1,292 @@
+"""The image of every text: given by row, by id or as numbers of texts; known from ids; or in the order of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import BadInput, MissingPackage, count_of
+from ..files.audit import shown
+from ..files.ids import places, respelled, share, spelled
+from ..files.members import OWNER_IDS, OWNER_ROWS
+from ..files.raw import Holds
+from ..files.sniff import sniff
+from ..options import spell
+from ..types import Ids, Int
+from . import catalogue as splits
+from .shapes import suggestion
+from .sources import from_file, lines_of
+
+
+class SidesSwapped(BadInput):
+    """The images of a file look like texts and the texts like images.
+
+    Args:
+        why: what shows it.
+        where: the file.
+    """
+
+    def __init__(self, why: str, where: Path):
+        self.why = why
+        super().__init__(
+            f"images and texts look swapped: {why}",
+            where=where,
+            fix="save the images as image_embeddings and the texts as text_embeddings "
+            f"(or use {spell('image_key')}, {spell('text_key')})",
+        )
+
+
+class NoOwners(BadInput):
+    """Nothing tells the image of a text."""
+
+
+@dataclass(frozen=True, eq=False)
+class FileRows:
+    """The rows of a file: their numbers and ids.
+
+    Attributes:
+        n_image: number of image rows.
+        n_text: number of text rows.
+        image_ids: (n_image,) int64 or unicode, or None.
+        text_ids: (n_text,) int64 or unicode, or None.
+        image_of_text: (n_text,) int64 image rows or image ids, or unicode image ids, or None.
+        where: the file, for messages.
+        holds: what ``image_of_text`` may hold, see ``formats.raw.RawEmbeddings``.
+        captions: a file of captions with their ids and those of their images, which gives the image of a text where
+            nothing else does; None for none.
+        derived: ``image_of_text`` follows from the rows, as a note says already.
+        judged: judgements are given, which may do without the image of a text.
+    """
+
+    n_image: int
+    n_text: int
+    image_ids: Ids | None
+    text_ids: Ids | None
+    image_of_text: Ids | None
+    where: Path
+    holds: Holds = "rows or ids"
+    captions: Path | None = None
+    derived: bool = False
+    judged: bool = False
+
+
+def known_owners(file: FileRows) -> tuple[Int, str] | None:
+    """(text,) image row of every text where ids or a file of captions tell it, and a note; else None."""
+    return _images_of_coco_ids(file) or _images_of_text_ids(file) or _images_of_captions(file)
+
+
+def named_by_text_ids(file: FileRows) -> tuple[FileRows, str]:
+    """The rows, with the ids of texts as those of their images where each is one of them; and the note on it."""
+    images, texts = file.image_ids, file.text_ids
+    if file.image_of_text is not None or images is None or texts is None or len(texts) != file.n_text:
+        return file, ""
+    ids, how = spelled(texts, images)
+    if texts.dtype.kind == "i" and file.n_text > file.n_image and not (np.diff(texts) == 0).any():
+        times = len(np.unique(texts))  # the numbers of the captions of every image
+        if np.array_equal(texts, np.tile(np.arange(times), file.n_text // times + 1)[: file.n_text]):
+            return file, ""
+    # Numbers of images and of texts may be the same by coincidence.
+    if share(ids, images) < 1 or (images.dtype.kind == "i" and len(np.unique(ids)) < len(images)):
+        return file, ""
+    note = f"the text ids are image ids{_by(how)}: the image of every text is known from them"
+    return replace(file, image_of_text=ids, text_ids=None, holds="ids"), note
+
+
+def given_owners(file: FileRows) -> tuple[Int, str]:
+    """(text,) image row of every text from image_of_text, which holds rows or image ids."""
+    given = file.image_of_text
+    if given is None or len(given) != file.n_text:
+        length = 0 if given is None else len(given)
+        if (
+            given is not None
+            and length == file.n_image
+            and (repeats := _counted(given, file.n_text, file.where)) is not None
+        ):
+            return repeats
+        if length == file.n_image != file.n_text:
+            raise SidesSwapped(f"image_of_text has {length:,} entries, as many as there are image rows", file.where)
+        what = f"image_of_text has {length:,} entries for {file.n_text:,} text rows"
+        raise BadInput(what, where=file.where, fix="give one image row (counted from 0) or image id for every text")
+    if len(given) == file.n_image > 1 and given.dtype.kind == "i" and (given == 1).all():
+        return np.arange(file.n_text), "image_of_text holds the number of the texts of every image"
+    as_rows = given if file.holds != "ids" and _are_rows(given, file.n_image) else None
+    as_ids = None if file.holds == "rows" else _rows_of_image_ids(file, given)
+    if as_rows is not None and as_ids is not None:
+        differ = np.flatnonzero(as_rows != as_ids)
+        if len(differ):
+            first = int(differ[0])
+            raise BadInput(
+                f"image_of_text can be read as image rows and as image ids, which differ for {len(differ):,} of the "
+                f"{len(given):,} texts (first: text row {first}, where {shown(given[first])} is image row "
+                f"{as_rows[first]} or the id of image row {as_ids[first]})",
+                where=file.where,
+                fix=f"name the array {OWNER_IDS[0]} if it holds ids, {OWNER_ROWS[0]} if it holds rows (from 0)",
+            )
+    if as_rows is not None:
+        return as_rows, "image_of_text holds image rows"
+    if as_ids is not None:
+        return as_ids, "image_of_text holds image ids"
+    raise _no_image(file, given)
+
+
+def _counted(given: Ids, n_text: int, where: Path) -> tuple[Int, str] | None:
+    """(text,) image row of every text where the number of texts of every image is given, or the first or last row."""
+    if given.dtype.kind != "i" or not len(given) or given.min() < 0:
+        return None
+    if len(given) > 1 and given[0] == 0 and given[-1] == n_text - 1 and (np.diff(given) > 0).all():
+        what = (
+            "image_of_text ascends from the first text row to the last: it has the first or the last row of every image"
+        )
+        raise BadInput(what, where=where, fix="save one image row (counted from 0) or image id for every text")
+    ends = given + 1 if given[-1] == n_text - 1 else given
+    if given[0] == 0 and (np.diff(given) > 0).all() and given[-1] < n_text - 1:
+        counts, words = np.diff(given, append=n_text), "the row of the first text of every image"
+    elif given.sum() == n_text:
+        counts, words = given, "the number of the texts of every image"
+    elif ends[-1] == n_text and (np.diff(ends) >= 0).all():
+        counts, words = np.diff(ends, prepend=0), "the row of the last text of every image"
+    else:
+        return None
+    return np.repeat(np.arange(len(given)), counts), f"image_of_text holds {words}"
+
+
+def _are_rows(given: Ids, count: int) -> bool:
+    return bool(given.dtype.kind == "i" and given.min() >= 0 and given.max() < count)
+
+
+def _rows_of_image_ids(file: FileRows, given: Ids) -> Int | None:
+    """(text,) row of the image with each id, or None when some are not ids of the images, in any spelling."""
+    if file.image_ids is None:
+        return None
+    at = places(file.image_ids, respelled(given, file.image_ids))
+    return at if len(np.unique(file.image_ids)) == len(file.image_ids) and (at >= 0).all() else None
+
+
+def _no_image(file: FileRows, given: Ids) -> BadInput:
+    """What is wrong with image_of_text, whose entries are neither rows nor ids: the first such entry."""
+    numbers = given.dtype.kind == "i" and file.holds != "ids"
+    inside = (given >= 0) & (given < file.n_image) if numbers else np.zeros(len(given), np.bool_)
+    if file.image_ids is None and file.holds == "ids":
+        return BadInput(
+            f"the image of every text is given by id (first: {shown(given[0])}), and the image rows have no ids",
+            where=file.where,
+            fix="save the ids of the images as well; an .npz may hold image_of_text, the row of every text's image",
+        )
+    ids = None if file.holds == "rows" else file.image_ids
+    if ids is not None and ids.dtype.kind == given.dtype.kind:
+        known = np.isin(given, ids)
+        # Most entries are rows, or most are ids: name the first that is not.
+        bad = int(np.flatnonzero(~(inside if inside.sum() > known.sum() else known))[0])
+        neither = "is neither an image row ({n:,} rows) nor an image id" if numbers else "is not an image id"
+        what = f"image_of_text[{bad}] = {shown(given[bad])} " + neither.format(n=file.n_image)
+        fix = (
+            "give one image row (counted from 0) or image id for every text" if numbers else "give an id for every text"
+        )
+        return BadInput(what, where=file.where, fix=fix)
+    bad = int(np.flatnonzero(~inside)[0])
+    return BadInput(
+        f"image_of_text[{bad}] = {shown(given[bad])} is not an image row (there are {file.n_image:,}) and the file "
+        "has no image ids of that kind",
+        where=file.where,
+        fix="count image rows from 0, or save image_ids as well",
+    )
+
+
+def _images_of_coco_ids(file: FileRows) -> tuple[Int, str] | None:
+    """(text,) image row of every text when all ids are in COCO 5K, whose subsets are custom splits; else None."""
+    if file.image_ids is None or file.text_ids is None:
+        return None
+    try:
+        known = splits.load_split("coco-5k")
+    except MissingPackage:
+        return None
+    image_ids, text_ids = respelled(file.image_ids, known.image_ids), respelled(file.text_ids, known.caption_ids)
+    if share(image_ids, known.image_ids) < 1 or share(text_ids, known.caption_ids) < 1:
+        return None
+    image_of = known.image_ids[known.owners[places(known.caption_ids, text_ids)]]
+    image_row = places(image_ids, image_of)
+    absent = image_row < 0
+    if absent.any():
+        first = int(np.flatnonzero(absent)[0])
+        raise BadInput(
+            f"{count_of(int(absent.sum()), 'text belongs', 'texts belong')} to images that are not in the file "
+            f"(first: caption {text_ids[first]} of image {image_of[first]})",
+            where=file.where,
+            fix="save the images of all texts, or leave those texts out",
+        )
+    return image_row, "the image of every text is known from the COCO ids"
+
+
+def _images_of_text_ids(file: FileRows) -> tuple[Int, str] | None:
+    """(text,) image row of every text when text ids are an image id and a number, as Flickr's ``1007.jpg#0``."""
+    if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
+        return None
+    parts = [text.strip().rpartition("#") for text in file.text_ids.tolist()]
+    if not all(number.isdecimal() for _, _, number in parts):
+        return None
+    image_row = _rows_of_image_ids(file, np.array([image for image, _, _ in parts]))
+    return None if image_row is None else (image_row, "the image of every text is known from the text ids")
+
+
+def _images_of_captions(file: FileRows) -> tuple[Int, str] | None:
+    """(text,) image row of every text by the file of captions, where that has ids, among them all of the file's."""
+    path = file.captions
+    if file.image_ids is None or file.text_ids is None or path is None:
+        return None
+    if path.is_file() and (sniff(path).arrays is not None or lines_of(path) is not None):
+        return None  # captions without the ids of images
+    rows = from_file(path, file.text_ids)
+    ids = respelled(file.text_ids, rows.caption_id)
+    if share(ids, rows.caption_id) < 1:
+        return None
+    image_row = _rows_of_image_ids(file, rows.image_id[places(rows.caption_id, ids)])
+    return None if image_row is None else (image_row, f"the image of every text is known from {path.name}")
+
+
+def owners_in_order(file: FileRows, captions_per_image: int | None) -> tuple[Int, str]:
+    """(text,) image row of every text where each image has as many, one behind the other, and a note.
+
+    Raises:
+        NoOwners: other numbers of rows, or ids, which do not tell the image of a text.
+        SidesSwapped: the numbers are those of images and texts exchanged.
+    """
+    times = captions_per_image or 5
+    if file.n_text != times * file.n_image:
+        if captions_per_image is None and file.n_image == 5 * file.n_text:
+            raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows", file.where)
+        each = file.n_text / file.n_image
+        fix = "save image_of_text (the image row of every text)"
+        if each.is_integer():
+            fix += f", or give {spell('captions_per_image', round(each))} if text rows follow the images in order"
+        raise NoOwners(
+            f"{file.n_text:,} texts for {file.n_image:,} images, and no image_of_text that gives the image "
+            "of every text",
+            where=file.where,
+            fix=and_why(fix, file),
+        )
+    given = [(side, ids[0]) for side, ids in (("image", file.image_ids), ("text", file.text_ids)) if ids is not None]
+    if given and captions_per_image is None:
+        such = " and ".join(f"{side} ids such as '{shown(first)}'" for side, first in given)
+        raise NoOwners(
+            f"the ids do not give the image of a text: {such} are of no split that is known here, and there is no "
+            "image_of_text",
+            where=file.where,
+            fix="save image_of_text (the image id or image row of every text), give a file of captions with these ids "
+            f"({spell('captions', 'FILE')}), or, if the text rows follow the image rows in order, "
+            f"{spell('captions_per_image', 5)}",
+        )
+    words = "one text an image" if times == 1 else f"{'five' if times == 5 else times} texts an image"
+    seen = "ids of no known split" if given else "no ids"
+    return np.arange(file.n_text) // times, f"{seen} and no image_of_text: taken to be {words}, in order"
+
+
+def and_why(fix: str, file: FileRows) -> str:
+    """A fix for a wrong number of rows, and the likely cause."""
+    likely = suggestion(file.n_image, file.n_text)
+    return f"{fix} ({likely})" if likely else fix
+
+
+def _by(how: str) -> str:
+    return f" ({how})" if how else ""

@@ -1,0 +1,213 @@
+"""Images inside parquet files, as hub data sets are stored, or in tar archives (webdataset), with their captions.
+
+Every image has a name and is read alone, as a file of a folder is, so that no other code knows what it is stored in.
+"""
+
+from __future__ import annotations
+
+import re
+import tarfile
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+from ..files.arrow_tables import read_columns, read_group, schema_of
+from ..files.caption_records import CAPTION, PART, Fields, Record, parts_of, record_rows
+from ..files.caption_rows import CaptionRows
+from ..files.formats import FORMATS
+from ..files.image_files import ENDINGS, Packed, walk
+from ..files.regular import check_file, reading
+from ..files.textfile import parse_json, shown, text_lines
+from ..options import spell
+from .sources import check_part
+
+KINDS = (".parquet", ".tar")
+COLUMNS = ("image", "img", "jpg", "png")  # of images in a table; the first that it has
+# Fields with the id of an image; the first that it has is taken. The name of the file that a table states comes before
+# the second ones, which only count the images in many data sets.
+IDS = ("cocoid", "image_id", "file_name", "filename", "image_name")
+COUNTED = ("key", "__key__", "id", "img_id", "imgid")
+Found = tuple[int | str, str, Packed, Mapping[str, Any]]  # id, name, image, and the fields beside it in lower case
+_HUB = re.compile(r"(\w+)-\d+-of-\d+\.parquet")  # train-00000-of-00002.parquet
+_LARGEST = 1 << 20  # bytes of the captions of an image
+_AGAIN = "copy or download it again"
+
+
+@dataclass(frozen=True, eq=False)
+class PackedImages:
+    """The images of some parquet files or archives.
+
+    Attributes:
+        where: the file, or the folder of files.
+        images: by name, in order.
+        records: where every image is, and its fields: ``image`` (its id), and ``caption`` and ``split`` if it has them.
+        names: of every image, by its id as a string.
+        others: all fields beside the images, for messages.
+    """
+
+    where: Path
+    images: dict[str, Packed]
+    records: list[Record]
+    names: dict[str, str]
+    others: tuple[str, ...]
+
+    def captions(self, part: str | None = None) -> CaptionRows:
+        """One row a caption, with the ids ``<image id>#0``, ``<image id>#1``, ...
+
+        Args:
+            part: the images whose field ``split`` is this one; without it, those of the files ``PART-...parquet``.
+
+        Raises:
+            BadInput: there are no captions, or an image has none.
+            UsageError: there are no parts, or several of which none was chosen.
+        """
+        where = str(self.where)
+        if not any("caption" in record for _, record in self.records):
+            what = f"has no captions beside its images; it has {', '.join(self.others) or 'nothing else'}"
+            fix = f"call them caption, captions, text or sentences, or give {spell('captions', 'FILE')}"
+            raise BadInput(what, where=where, fix=fix)
+        fields = Fields(("caption",), "image", None, None, "split")
+        stated = any("split" in record for _, record in self.records)
+        check_part(where, part, parts_of(self.records, fields) if stated else [])
+        return record_rows(self.records, fields, where, part)
+
+
+def packed_images(path: Path) -> PackedImages | None:
+    """The images in a parquet or tar file, or in those of a folder; None for a folder of image files.
+
+    Raises:
+        BadInput: a damaged file, none with an image, or two images of one name.
+        MissingPackage: parquet without pyarrow.
+    """
+    files = _files(path)
+    images: dict[str, Packed] = {}
+    records: list[Record] = []
+    names: dict[str, str] = {}
+    others: dict[str, None] = {}
+    for file in files:
+        check_file(file, _AGAIN)
+        for own, name, image, fields in (_of_archive if file.suffix.lower() == ".tar" else _of_table)(file):
+            if name in images or str(own) in names:
+                other = images[name] if name in images else images[names[str(own)]]
+                fix = "store every image once, with all its captions and an id of its own"
+                raise BadInput(f"image '{own}' is also that of {other}", where=str(image), fix=fix)
+            images[name], names[str(own)] = image, name
+            of_file = _HUB.fullmatch(file.name)
+            record = {"image": own, "caption": _first(fields, CAPTION), "split": _first(fields, PART)}
+            record["split"] = record["split"] or (of_file and of_file[1])
+            at = str(image).removeprefix(f"{path}: ").removeprefix(f"{path}/")
+            records.append((at, {key: value for key, value in record.items() if value is not None}))
+            others |= dict.fromkeys(fields)
+    if files and not images:
+        what = f"holds no image ({', '.join(ENDINGS)} in archives, rows in tables)"
+        raise BadInput(what, where=files[0], fix="give files with images")
+    return PackedImages(path, images, records, names, tuple(others)) if files else None
+
+
+def _files(path: Path) -> list[Path]:
+    if path.suffix.lower() in KINDS and not path.is_dir():
+        return [path]
+    if not path.is_dir() or next(walk(path), None):
+        return []
+    found = sorted(walk(path, KINDS))
+    kind = next((kind for kind in KINDS if any(name.lower().endswith(kind) for name in found)), "")
+    return [path / name for name in found if name.lower().endswith(kind)]
+
+
+def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    """The first field that has a value; white space around a text is not part of it."""
+    values = (fields.get(name) for name in names)
+    stripped = (value.strip() if isinstance(value, str) else value for value in values)
+    return next((value for value in stripped if value is not None and value != ""), None)
+
+
+def _of_archive(path: Path) -> Iterator[Found]:
+    """The images KEY.jpg of an archive, with the captions of KEY.txt, one a line, and the fields of KEY.json."""
+    images: dict[str, list[tuple[str, Packed]]] = {}
+    fields: dict[str, dict[str, Any]] = {}
+    damaged = reading(path, "is a truncated or damaged tar archive", _AGAIN)
+    with damaged, tarfile.open(path, "r:") as archive:
+        for member in archive:
+            name = member.name.removeprefix("./")
+            folder, slash, base = name.rpartition("/")
+            stem, _, kind = base.partition(".")
+            key = folder + slash + stem
+            if not member.isreg() or member.issparse() or not stem:
+                continue
+            if name.lower().endswith(ENDINGS):
+                read = partial(_bytes_at, path, member.offset_data, member.size)
+                images.setdefault(key, []).append((name, Packed(path, name, member.offset_data, read)))
+            elif kind.lower() in ("txt", "json"):
+                fields.setdefault(key, {}).update(_beside(path, name, kind.lower(), member, archive))
+    for key, found in images.items():
+        own = _first(fields.get(key, {}), IDS)
+        for name, image in found:
+            yield (key if own is None else own), (name if own is None else str(own)), image, fields.get(key, {})
+
+
+def _beside(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> dict[str, Any]:
+    where, stream = f"{path}: {name}", archive.extractfile(member)
+    if member.size > _LARGEST or stream is None:
+        raise BadInput(f"takes {member.size:,} bytes, too many for captions", where=where, fix="store captions alone")
+    try:
+        text = stream.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"not UTF-8 text (byte {error.start})", where=where, fix="save it as UTF-8") from error
+    if kind == "txt":
+        return {"text": [line for line in text_lines(text) if line.strip()]}
+    record = parse_json(text, where)
+    if not isinstance(record, dict):
+        raise BadInput(f"a JSON object is expected, found {shown(record)}", where=where, fix="write one object a file")
+    return {key.strip().lower(): value for key, value in record.items()}
+
+
+def _bytes_at(path: Path, start: int, size: int) -> bytes:
+    with reading(path, fix=_AGAIN), path.open("rb") as stream:
+        stream.seek(start)
+        return stream.read(size)
+
+
+def _of_table(path: Path) -> Iterator[Found]:
+    """The rows of a parquet file."""
+    FORMATS["parquet"].require(path)
+    schema, counts = schema_of(path)
+    lower = {name.strip().lower(): name for name in reversed(schema.names)}
+    column = next((lower[name] for name in COLUMNS if name in lower), None)
+    if column is None:
+        what = f"has no column '{COLUMNS[0]}'; it has {', '.join(schema.names[:12])}"
+        raise BadInput(what, where=path, fix="give the column of the images this name")
+    kind = str(schema.field(column).type)
+    parts = dict(re.findall(r"(\w+): (\w+)", kind)) if kind.startswith("struct") else {"": kind}
+    if parts.get("bytes", parts.get("")) not in ("binary", "large_binary"):
+        what = f"column '{column}' is {kind}, expected the bytes of image files, or a struct of bytes and path"
+        raise BadInput(what, where=path, fix="store the images themselves, as a data set of the hub does")
+    texts = [lower[name] for name in (*CAPTION, *PART, *IDS, *COUNTED) if name in lower and lower[name] != column]
+    values = read_columns(path, [*texts, *([f"{column}.path"] if "path" in parts else [])])
+    stated = [str((cell or {}).get("path") or "") for cell in values.pop(column, [])]
+    fields = {name.strip().lower(): cells for name, cells in values.items()}
+    bytes_of = f"{column}.bytes" if "bytes" in parts else column
+    groups, lock = lru_cache(maxsize=2)(partial(read_group, path, bytes_of)), threading.Lock()
+    for group, (stop, count) in enumerate(zip(accumulate(counts), counts, strict=True)):
+        for row in range(stop - count, stop):
+            read = partial(_cell, groups, lock, (group, row - stop + count), f"{path}: row {row}")
+            image = Packed(path, f"row {row}", row, read)
+            beside = {name: cells[row] for name, cells in fields.items()}
+            file = stated[row].replace("\\", "/").rpartition("/")[2] if stated else ""
+            known = {"": file, "row": f"{path.stem}/{row}", **beside}
+            own = _first(known, (*IDS, "", *COUNTED, "row"))
+            yield own, str(own), image, beside
+
+
+def _cell(groups: Any, lock: threading.Lock, at: tuple[int, int], where: str) -> bytes:
+    with lock:  # one thread reads a group, the others wait for it
+        found = groups(at[0])[at[1]].as_py()
+    found = found["bytes"] if isinstance(found, dict) else found
+    if found is None:
+        fix = "store the bytes of every image, not only its path, or leave the row out"
+        raise BadInput("has no image", where=where, fix=fix)
+    return bytes(found)

@@ -1,0 +1,126 @@
+"""The folder of a data set of scenes: its files, and what is said when it is missing, damaged or outdated."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ...errors import BadInput, MissingPackage
+from ...files.cache import cache_dir
+from ...files.regular import sha256_of
+from ...scenes.encode import FACTS_WIDTH, SCENE_WIDTH
+from ...scenes.regions import DIM
+from ...scenes.settings import GENERATOR, Settings
+
+SCHEMA = "vsebench/scenes/1"
+ABOUT = "about.json"
+SCENES, CAPTIONS = "scenes.jsonl", "captions.jsonl"
+HEADER = 128  # bytes before the values of an array that is written
+
+
+def arrays(settings: Settings) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """The files of arrays: the type of a value as numpy writes it, and the shape of a row.
+
+    A row is an image, in ``facts.npy`` a caption, and in ``regions.npy`` and ``boxes.npy`` a region. The regions of
+    image i are those from ``region_start[i]`` to before ``region_start[i + 1]``.
+    """
+    return {
+        "images.npy": ("|u1", (settings.size, settings.size, 3)),
+        "scenes.npy": ("|i1", (SCENE_WIDTH,)),
+        "facts.npy": ("|i1", (FACTS_WIDTH,)),
+        "regions.npy": ("<f4", (DIM,)),
+        "boxes.npy": ("<f4", (4,)),
+        "region_start.npy": ("<i8", ()),
+    }
+
+
+def header(descr: str, shape: tuple[int, ...]) -> bytes:
+    """The first ``HEADER`` bytes of a .npy file (format 1.0) of values in C order.
+
+    Written here, because the length that numpy gives a header has changed with its versions, and because the number of
+    rows is known only when all are written.
+
+    Args:
+        descr: the type of a value as numpy writes it, such as ``<f4``.
+        shape: of the array; up to 60 digits.
+    """
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}"
+    start = b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little")
+    return start + text.ljust(HEADER - 11).encode("ascii") + b"\n"
+
+
+def root() -> Path:
+    """The folder of all data sets of scenes, whether or not it exists."""
+    return cache_dir() / "scenes"
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a data set, whether or not it exists."""
+    return root() / name
+
+
+def lock_of(name: str) -> Path:
+    """The lock file of whoever builds or removes a data set."""
+    return root() / f".{name}.lock"
+
+
+def command(name: str) -> str:
+    """The command that builds a data set."""
+    return f"vsebench data build {name}"
+
+
+def missing(name: str) -> MissingPackage:
+    """The error for a data set that is not built here."""
+    return MissingPackage(f"the scenes '{name}' are not built here", fix=f"run: {command(name)}")
+
+
+def damaged(where: Path, name: str, why: str) -> BadInput:
+    """The error for a file or folder that no build has left so."""
+    return BadInput(f"is damaged: {why}", where=where, fix=f"build it again: {command(name)} --force")
+
+
+def read_about(name: str) -> dict[str, Any]:
+    """What ``about.json`` says of a data set that is complete; the content of the other files is not read.
+
+    Raises:
+        MissingPackage: it is not built here.
+        BadInput: a file is missing or has another size, or another version of the generator has built it.
+    """
+    folder = folder_of(name)
+    path = folder / ABOUT
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        built_by, files = about["generator"], {file: facts["bytes"] for file, facts in about["files"].items()}
+        if (about["schema"], about["name"]) != (SCHEMA, name):
+            raise ValueError(about["name"])
+    except (FileNotFoundError, NotADirectoryError):
+        if folder.is_dir():
+            raise damaged(folder, name, f"{ABOUT} is missing") from None
+        raise missing(name) from None
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix="check its permissions") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise damaged(path, name, "it does not describe these scenes") from error
+    if built_by != GENERATOR:
+        what = f"built by version {built_by} of the generator, and this is version {GENERATOR}"
+        raise BadInput(what, where=folder, fix=f"build it again: {command(name)} --force")
+    for file, size in files.items():
+        found = (folder / file).stat().st_size if (folder / file).is_file() else None
+        if found != size:
+            raise damaged(folder / file, name, "it is missing" if found is None else f"{found:,} bytes, not {size:,}")
+    return dict(about)
+
+
+def check_content(name: str, *files: str) -> None:
+    """Check that files have the bytes that were built; their codes then need no check of their own.
+
+    Raises:
+        BadInput: one has others.
+        MissingPackage: as ``read_about``.
+    """
+    built = read_about(name)["files"]
+    for file in files:
+        path = folder_of(name) / file
+        if sha256_of(path) != built[file]["sha256"]:
+            raise damaged(path, name, "its SHA-256 is not that of the file that was built")
