@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 from tests import oracle_gains
 from tests.word_world import whole
 from vsebench.errors import BadInput, MissingPackage, UsageError
-from vsebench.files import models
-from vsebench.files import store
+from vsebench.files import models, store
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance.embedding import aggregate, encoders
 from vsebench.relevance.embedding.aggregate import caption_cosine

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadInput, MissingPackage
-from ...files import models
-from ...files import store
+from ...files import models, store
 from ...sets.packages import package_file
 from ...types import Vectors
 from ..gains import Progress
