@@ -201,7 +201,8 @@ def test_tables(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "e"
     data = table(pa)
     if kind == "fixed":
-        data = table(pa, embedding=pa.array([r.tolist() for r in (*IMAGES, *TEXTS)], pa.list_(pa.float32(), 3)))
+        small = pa.array([r.tolist() for r in (*IMAGES, *TEXTS)], pa.list_(pa.float32(), 3))
+        data = table(pa, embedding=small, image_id=[None] * 4 + IMAGE_IDS[OWNER].astype(float).tolist())
     if kind in ("parquet", "fixed"):
         pq.write_table(data, path, row_group_size=5)
     else:
@@ -213,6 +214,13 @@ def test_tables(tmp_path: Path, kind: str) -> None:
     assert raw.images.dtype == np.float32
     assert raw.image_ids is not None and np.array_equal(raw.image_ids, IMAGE_IDS)
     assert raw.image_of_text is not None and np.array_equal(raw.image_of_text, IMAGE_IDS[OWNER])
+    pq.write_table(data.rename_columns(["id", "modality", "vec", "image_id"]), path)
+    assert np.array_equal(read_embeddings(path, text_key="vec").texts, TEXTS)
+    for name, rows in (("i", data.slice(0, 4)), ("t", data.slice(4))):  # one side each, which nothing states
+        pq.write_table(rows.drop_columns(["modality"]), tmp_path / name)
+    raw = read_embeddings(tmp_path / "i", texts=tmp_path / "t")
+    assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS) and raw.format == "parquet pair"
+    assert raw.image_of_text is not None and np.array_equal(raw.image_of_text, IMAGE_IDS[OWNER]) and raw.holds == "ids"
 
 
 def test_tables_that_are_refused(tmp_path: Path) -> None:
@@ -222,10 +230,12 @@ def test_tables_that_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "e.parquet"
     floats = pa.list_(pa.float32())
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"modality": None}, "has no column 'modality'; it has id (int64)"),
+        ({"modality": None}, "has no image vectors and no text vectors under a known name; it holds embedding (12, 3)"),
+        ({"id": None}, "has no column 'id'; it has modality (string)"),
         ({"modality": ["image"] * 4 + ["audio"] * 8}, "row 4: modality is 'audio', not image, text or caption"),
-        ({"modality": ["image"] * 12}, "has no row whose modality is 'text'"),
-        ({"embedding": [[1]] * 12}, "column 'embedding' is list<"),
+        ({"modality": ["image"] * 12}, "has no text vectors under a known name; it holds image_embeddings (12, 3)"),
+        ({"embedding": [[1]] * 12}, "array 'image_embeddings' (4, 1) is int64"),
+        ({"embedding": ["1"] * 12}, "has no column 'embedding' or other lists of numbers; it has id (int64)"),
         ({"embedding": pa.array([[1.0]] * 11 + [[1.0, 2.0]], floats)}, "row 11 has an embedding of 2 values"),
         ({"embedding": pa.array([[1.0]] * 11 + [None], floats)}, "row 11 has no embedding"),
         ({"embedding": pa.array([[1.0]] * 11 + [[None]], floats)}, "row 11 has a missing value"),
@@ -314,7 +324,7 @@ def test_metadata_gives_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_every_entry_of_the_table_can_be_used() -> None:
     for name, kind in FORMATS.items():
         assert kind.name == name and kind.words
-        assert bool(kind.arrays or kind.embeddings) == bool(kind.holds), "a format that is documented can be read"
+        assert bool(kind.arrays) == bool(kind.holds), "a format that is documented can be read"
         assert (kind.package is None) == (kind.extra is None)
         assert not kind.single or kind.arrays
 

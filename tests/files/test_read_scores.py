@@ -64,7 +64,7 @@ def test_matrices_that_are_refused(tmp_path: Path) -> None:
     refused(tmp_path / "i.npz", "leave out scores if the file holds embeddings")
     np.savez(tmp_path / "two.npz", scores=SCORES, sims=SCORES)
     refused(tmp_path / "two.npz", "scores occur under 2 names: 'scores' (4, 20) and 'sims' (4, 20)")
-    refused(tmp_path, "is a folder, not a score matrix")
+    refused(tmp_path, "is a folder, not a file of scores")
 
 
 def test_a_stored_member_behind_an_odd_offset(tmp_path: Path) -> None:

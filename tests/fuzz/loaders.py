@@ -65,12 +65,9 @@ def _archive(data: bytes, path: Path) -> None:
 
 def table(data: bytes, folder: Path) -> None:
     """A parquet or arrow table: embeddings of both modalities or of one, captions, and labels to slice by."""
-    path = _file(data, folder, "e.parquet")
-    reads(_embeddings, path)
-    reads(_pair, path)
-    reads(_image_side, path)
-    reads(_captions, path)
-    reads(_column, path)
+    arrays(data, folder, "e.parquet")
+    reads(_pair, folder / "e.parquet")
+    reads(_column, folder / "e.parquet")
 
 
 def hdf5(data: bytes, folder: Path) -> None:
@@ -98,13 +95,6 @@ def _pair(path: Path) -> None:
     from vsebench.sets.align import align_embeddings
 
     align_embeddings(read_embeddings(path, texts=path), None)
-
-
-def _image_side(path: Path) -> None:
-    from vsebench.files.sniff import sniff
-
-    if (side := sniff(path).side) is not None:
-        side(path, "image")
 
 
 def _scores(path: Path) -> None:

@@ -75,8 +75,8 @@ TARGETS: dict[str, Target] = {
         Target("parquet", loaders.table, seeds_arrays.parquet_files, "binary", ("parquet",), ("pyarrow",)),
         Target("arrow", loaders.table, seeds_arrays.arrow_files, "binary", ("arrow",), ("pyarrow",)),
         Target(
-            "clip-retrieval", loaders.clip_retrieval, seeds_arrays.clip_retrieval_folders, "bundle", ("folder",),
-            ("pyarrow",),
+            "clip-retrieval", loaders.clip_retrieval, seeds_arrays.clip_retrieval_folders, "bundle",
+            ("clip-retrieval",), ("pyarrow",),
         ),
         Target("trec", loaders.runs, seeds_text.trec_runs, "text", ("trec",)),
         Target("eccv-json", loaders.runs, seeds_text.eccv_lists, "json", ("eccv-json",)),

@@ -36,7 +36,7 @@ def run(
     """
     from ..errors import VsebenchError
     from ..files import run_folder
-    from ..files.members import members_of
+    from ..files.members import arrays
     from ..files.sniff import sniff
 
     trained = run_folder.find(file) if texts is None else None
@@ -51,9 +51,9 @@ def run(
             document = _of_arrays(file, texts, scores, split, captions_per_image, image_key, text_key, scores_key)
     except VsebenchError as error:
         # the arrays of a file that cannot be evaluated, by its header
-        members = members_of(file, kind) if kind.arrays is not None else []
-        arrays = [{"name": m.name, "shape": list(m.shape), "dtype": m.dtype} for m in members]
-        document, fault = {"files": [file.name], "format": kind.name, "arrays": arrays}, error
+        members = arrays(file).values() if kind.arrays is not None else ()
+        found = [{"name": m.name, "shape": list(m.shape), "dtype": m.dtype} for m in members]
+        document, fault = {"files": [file.name], "format": kind.name, "arrays": found}, error
     if "fault" in document:
         fault = document.pop("fault")
     document = {"schema": "vsebench/inspect/1", "matched": None, "notes": [], **document}

@@ -166,7 +166,7 @@ def _read(source: Source, where: str, split: Split) -> list[Pairs]:
         return list(of_labels(labels, split).values())
     stated: Any = source.holds
     directions = DIRECTIONS if stated is None else (stated,)
-    if isinstance(value, Path) and sniff(value).arrays is not None:
+    if isinstance(value, Path) and sniff(value).matrix:
         return list(own.of_matrix(of_file(split, value), split, directions).values())
     if hasattr(value, "__array__"):
         return list(own.of_matrix(of_array(split, numbers(value, where)), split, directions).values())
@@ -175,7 +175,7 @@ def _read(source: Source, where: str, split: Split) -> list[Pairs]:
 
 def pairs_of(source: Source, where: str) -> list[Pairs] | None:
     """The pairs of a file or a value, not yet placed; None for a matrix and for labels; raises as ``load``."""
-    array = isinstance(source.value, Path) and source.holds != LABELLED and sniff(source.value).arrays is not None
+    array = isinstance(source.value, Path) and source.holds != LABELLED and sniff(source.value).matrix
     if source.holds == LABELLED or array or hasattr(source.value, "__array__"):
         return None
     if not isinstance(source.value, (Path, Mapping, list, tuple)):

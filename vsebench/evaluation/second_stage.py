@@ -56,7 +56,7 @@ def load(
     found, notes = dict[Direction, SecondScores](), list[str]()
     for direction, value in given.items():
         split = split_of(direction)
-        if isinstance(value, Path) and sniff(value).arrays is None:
+        if isinstance(value, Path) and not sniff(value).matrix:
             one, said = _entries(value, direction, split)
         else:
             one, said = _matrix(value, direction, split)

@@ -2,64 +2,94 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import BadInput
-from ..memory import require
 from ..options import spell
-from .ids import as_ids, id_array
-from .raw import Array, RawArray, RawEmbeddings
+from ..types import Int
+from .ids import id_array
+from .raw import Array, Member
 from .regular import reading
 
 VECTORS = "embedding"  # the column of the vectors, unless another is named
-_NEEDED = ("id", "modality", VECTORS)
+# The other columns of a table with modalities: their names as arrays, of a side.
+_NAMES = {"id": "{}_ids", "modality": "", "image_id": "image_id_of_text", "caption": "captions"}
+_SINGULAR = ("image_id", "text_id", "caption_id")  # columns of other tables whose arrays have the plural as name
 _LAYOUT = "write the columns id, modality (image or text), embedding and, for texts, image_id"
-_SIDES = ("image", "text")
+_WITHOUT = "no column image_id: the image of every text is not given"
 _MODALITIES = {"image": "image", "text": "text", "caption": "text"}
 _BATCH = 8192  # rows read together
 PARQUET_START = b"PAR1"
 FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
 
 
-def read_table(path: Path, vectors: str = VECTORS) -> RawEmbeddings:
-    """Embeddings from a table with the columns ``id``, ``modality`` (image, text or caption), ``embedding`` (a list of
-    floats, all of one length; or the column ``vectors``) and optionally ``image_id`` (of a text: the image it belongs
-    to) and ``caption`` (of a text: what it says). The table is parquet, an arrow IPC file or an arrow IPC stream.
+def table_members(path: Path) -> list[Member]:
+    """The columns of a table as arrays: vectors, lists of one length a row, and others.
+
+    A table that says the ``modality`` of its rows (image, text or caption) has the columns ``id``, ``embedding`` and,
+    of texts, ``image_id`` (the image it belongs to) and ``caption`` (what it says); its arrays have the usual names of
+    each side. Vectors in another column X are ``X/image`` and ``X/text``. The columns of other tables are arrays under
+    their own names. The table is parquet, an arrow IPC file or an arrow IPC stream.
 
     Raises:
-        BadInput: the file is damaged, a column is missing or of the wrong type, a value is missing.
+        BadInput: the file is damaged, has no vectors, or a row is of another modality.
     """
-    columns = _columns(path, None, vectors)
-    images, texts = (_one_side(columns, side, path) for side in _SIDES)
-    return RawEmbeddings(
-        images.values, texts.values, images.image_ids, texts.text_ids, texts.image_of_text, texts.format, (path,),
-        texts.notes, "ids", texts.captions,
-    )  # fmt: skip
+    with _table(path) as (schema, _):
+        types = {field.name: field.type for field in schema if schema.names.count(field.name) == 1}
+        found = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12]) or "none"
+    stated = "modality" in types
+    vectors = [name for name, kind in types.items() if _is_vector(kind) and name not in _NAMES]
+    if not vectors or (stated and "id" not in types):
+        missing = "'id'" if vectors else f"'{VECTORS}' or other lists of numbers"
+        fix = f"{_LAYOUT}, or name the column of the vectors: {spell('image_key')} and {spell('text_key')}"
+        raise BadInput(f"has no column {missing}; it has {found}", where=path, fix=fix)
+    others = [name for name in types if name not in vectors and (not stated or name in _NAMES)]
+    table = _read(path, [name for name in _NAMES if name in others] or [*others, *vectors][:1])
+    rows = len(next(iter(table.values())))
+    sides = _modalities(table["modality"].to_pylist(), path) if stated else np.full(rows, "")
+    widths = {name: _width(path, name, types[name]) for name in vectors}
+    load = cache(lambda name: _vectors(path, name, widths[name], sides))
+    out: list[Member] = []
+    for side in dict.fromkeys(sides.tolist()):
+        at = np.flatnonzero(sides == side)
+        for name in vectors:
+            number = np.dtype(types[name].value_type.to_pandas_dtype())
+            shape, loaded = (len(at), widths[name]), partial(lambda name, side: load(name)[side], name, side)
+            known = name if not stated else f"{side}_embeddings" if name == VECTORS else f"{name}/{side}"
+            note = _WITHOUT if side == "text" and "image_id" not in types else ""
+            out.append(Member(known, shape, number.name, math.prod(shape) * number.itemsize, loaded, note))
+        for name in others:
+            known = _NAMES[name] if stated else f"{name}s" if name in _SINGULAR else name
+            empty = int(np.asarray(table[name].is_null())[at].sum()) if name in table else 0
+            if name == "modality" or empty == len(at) or (side == "image" and name != "id"):
+                continue
+            kind = _dtype(types[name]) + (" with missing values" if empty else "")
+            out.append(Member(known.format(side), (len(at),), kind, 0, partial(_plain, path, name, at)))
+    return out
 
 
-def table_side(path: Path, side: str, vectors: str = VECTORS) -> RawArray:
-    """The vectors of one modality, ``image`` or ``text``, of a table that has no others.
+def _is_vector(kind: Any) -> bool:
+    import pyarrow.types as pa
 
-    Its columns are those of ``read_table``; ``modality`` may be left out.
-
-    Raises:
-        BadInput: as ``read_table``, or there are rows of the other modality.
-    """
-    return _one_side(_columns(path, side, vectors), side, path)
+    lists = pa.is_list(kind) or pa.is_large_list(kind) or pa.is_fixed_size_list(kind)
+    return bool(lists and (pa.is_floating(kind.value_type) or pa.is_integer(kind.value_type)))
 
 
-def table_sides(path: Path) -> frozenset[str]:
-    """The modalities of the rows of a table, both for unknown words; none when it does not say (no ``modality``)."""
-    words: set[Any] = set()
-    with _table(path) as (schema, batches):
-        for batch in batches(["modality"]) if "modality" in schema.names else ():
-            words |= {word if isinstance(word, str) else None for word in batch.column("modality").to_pylist()}
-    return frozenset(side for word in words for side in ([_MODALITIES[word]] if word in _MODALITIES else _SIDES))
+def _dtype(kind: Any) -> str:
+    """The plain name of a type, see ``Member``."""
+    import pyarrow.types as pa
+
+    kind = kind.value_type if pa.is_dictionary(kind) else kind
+    names = {"str": (pa.is_string, pa.is_large_string), "bytes": (pa.is_binary,), "int64": (pa.is_integer,)}
+    names["float64"] = (pa.is_floating,)
+    return next((name for name, fits in names.items() if any(fit(kind) for fit in fits)), str(kind))
 
 
 def is_parquet(path: Path) -> bool:
@@ -140,112 +170,65 @@ def read_columns(path: Path, names: list[str] | None = None) -> dict[str, list[A
     return columns
 
 
-def _columns(path: Path, only: str | None, vectors: str) -> dict[str, dict[str, list[Any]]]:
-    """Side -> column -> values, embeddings as arrays, one a batch; ``only``: the side of rows without a modality."""
-    columns: dict[str, dict[str, list[Any]]] = {
-        side: {"id": [], VECTORS: [], "image_id": [], "caption": []} for side in _SIDES
-    }
-    row, width = 0, None
+def _read(path: Path, names: list[str]) -> dict[str, Any]:
+    """Columns of a table as arrays of pyarrow."""
+    import pyarrow as pa
+
     with _table(path) as (schema, batches):
-        for batch in batches(_check_columns(schema, path, only, vectors)):
-            if batch.num_rows == 0:
-                continue
-            others = [name for name in ("id", "image_id", "caption") if name in batch.schema.names]
-            stated = "modality" in batch.schema.names
-            modality = _modalities(batch, row, path) if stated else np.full(batch.num_rows, only)
-            found = _vectors(batch.column(vectors), row, path)
-            if width is not None and found.shape[1] != width:
-                raise _ragged(path, row, found.shape[1], width)
-            width = found.shape[1]
-            require(2 * found.nbytes, path)
-            for side in _SIDES:
-                mask = modality == side
-                columns[side][VECTORS].append(found[mask])
-                for name in others:
-                    values = batch.column(name).to_pylist()
-                    columns[side][name].extend(values[at] for at in np.flatnonzero(mask))
-            row += len(modality)
-    for side in _SIDES if only is None else (only,):
-        if not columns[side]["id"]:
-            raise BadInput(f"has no row whose modality is '{side}' ({row:,} rows)", where=path, fix=_LAYOUT)
-    return columns
+        parts = list(batches(names))
+        return {n: pa.chunked_array([part.column(n) for part in parts], schema.field(n).type) for n in names}
 
 
-def _one_side(columns: dict[str, dict[str, list[Any]]], side: str, path: Path) -> RawArray:
-    own, kind = columns[side], "parquet" if is_parquet(path) else "arrow"
-    vectors, ids = np.concatenate(own[VECTORS]), _ids(own["id"], "id", path)
-    if side == "image":
-        return RawArray(vectors, ids, format=kind)
-    image_of, captions = own["image_id"], own["caption"]
-    notes = () if image_of else ("no column image_id: the image of every text is not given",)
-    if image_of and all(value is None for value in image_of):
-        image_of = []
-    image_of_text = _ids(image_of, "image_id", path) if image_of else None
-    strings = tuple(captions) if captions and all(isinstance(value, str) for value in captions) else None
-    return RawArray(vectors, None, ids, image_of_text, kind, (path,), notes, "ids", strings)
+def _plain(path: Path, name: str, rows: Int) -> Array:
+    """Some rows of a column of numbers or strings; raises BadInput for missing values."""
+    with reading(path, f"column '{name}' cannot be read"):
+        values = _read(path, [name])[name].take(rows).to_pylist()
+        if None in values:
+            raise BadInput(f"column '{name}' has missing values", where=path, fix="give every row one")
+        return id_array(values, name, path)
 
 
-def _check_columns(schema: Any, path: Path, only: str | None, vectors: str) -> list[str]:
-    """The columns to read; ``only``: the modality of all rows, if the table does not have to say it."""
-    needed = [name for name in _NEEDED if name != "modality" or only is None or name in schema.names]
-    needed = [vectors if name == VECTORS else name for name in needed]
-    for name in needed:
-        if schema.names.count(name) != 1:
-            found = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12])
-            fix = f"{_LAYOUT}, or name the column of the vectors: {spell('image_key')} and {spell('text_key')}"
-            raise BadInput(f"has no column '{name}'; it has {found or 'none'}", where=path, fix=fix)
-    return [*needed, *(name for name in ("image_id", "caption") if schema.names.count(name) == 1)]
+def _width(path: Path, name: str, kind: Any) -> int:
+    """The numbers in the first row of a column of vectors."""
+    if hasattr(kind, "list_size"):
+        return int(kind.list_size)
+    with _table(path) as (_, batches):
+        column = next((batch.column(name) for batch in batches([name]) if batch.num_rows), None)
+    return 0 if column is None else len(column[0].as_py() or ())
 
 
-def _modalities(batch: Any, row: int, path: Path) -> Array:
-    names = batch.column("modality").to_pylist()
+def _modalities(names: list[Any], path: Path) -> Array:
     for at, name in enumerate(names):
         if not isinstance(name, str) or name not in _MODALITIES:
-            raise BadInput(f"row {row + at}: modality is {name!r}, not image, text or caption", where=path, fix=_LAYOUT)
+            raise BadInput(f"row {at}: modality is {name!r}, not image, text or caption", where=path, fix=_LAYOUT)
     return np.array([_MODALITIES[name] for name in names], dtype=np.str_)
 
 
-def _vectors(column: Any, row: int, path: Path) -> Array:
-    import pyarrow as pa
+def _vectors(path: Path, name: str, width: int, sides: Array) -> dict[str, Array]:
+    """The vectors of each side, (row, width)."""
+    parts: dict[str, list[Array]] = {side: [] for side in dict.fromkeys(sides.tolist())}
+    row = 0
+    with _table(path) as (_, batches):
+        for batch in batches([name]):
+            block = _block(batch.column(name), name, row, width, path)
+            for side, found in parts.items():
+                found.append(block[sides[row : row + len(block)] == side])
+            row += len(block)
+    return {side: np.concatenate(found) for side, found in parts.items()}
 
-    kind = column.type
-    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    if not is_list or not pa.types.is_floating(kind.value_type):
-        what = f"column 'embedding' is {kind}, expected a list of float16, float32 or float64"
-        raise BadInput(what, where=path, fix=_LAYOUT)
+
+def _block(column: Any, name: str, row: int, width: int, path: Path) -> Array:
     if column.null_count:
         at = column.is_valid().to_pylist().index(False)
-        raise BadInput(f"row {row + at} has no embedding", where=path, fix="give every row a vector")
-    if pa.types.is_fixed_size_list(kind):
-        width = kind.list_size
-    else:
-        lengths = np.asarray(column.value_lengths())
-        width = int(lengths[0]) if len(lengths) else 0
-        if (lengths != width).any():
-            at = int(np.flatnonzero(lengths != width)[0])
-            raise _ragged(path, row + at, int(lengths[at]), width)
+        raise BadInput(f"row {row + at} has no {name}", where=path, fix="give every row a vector")
+    lengths = np.full(len(column), width) if hasattr(column.type, "list_size") else np.asarray(column.value_lengths())
+    if (lengths != width).any():
+        at = int(np.flatnonzero(lengths != width)[0])
+        what = f"row {row + at} has an {name} of {lengths[at]} values, the rows before it have {width}"
+        raise BadInput(what, where=path, fix="give every row a vector of the same length")
     flat = column.flatten()
     if flat.null_count:
         at = flat.is_valid().to_pylist().index(False) // width
-        what = f"row {row + at} has a missing value in its embedding"
-        raise BadInput(what, where=path, fix="give every row a vector")
+        raise BadInput(f"row {row + at} has a missing value in its {name}", where=path, fix="give every row a vector")
     out: Array = flat.to_numpy(zero_copy_only=False).reshape(len(column), width)
     return out
-
-
-def _ragged(path: Path, row: int, found: int, first: int) -> BadInput:
-    return BadInput(
-        f"row {row} has an embedding of {found} values, the rows before it have {first}",
-        where=path,
-        fix="give every row a vector of the same length",
-    )
-
-
-def _ids(values: list[Any], name: str, path: Path) -> Array:
-    kinds = {type(value) for value in values}
-    if kinds not in ({int}, {str}, {bytes}, {float}):
-        bad = next((v for v in values if type(v) is not type(values[0])), values[0])
-        what = "has missing values" if type(None) in kinds else f"holds {bad!r} among other types"
-        raise BadInput(f"column '{name}' {what}", where=path, fix="give every row one integer or string id")
-    with reading(path, f"column '{name}' cannot be read"):
-        return as_ids(id_array(values, name, path), name, path)

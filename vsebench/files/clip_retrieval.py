@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import BadInput
-from ..memory import require
 from .arrow_tables import read_columns
 from .ids import as_ids, id_array
 from .npy import npy_member
-from .raw import FLOATS, Array, Member, RawEmbeddings
-from .regular import MAPPED, check_file, reading
+from .raw import FLOATS, Array, Member, dtype_name
+from .regular import check_file, reading
 
 _LAYOUT = "give a folder with img_emb/img_emb_0.npy, ... and text_emb/text_emb_0.npy, ..."
 _IMAGE_COLUMNS = ("image_id", "image_ids", "image_path", "img_path", "file_path", "file_name", "filename")
 _TEXT_COLUMNS = ("caption_id", "text_id", "caption_ids", "text_ids")
 
 
-def read_folder(folder: Path) -> RawEmbeddings:
-    """Embeddings of a clip-retrieval folder; shards are concatenated in numeric order.
+def is_folder_of_shards(folder: Path) -> bool:
+    """Whether a folder has the vectors of images or of texts."""
+    return any((folder / name).is_dir() for name in ("img_emb", "text_emb"))
+
+
+def folder_members(folder: Path) -> list[Member]:
+    """The arrays of a clip-retrieval folder; shards are concatenated in numeric order.
 
     Metadata (``metadata/metadata_N.parquet``) is used for ids where a column ``image_id``/``image_ids`` or
     ``caption_id``/``text_id`` exists. Its rows describe the rows of the shards: a table as long as the
@@ -31,22 +38,21 @@ def read_folder(folder: Path) -> RawEmbeddings:
         BadInput: the images or the texts are missing, the numbering has gaps, shards differ in width, or the metadata
             fits neither of the two.
     """
-    images, image_files = _side(folder, "img_emb")
-    texts, text_files = _side(folder, "text_emb")
-    columns, meta_files, notes = _metadata(folder)
-    image_ids = text_ids = image_of_text = None
+    images, texts = _side(folder, "img_emb", "image_embeddings"), _side(folder, "text_emb", "text_embeddings")
+    columns, files, note = _metadata(folder)
     image_of, caption = _first(columns, _IMAGE_COLUMNS), _first(columns, _TEXT_COLUMNS)
-    if image_of is not None or caption is not None:
-        rows = len(image_of if image_of is not None else caption)  # type: ignore[arg-type]
-        if rows not in (len(images), len(texts)):
-            what = f"metadata has {rows:,} rows for {len(images):,} image rows and {len(texts):,} text rows"
-            raise BadInput(what, where=folder, fix="write the metadata of the same run again")
-        if rows == len(images) and image_of is not None:
-            image_ids = image_of
-        if rows == len(texts):
-            text_ids, image_of_text = caption, image_of
-    files = (*image_files, *text_files, *meta_files)
-    return RawEmbeddings(images, texts, image_ids, text_ids, image_of_text, "clip-retrieval", files, notes, "ids")
+    found = [ids for ids in (image_of, caption) if ids is not None]
+    n_image, n_text = images.shape[0], texts.shape[0]
+    if found and len(found[0]) not in (n_image, n_text):
+        what = f"metadata has {len(found[0]):,} rows for {n_image:,} image rows and {n_text:,} text rows"
+        raise BadInput(what, where=folder, fix="write the metadata of the same run again")
+    named = {"image_ids": (image_of, n_image), "text_ids": (caption, n_text), "image_id_of_text": (image_of, n_text)}
+    ids = [
+        Member(name, array.shape, dtype_name(array.dtype), 0, partial(np.asarray, array), sources=files)
+        for name, (array, rows) in named.items()
+        if array is not None and len(array) == rows
+    ]
+    return [replace(images, note=note), texts, *ids]
 
 
 def _first(columns: dict[str, Array], names: tuple[str, ...]) -> Array | None:
@@ -70,7 +76,7 @@ def numbered(folder: Path, stem: str, suffix: str) -> list[Path]:
     return [path for _, path in matches]
 
 
-def _side(folder: Path, stem: str) -> tuple[Array, list[Path]]:
+def _side(folder: Path, stem: str, name: str) -> Member:
     if not (folder / stem).is_dir():
         raise BadInput(f"has no folder {stem}", where=folder, fix=_LAYOUT)
     files = numbered(folder / stem, stem, ".npy")
@@ -80,17 +86,14 @@ def _side(folder: Path, stem: str) -> tuple[Array, list[Path]]:
     for path, member in zip(files, members, strict=True):
         _check(path, member, files[0], members[0])
     dtype = np.result_type(*("float32" if m.dtype == "bfloat16" else m.dtype for m in members))
-    rows = sum(m.shape[0] for m in members)
-    width = members[0].shape[1]
+    shape = sum(m.shape[0] for m in members), members[0].shape[1]
     if len(members) == 1:
-        return members[0].load(), files
-    require(rows * width * dtype.itemsize, folder, MAPPED)
-    out = np.empty((rows, width), dtype)
-    start = 0
-    for member in members:
-        out[start : start + member.shape[0]] = member.load()
-        start += member.shape[0]
-    return out, files
+        return replace(members[0], name=name, sources=tuple(files))
+
+    def load() -> Array:
+        return np.concatenate([member.load() for member in members], dtype=dtype)
+
+    return Member(name, shape, dtype.name, math.prod(shape) * dtype.itemsize, load, sources=tuple(files))
 
 
 def _check(path: Path, member: Member, first_path: Path, first: Member) -> None:
@@ -103,15 +106,16 @@ def _check(path: Path, member: Member, first_path: Path, first: Member) -> None:
         raise BadInput(what, where=path, fix="write all shards with the same model")
 
 
-def _metadata(folder: Path) -> tuple[dict[str, Array], list[Path], tuple[str, ...]]:
+def _metadata(folder: Path) -> tuple[dict[str, Array], tuple[Path, ...], str]:
+    """The columns of ids, the files that have them, and a note where rows have no ids."""
     metadata = folder / "metadata"
     files = numbered(metadata, "metadata", ".parquet") if metadata.is_dir() else []
     if not files:
-        return {}, [], ("no metadata: rows have no ids",)
+        return {}, (), "no metadata: rows have no ids"
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        return {}, [], ("metadata skipped, so rows have no ids: pip install 'vsebench[formats]' to read it",)
+        return {}, (), "metadata skipped, so rows have no ids: pip install 'vsebench[formats]' to read it"
     id_columns = [*_IMAGE_COLUMNS, *_TEXT_COLUMNS]
     parts: dict[str, list[Array]] = {}
     for path in files:
@@ -120,9 +124,9 @@ def _metadata(folder: Path) -> tuple[dict[str, Array], list[Path], tuple[str, ..
                 raise BadInput(f"column '{name}' has missing values", where=path, fix="give every row an id")
             parts.setdefault(name, []).append(id_array(values, name, path))
     if not parts:
-        return {}, files, (f"metadata has none of the columns {', '.join(id_columns)}: rows have no ids",)
+        return {}, (), f"metadata has none of the columns {', '.join(id_columns)}: rows have no ids"
     for name, arrays in parts.items():
         if len(arrays) != len(files):
             what = f"column '{name}' is missing from some files"
             raise BadInput(what, where=metadata, fix="write all metadata with the same columns")
-    return {name: as_ids(np.concatenate(arrays), name, metadata) for name, arrays in parts.items()}, files, ()
+    return {name: as_ids(np.concatenate(arrays), name, metadata) for name, arrays in parts.items()}, tuple(files), ""

@@ -1,8 +1,7 @@
 """The file formats, each declared once.
 
-A new format is a reader in a file of its own and one entry here. A reader of named arrays describes them from the
-header of the file (``Member``) and reads data only when one of them is loaded; a reader of embeddings returns the
-vectors of both modalities of a format with a fixed layout.
+A new format is a reader in a file of its own and one entry here. A reader describes the arrays of a file from its
+header (``Member``) and reads data only when one of them is loaded.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from importlib import import_module
 from pathlib import Path
 
 from ..errors import MissingPackage
-from .arrow_tables import FILE_START, PARQUET_START, read_table, table_side, table_sides
-from .clip_retrieval import read_folder
+from .arrow_tables import FILE_START, PARQUET_START, table_members
+from .clip_retrieval import folder_members
 from .hdf5_file import hdf5_members, is_hdf5
 from .npy import npy_members
 from .npz import is_npz, npz_members
-from .raw import Member, RawArray, RawEmbeddings
+from .raw import Member
 from .safetensors_file import is_safetensors, safetensors_members
 from .torch_file import LEGACY_START, is_torch_archive, torch_members
 
@@ -40,11 +39,7 @@ class Format:
         header: for other files: whether the first 4096 bytes are those of this format.
         arrays: reader of the arrays of a file, or None.
         single: the file holds one array, which has no name in it.
-        embeddings: reader of the vectors of both modalities, or None; with ``sides``, of tables, it also takes the name
-            of the column of vectors, as ``side`` does.
-        sides: of formats with ``embeddings`` the modalities of a file, ``image`` and ``text``, empty when it does not
-            say; None when a file always has both.
-        side: reader of a file that has one modality only, which is given; with ``sides``.
+        table: a column has the vectors of both modalities, and others may be pairs, labels or captions.
         package: import name of the optional package that reads it, or None.
         extra: extra of vsebench that installs ``package``.
     """
@@ -59,9 +54,7 @@ class Format:
     header: Callable[[bytes], bool] | None = None
     arrays: Callable[[Path], list[Member]] | None = None
     single: bool = False
-    embeddings: Callable[..., RawEmbeddings] | None = None
-    sides: Callable[[Path], frozenset[str]] | None = None
-    side: Callable[..., RawArray] | None = None
+    table: bool = False
     package: str | None = None
     extra: str | None = None
 
@@ -69,6 +62,11 @@ class Format:
     def keyed(self) -> bool:
         """Whether the file holds arrays under names."""
         return self.arrays is not None and not self.single
+
+    @property
+    def matrix(self) -> bool:
+        """Whether the file is one of arrays and no table."""
+        return self.arrays is not None and not self.table
 
     def require(self, path: Path) -> None:
         """Raise MissingPackage, naming the file, when the package that reads this format cannot be imported."""
@@ -109,20 +107,20 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             "parquet", "a parquet table", ".parquet", _COLUMNS,
-            starts=(PARQUET_START,), embeddings=read_table, sides=table_sides, side=table_side,
-            package="pyarrow", extra="formats",
+            starts=(PARQUET_START,), arrays=table_members, table=True, package="pyarrow", extra="formats",
         ),
         Format(
             "arrow", "an arrow table", ".arrow", _COLUMNS,
-            starts=(FILE_START, b"\xff\xff\xff\xff"), embeddings=read_table, sides=table_sides,
-            side=table_side, package="pyarrow", extra="formats",
+            starts=(FILE_START, b"\xff\xff\xff\xff"), arrays=table_members, table=True,
+            package="pyarrow", extra="formats",
         ),
         Format(
-            "folder", "a folder", "",
+            "clip-retrieval", "a folder of shards", "",
             "clip-retrieval shards: `img_emb/img_emb_0.npy`, `text_emb/text_emb_0.npy`, ... and `metadata/`"
             " (ids are read from it with the extra `formats`)",
-            embeddings=read_folder,
+            arrays=folder_members,
         ),
+        Format("folder", "a folder"),
         Format("gzip", "gzip-compressed", starts=(b"\x1f\x8b",)),
         Format("json", "a JSON file"),
         Format("text", "a text file"),
@@ -137,10 +135,10 @@ def suffixes(formats: Collection[Format]) -> str:
 
 
 def array_suffixes() -> str:
-    """The usual suffixes of the formats that hold arrays, for a message."""
-    return suffixes([kind for kind in FORMATS.values() if kind.arrays])
+    """The usual suffixes of the formats of arrays, without tables, for a message."""
+    return suffixes([kind for kind in FORMATS.values() if kind.matrix])
 
 
 def array_endings() -> tuple[str, ...]:
-    """All suffixes of the formats that hold arrays."""
-    return tuple(ending for kind in FORMATS.values() if kind.arrays for ending in (kind.suffix, *kind.others))
+    """All suffixes of the formats of arrays, without tables."""
+    return tuple(ending for kind in FORMATS.values() if kind.matrix for ending in (kind.suffix, *kind.others))

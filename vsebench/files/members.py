@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -82,6 +82,7 @@ SCORES = Field("scores", ("scores", "sims", "sim", "similarity", "similarities",
 
 Ids3 = tuple[Sequence[Field], Sequence[Field], Sequence[Field]]
 OF_BOTH: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), (IMAGE_OF_TEXT,))  # ids of images and texts, and the image of every text
+_IDS = (*IMAGE_IDS.names, *TEXT_IDS.names, *IMAGE_OF_TEXT.names)
 
 
 _SUFFIX = re.compile(r"_?(?:embeddings?|embeds?|embs?|features?|feats?|vectors?|vecs?)$")
@@ -102,8 +103,16 @@ class ArrayFile:
 
     @cached_property
     def members(self) -> list[Member]:
-        """Its arrays, described from the header; raises BadInput or MissingPackage as ``members_of``."""
-        return members_of(self.path, self.kind)
+        """Its arrays, described from its header.
+
+        Raises:
+            BadInput: the file is damaged, or of a format without arrays.
+            MissingPackage: the package that reads the format is not installed.
+        """
+        self.kind.require(self.path)
+        if self.kind.arrays is None:
+            raise BadInput(f"is {self.kind.words}, which holds no arrays", where=self.path, fix="give a file of arrays")
+        return self.kind.arrays(self.path)
 
     def refuse_key(self, key: str | None, field: Field) -> None:
         """Refuse the name of an array for a file that holds one without a name; raises UsageError."""
@@ -128,17 +137,9 @@ def opened(path: Path) -> ArrayFile:
     return ArrayFile(path, sniff(path))
 
 
-def members_of(path: Path, kind: Format) -> list[Member]:
-    """The arrays of a file of a format that has arrays, described from its header.
-
-    Raises:
-        BadInput: the file is damaged.
-        MissingPackage: the package that reads the format is not installed.
-    """
-    kind.require(path)
-    if kind.arrays is None:
-        raise BadInput(f"is {kind.words}, which holds no arrays", where=path, fix="give a file of arrays")
-    return kind.arrays(path)
+def arrays(path: Path) -> Mapping[str, Member]:
+    """The arrays of a file or folder by name, described from its header; raises as ``sniff`` and ``ArrayFile``."""
+    return {member.name: member for member in opened(path).members}
 
 
 def read_array(
@@ -150,6 +151,7 @@ def read_array(
     matrix: bool = True,
     load: Callable[[Member, Path], Array] | None = None,
     ids: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), ()),
+    captions: bool = False,
 ) -> RawArray:
     """The array of a file that the user has named, that has a usual name, or that is the only one it can be.
 
@@ -161,6 +163,7 @@ def read_array(
         matrix: the array has two dimensions; else any number, and without a usual name two or more.
         load: reads the array; by default ``floats``.
         ids: the usual names of its ids, see ``OF_BOTH``.
+        captions: as for ``stored``.
 
     Raises:
         BadInput: another kind of file, damaged, of another type or shape, or several arrays that it may be.
@@ -173,12 +176,18 @@ def read_array(
     chosen = file.members[0] if file.kind.single else pick(file.members, field, path, key)
     notes: tuple[str, ...] = ()
     if chosen is None:
-        several = [m for m in file.members if len(m.shape) == 2 or (len(m.shape) > 2 and not matrix)]
+        several = [m for m in file.members if len(m.shape) > 1 and m.base not in _IDS]
+        several = [m for m in several if len(m.shape) == 2 or not matrix]
+        if field is SCORES and any(m.base in (*IMAGES.names, *TEXTS.names) for m in several):
+            name = spell("scores_key", "KEY")
+            fix = f"leave out {spell('scores')} if the file holds embeddings, or name the scores with {name}"
+            file.only([], field, fix)
         chosen = file.only(several, field)
         notes = (f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix,)
-    if matrix:
-        check_matrix(chosen, field, path, fix or "save one vector a row")
-    return stored(file, [chosen], ids, load, notes)
+    if matrix and len(chosen.shape) != 2:
+        what = f"array '{chosen.name}' has shape {chosen.shape}; {field.words} are two-dimensional"
+        raise BadInput(what, where=path, fix=fix or "save one vector a row")
+    return stored(file, [chosen], ids, load, notes, captions)
 
 
 def stored(
@@ -197,7 +206,7 @@ def stored(
         ids: the usual names of the ids; of several fields the first that the file has is taken.
         load: reads the array; by default ``floats``.
         notes: on the choice of the array.
-        captions: also the captions, if there are any, and a note on arrays that are not used.
+        captions: also the captions, if there are any, and notes, of the reader and on arrays that are not used.
 
     Raises:
         BadInput: they do not fit into memory, or cannot be read.
@@ -210,24 +219,19 @@ def stored(
     used = [*arrays, *(m for m in (*found, strings) if m is not None)]
     require(sum(m.nbytes for m in used), path, MAPPED)
     rest = [m for m in members if not any(m is u for u in used)]
-    if captions and rest:
-        notes = (*notes, f"ignored arrays: {describe(rest)}")
+    if captions:
+        ignored = [f"ignored arrays: {describe(rest)}"] if rest else []
+        notes = (*notes, *filter(None, (m.note for m in used)), *ignored)
+    sources = tuple(dict.fromkeys(source for m in used for source in m.sources or (path,)))
     owners = "" if found[2] is None else found[2].base
     holds: Holds = (
         "rows" if owners in OWNER_ROWS else "ids" if owners in (*OWNER_IDS, *IMAGE_IDS.names) else "rows or ids"
     )
     image_ids, text_ids, image_of_text = (ids_of(m, path) for m in found)
     return RawArray(
-        (load or floats)(arrays[0], path), image_ids, text_ids, image_of_text, file.kind.name, (path,), notes, holds,
+        (load or floats)(arrays[0], path), image_ids, text_ids, image_of_text, file.kind.name, sources, notes, holds,
         None if strings is None else as_strings(strings.load(), strings.name, path),
     )  # fmt: skip
-
-
-def check_matrix(member: Member, field: Field, path: Path, fix: str) -> None:
-    """Refuse an array that has another number of dimensions than two; raises BadInput."""
-    if len(member.shape) != 2:
-        what = f"array '{member.name}' has shape {member.shape}; {field.words} are two-dimensional"
-        raise BadInput(what, where=path, fix=fix)
 
 
 def floats(member: Member, where: Path) -> Array:
@@ -301,12 +305,13 @@ def pick_strings(members: Sequence[Member], field: Field) -> Member | None:
 
 
 def named(members: Sequence[Member], key: str, field: Field, where: Path) -> Member:
-    """The member called ``key``, in full or by the last part of a nested name.
+    """The member called ``key``, in full or by the last part of a nested name; of a column of a table, of one side.
 
     Raises:
         BadInput: there is none, or the last part fits several.
     """
-    found = [m for m in members if m.name == key] or [m for m in members if m.base == key.lower()]
+    of_side = f"{key}/{field.words.split()[0]}"
+    found = [m for m in members if m.name in (key, of_side)] or [m for m in members if m.base == key.lower()]
     if len(found) == 1:
         return found[0]
     if found:

@@ -27,6 +27,8 @@ class Member:
         dtype: its plain name: ``float32``, ``bfloat16``, ``int64``, ``str``, ``object``, ...
         nbytes: memory that loading takes; 0 when the array is mapped from the file.
         load: reads the array, (shape), as stored; bfloat16 is converted to float32.
+        note: what was decided in reading it, one sentence.
+        sources: the files that have it, where these are not the file itself.
     """
 
     name: str
@@ -34,6 +36,8 @@ class Member:
     dtype: str
     nbytes: int
     load: Callable[[], Array]
+    note: str = ""
+    sources: tuple[Path, ...] = ()
 
     @property
     def base(self) -> str:

@@ -24,13 +24,13 @@ from .members import (
     IMAGE_IDS,
     IMAGE_OF_TEXT,
     IMAGES,
+    OF_BOTH,
     SCORES,
     TEXT_IDS,
     TEXTS,
     ArrayFile,
     Field,
     Ids3,
-    check_matrix,
     describe,
     floats,
     ids_beside,
@@ -38,10 +38,11 @@ from .members import (
     opened,
     pick,
     pick_strings,
+    read_array,
     stored,
 )
 from .raw import FLOATS, Member, RawArray, RawEmbeddings
-from .sniff import expect
+from .sniff import expect, sniff
 
 StrPath = str | os.PathLike[str]
 
@@ -75,34 +76,16 @@ def read_embeddings(
         UsageError: an argument does not fit the format of the file.
         MissingPackage: the package that reads this format is not installed.
     """
-    path = Path(path)
-    file = opened(path)
-    kind = file.kind
+    file = opened(Path(path))
     if texts is not None:
         return read_pair(file, opened(Path(texts)), image_key, text_key)
-    if kind.sides is None and not kind.keyed and (image_key or text_key):
-        raise UsageError(
-            f"{spell('image_key')} and {spell('text_key')} name arrays inside a file", where=path, fix="leave them out"
-        )
-    if kind.single:
+    if file.kind.single:
         raise without_texts(file)
-    if kind.embeddings is not None:
-        kind.require(path)
-        return kind.embeddings(path, *_column_of_vectors(path, image_key, text_key))
     fix = f"{_vectors_as_text()}; give retrieved lists with {spell('run')}, and saved reports to vsebench compare"
-    expect(path, kind, kind.keyed, "a file of embeddings", fix)
+    expect(file.path, file.kind, file.kind.keyed, "a file of embeddings", fix)
+    if file.kind.table:  # a column has the vectors of both
+        image_key, text_key = image_key or text_key, text_key or image_key
     return _keyed(file, image_key, text_key)
-
-
-def _column_of_vectors(path: Path, image_key: str | None, text_key: str | None) -> tuple[str, ...]:
-    """The column of a table that the user names for both modalities; raises UsageError for two."""
-    named = {key for key in (image_key, text_key) if key is not None}
-    if len(named) > 1:
-        what = (
-            f"{spell('image_key', image_key)} and {spell('text_key', text_key)}: a table has one column for all vectors"
-        )
-        raise UsageError(what, where=path, fix="name it once, or give a file of the images and one of the texts")
-    return tuple(named)
 
 
 def read_scores(path: StrPath, *, key: str | None = None) -> RawArray:
@@ -117,21 +100,13 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawArray:
         UsageError: ``key`` was given for a file that holds a single array.
         MissingPackage: the package that reads this format is not installed.
     """
-    file = opened(Path(path))
+    path = Path(path)
+    is_text = sniff(path).name in ("json", "text")
     fix = (
-        f"save it with np.save, or give retrieved lists with {spell('run')}"
-        if file.kind.name in ("json", "text")
-        else "save it with np.save"
+        "save it with np.save, one row an image and one column a text"
+        + f", or give retrieved lists with {spell('run')}" * is_text
     )
-    expect(file.path, file.kind, file.kind.arrays is not None, "a score matrix", fix)
-    file.refuse_key(key, SCORES)
-    chosen = file.members[0] if file.kind.single else pick(file.members, SCORES, file.path, key)
-    notes: tuple[str, ...] = ()
-    if chosen is None:
-        chosen = _only_matrix(file)
-        notes = (f"scores are read from '{chosen.name}', the only two-dimensional array",)
-    check_matrix(chosen, SCORES, file.path, "save one row an image and one column a text")
-    return stored(file, [chosen], notes=notes, captions=True)
+    return read_array(path, SCORES, fix, key=key, ids=OF_BOTH, captions=True)
 
 
 def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
@@ -148,22 +123,15 @@ def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
         file = opened(path)
     except BadInput:
         return None
-    if path.is_dir():
+    if path.is_dir() or not file.kind.keyed:
         return None
-    kind = file.kind
-    if kind.embeddings is not None:
-        raw = read_embeddings(path)
-        ids, captions = raw.text_ids, raw.captions
-    elif kind.keyed:
-        found, named = pick_strings(file.members, CAPTIONS), pick(file.members, TEXT_IDS, path)
-        require(sum(m.nbytes for m in (found, named) if m is not None), path)
-        ids, captions = ids_of(named, path), None if found is None else as_strings(found.load(), found.name, path)
-    else:
-        return None
+    captions = pick_strings(file.members, CAPTIONS)
     if captions is None:
         fix = f"save them under the name {CAPTIONS.names[0]} as np.array([...]), or give a file of captions"
-        raise BadInput(f"is {kind.words} without captions (an array of strings)", where=path, fix=fix)
-    return ids, captions
+        raise BadInput(f"is {file.kind.words} without captions (an array of strings)", where=path, fix=fix)
+    named = pick(file.members, TEXT_IDS, path)
+    require(sum(m.nbytes for m in (captions, named) if m is not None), path)
+    return ids_of(named, path), as_strings(captions.load(), captions.name, path)
 
 
 def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> RawEmbeddings:
@@ -233,16 +201,6 @@ def _encoded_by(member: Member) -> tuple[str, str]:
         return "", ""
 
 
-def _only_matrix(file: ArrayFile) -> Member:
-    known: tuple[Field, ...] = (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT)
-    matrices = [m for m in file.members if len(m.shape) == 2 and not any(m.base in field.names for field in known)]
-    if not any(m.base in (*IMAGES.names, *TEXTS.names) for m in matrices):
-        return file.only(matrices, SCORES)
-    name = spell("scores_key", "KEY")
-    fix = f"leave out {spell('scores')} if the file holds embeddings, or name the scores with {name}"
-    return file.only([], SCORES, fix)
-
-
 def holds_both(file: ArrayFile) -> bool:
     """Whether a file has image and text vectors; also True for a file that is no file of embeddings at all.
 
@@ -253,14 +211,8 @@ def holds_both(file: ArrayFile) -> bool:
         BadInput: missing or damaged.
         MissingPackage: the package that reads its format is not installed.
     """
-    kind = file.kind
-    if kind.single:
-        return False
-    if kind.sides is not None:
-        kind.require(file.path)
-        return len(kind.sides(file.path)) > 1
-    if not kind.keyed:
-        return True
+    if not file.kind.keyed:
+        return not file.kind.single
     found = [any(m.base in field.names for m in _matrices(file)) for field in (IMAGES, TEXTS)]
     return all(found) or (not any(found) and len(_matrices(file)) != 1)
 
@@ -308,16 +260,16 @@ def read_pair(
         MissingPackage: the package that reads a format is not installed.
     """
     for file, key in ((images, image_key), (texts, text_key)):
-        kind = file.kind
-        expect(file.path, kind, kind.arrays is not None or kind.side is not None, "a file of vectors", "save a matrix")
+        expect(file.path, file.kind, file.kind.arrays is not None, "a file of vectors", "save a matrix")
         if key is None and holds_both(file):
             what = "holds image and text vectors, so it is no file of one side"
             raise UsageError(what, where=file.path, fix="give it alone, or two files that hold one side each")
-    image, text = _side(images, "image", image_key), _side(texts, "text", text_key)
+    image = stored(images, [_matrix(images, "image", image_key)], _IDS["image"], captions=True)
+    text = stored(texts, [_matrix(texts, "text", text_key)], _IDS["text"], captions=True)
     formats = " + ".join(dict.fromkeys((images.kind.name, texts.kind.name)))
     return RawEmbeddings(
         image.values, text.values, image.image_ids, text.text_ids, text.image_of_text, f"{formats} pair",
-        (images.path, texts.path), (*image.notes, *text.notes), text.holds, text.captions,
+        (*image.sources, *text.sources), (*image.notes, *text.notes), text.holds, text.captions,
     )  # fmt: skip
 
 
@@ -334,17 +286,6 @@ def without_texts(file: ArrayFile) -> BadInput:
     return BadInput(what, where=file.path, fix=fix)
 
 
-def _side(file: ArrayFile, side: str, key: str | None) -> RawArray:
-    path, kind = file.path, file.kind
-    if kind.side is not None:
-        kind.require(path)
-        stated = kind.sides(path) if kind.sides is not None else frozenset()
-        if stated and side not in stated:
-            raise _exchanged(path, f"rows of modality '{next(iter(stated))}'", side)
-        return kind.side(path, side, *([] if key is None else [key]))
-    return stored(file, [_matrix(file, side, key)], _IDS[side], captions=True)
-
-
 def _matrix(file: ArrayFile, side: str, key: str | None) -> Member:
     """The array of vectors: as named by the user, of a usual name, or the only matrix."""
     field, other = (IMAGES, TEXTS) if side == "image" else (TEXTS, IMAGES)
@@ -357,16 +298,11 @@ def _matrix(file: ArrayFile, side: str, key: str | None) -> Member:
         return found
     wrong = [m for m in matrices if m.base in other.names]
     if wrong:
-        raise _exchanged(file.path, f"{other.words} ('{wrong[0].name}')", side)
+        place = "first" if side == "image" else "second"
+        what = f"holds {other.words} ('{wrong[0].name}'), and is the {place} of two files"
+        fix = "give the file of the images first and that of the texts second"
+        raise BadInput(what, where=file.path, fix=fix)
     return file.only(matrices, field)
-
-
-def _exchanged(path: Path, what: str, side: str) -> BadInput:
-    place = "first" if side == "image" else "second"
-    return BadInput(
-        f"holds {what}, and is the {place} of two files", where=path,
-        fix="give the file of the images first and that of the texts second",
-    )  # fmt: skip
 
 
 def _matrices(file: ArrayFile) -> list[Member]:

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 from ..errors import BadInput
+from .clip_retrieval import is_folder_of_shards
 from .formats import FORMATS, Format, suffixes
 from .regular import AGAIN, is_folder, reading
 
@@ -38,7 +39,7 @@ def sniff(path: Path) -> Format:
             pointer, or in no known format.
     """
     if is_folder(path):
-        return FORMATS["folder"]
+        return FORMATS["clip-retrieval" if is_folder_of_shards(path) else "folder"]
     with reading(path, fix="check the permissions and the disk"), path.open("rb") as stream:
         head = stream.read(_HEAD)
         size = os.fstat(stream.fileno()).st_size

@@ -94,7 +94,7 @@ def _refuse_vectors(path: Path) -> None:
         kind = sniff(path)
     except BadInput:
         return  # the reader of JSON says what is wrong
-    if kind.arrays is not None or kind.embeddings is not None:
+    if kind.arrays is not None:
         what = f"is {kind.words}, and reports are compared here, not vectors or scores"
         fix = f"make a report of every system: vsebench eval {path.name} -o {path.stem}.json"
         raise BadInput(what, where=path, fix=fix)

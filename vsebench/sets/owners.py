@@ -235,7 +235,7 @@ def _images_of_captions(file: FileRows) -> tuple[Int, str] | None:
     path = file.captions
     if file.image_ids is None or file.text_ids is None or path is None:
         return None
-    if path.is_file() and (sniff(path).arrays is not None or lines_of(path) is not None):
+    if path.is_file() and (sniff(path).matrix or lines_of(path) is not None):
         return None  # captions without the ids of images
     rows = from_file(path, file.text_ids)
     ids = respelled(file.text_ids, rows.caption_id)

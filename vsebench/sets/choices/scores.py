@@ -30,7 +30,7 @@ def holds_scores(path: Path, items: ChoiceSet) -> bool:
         MissingPackage: the package that reads the format is not installed.
     """
     file = opened(path)
-    if file.kind.arrays is None:
+    if not file.kind.matrix:
         return file.kind.name in ("json", "text", "gzip")
     shapes = [m.shape for m in file.members if len(m.shape) > 1]
     return len(shapes) == 1 and math.prod(shapes[0][1:]) == math.prod(items.shape[1:])
@@ -49,7 +49,7 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
     Raises:
         BadInput: unreadable, items without scores, or another number of scores than captions.
     """
-    if opened(path).kind.arrays is not None:
+    if opened(path).kind.matrix:
         raw = read_array(path, SCORES, "save a row an item", matrix=False, ids=((ITEM_IDS,), (), ()))
         if raw.image_ids is None:
             return check_scores(raw.values, items, path), (in_order("item", items.name, "that of its files"),)
