@@ -14,7 +14,7 @@ import pytest
 import vsebench as vb
 from vsebench.errors import BadInput
 from vsebench.files.caption_text import plain_lines
-from vsebench.sets.sources import all_of_file, from_file, lines_of
+from vsebench.sets.caption_files import all_of_file, from_file, lines_of
 
 IMAGES, TIMES = 12, 5
 NAMES = [f"{100 + i}_{i}.jpg" for i in range(IMAGES)]

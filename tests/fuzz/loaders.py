@@ -175,8 +175,8 @@ def runs(data: bytes, folder: Path) -> None:
 
 def captions(data: bytes, folder: Path) -> None:
     """A file of captions: of a split, and of a data set of one's own."""
+    from vsebench.sets.caption_files import from_file, with_image_files
     from vsebench.sets.captions import with_captions
-    from vsebench.sets.sources import from_file, with_image_files
     from vsebench.unimodal.wmd import read_caption_sets
 
     for name in ("c.json", "c.txt"):

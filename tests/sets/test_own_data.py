@@ -16,8 +16,9 @@ from typer.testing import CliRunner, Result
 import vsebench
 from vsebench.cli import app
 from vsebench.errors import BadInput, UsageError
-from vsebench.sets import catalogue, match, own, stored
-from vsebench.sets.sources import all_of_file, from_file
+from vsebench.sets import catalogue, match, stored
+from vsebench.sets.caption_files import all_of_file, from_file
+from vsebench.sets.source import split_of_ids
 
 IMAGES, EACH = 30, 3
 WORDS = ["a", "dog", "cat", "runs", "on", "the", "grass", "near", "big", "red", "house", "with", "two", "men"]
@@ -259,7 +260,7 @@ def test_names_that_are_refused(tmp_path: Path) -> None:
         catalogue.build("coco-5k", source, part="test")
     with pytest.raises(UsageError, match=r"unknown split 'mine'\n.*vsebench data build mine --from captions\.jsonl"):
         catalogue.build("mine")
-    assert own.names() == []
+    assert stored.stored_names() == []
 
 
 def test_a_failed_build_leaves_the_older_one(tmp_path: Path, cache: Path) -> None:
@@ -292,7 +293,7 @@ def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Pa
     assert report.split == "custom"
     for name in ("mine", "other"):
         catalogue.remove(name)
-    assert own.names() == ["yours"] == stored.stored_names()
+    assert stored.stored_names() == ["yours"]
 
 
 def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp_path: Path) -> None:
@@ -303,11 +304,11 @@ def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp
     with pytest.raises(UsageError, match=both):
         match.match_rows(match.FileRows(len(np.unique(ids[0])), len(ids[1]), np.unique(ids[0]), ids[1], None, tmp_path))
     catalogue.remove("copy")
-    assert own.matching(*ids) == ["mine"] == own.matching(ids[0][::-1], ids[1][::-1])
-    assert not own.matching(None, ids[1]) and not own.matching(ids[0], None)
+    assert split_of_ids(*ids) == ["mine"] == split_of_ids(ids[0][::-1], ids[1][::-1])
+    assert not split_of_ids(None, ids[1]) and not split_of_ids(ids[0], None)
     counted = [{"image_id": i // 2, "id": i, "caption": "x"} for i in range(20)]
     catalogue.build("rows", write(tmp_path / "n.jsonl", as_jsonl(counted)))
-    assert not own.matching(np.arange(10), np.arange(20))
+    assert not split_of_ids(np.arange(10), np.arange(20))
 
 
 def test_a_split_of_vsebench_is_not_removed_without_a_file() -> None:

@@ -17,7 +17,7 @@ from vsebench.errors import BadInput, DiskError, UsageError
 from vsebench.files.atomic import write_atomically
 from vsebench.files.cache import cache_dir
 from vsebench.files.textfile import read_text
-from vsebench.sets.sources import from_file
+from vsebench.sets.caption_files import from_file
 
 
 def write(path: Path, content: Any) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files.caption_rows import CaptionRows
 from vsebench.relevance.judgements.table import verify_judgements
 from vsebench.sets import catalogue as splits
-from vsebench.sets import identity, packages, sources, stored
+from vsebench.sets import identity, packages, stored
 from vsebench.sets.declared import DECLARED
+from vsebench.sets.source import split_of_ids
 from vsebench.types import Split
 
 needs_ids = pytest.mark.skipif(find_spec("eccv_caption") is None, reason="eccv_caption is not installed")
@@ -64,8 +64,7 @@ def test_names_and_unknown_names() -> None:
 
 @needs_ids
 def test_coco_ids_come_from_the_installed_package_without_reading_captions(monkeypatch: pytest.MonkeyPatch) -> None:
-    coco = replace(sources.PACKAGES["coco-5k"], rows=lambda: pytest.fail("captions were read"))
-    monkeypatch.setitem(sources.PACKAGES, "coco-5k", coco)
+    monkeypatch.setattr(packages, "coco_rows", lambda: pytest.fail("captions were read"))
     five, one = splits.load_split("coco-5k"), splits.load_split("coco-1k")
     assert five.image_ids[0] == 391895 and five.caption_ids[:2].tolist() == [770337, 771687]
     assert (len(five.image_ids), len(five.caption_ids)) == (5000, 25000) and five.captions is None
@@ -209,14 +208,10 @@ def test_rows_in_another_order_are_sorted_and_wrong_owners_refused(
 def test_ids_name_their_split(coco: Split, monkeypatch: pytest.MonkeyPatch) -> None:
     no_packages(monkeypatch)
     images, captions = coco.image_ids, coco.caption_ids
-    assert identity.matches_ids(images, captions) == "coco-5k"
-    assert identity.matches_ids(np.repeat(images, 5)[::-1], None) == "coco-5k"
-    assert identity.matches_ids(None, captions.astype(np.int32)) == "coco-5k"
-    assert identity.matches_ids(images, captions[:-1]) is None
-    assert identity.matches_ids(captions, images) is None
-    assert identity.matches_ids(images.astype(str), captions) is None
-    assert identity.matches_ids(np.append(images, 1), captions) is None
-    assert identity.matches_ids(None, None) is None
+    assert split_of_ids(images, captions) == ["coco-5k"] == split_of_ids(np.repeat(images, 5)[::-1], None)
+    assert split_of_ids(None, captions.astype(np.int32)) == ["coco-5k"] == split_of_ids(images.astype(str), captions)
+    assert not split_of_ids(images, captions[:-1]) and not split_of_ids(captions, images)
+    assert not split_of_ids(np.append(images, 1), captions) and not split_of_ids(None, None)
 
 
 # --- real files --------------------------------------------------------------------------------------------
@@ -240,7 +235,7 @@ def test_real_flickr_lines_in_any_order_and_as_a_karpathy_file(real_data: Path, 
     split = splits.load_split("f30k", captions=True)
     assert (len(split.image_ids), len(split.caption_ids), split.fold) == (1000, 5000, None)
     assert split.image_ids[0] == "1007129816.jpg" and split.caption_ids[6] == "1009434119.jpg#1"
-    assert identity.matches_ids(split.image_ids, split.caption_ids) == "f30k"
+    assert split_of_ids(split.image_ids, split.caption_ids) == ["f30k"]
     assert all(c.ok for c in splits.verify("f30k"))
     assert split.captions is not None
     text = source.read_text(encoding="utf-8").splitlines(keepends=True)

@@ -13,7 +13,8 @@ from vsebench.files.image_files import find_images
 from vsebench.files.karpathy import is_karpathy, karpathy_files, karpathy_rows
 from vsebench.files.textfile import parse_json, read_text
 from vsebench.sets.catalogue import declared, split_of
-from vsebench.sets.identity import matches_ids, settle
+from vsebench.sets.identity import settle
+from vsebench.sets.source import split_of_ids
 from vsebench.types import Ids, Split
 
 from ..config import Config
@@ -74,8 +75,8 @@ def _joined(rows: list[CaptionRows]) -> CaptionRows:
 
 
 def _split(rows: CaptionRows, name: str) -> Split:
-    known = matches_ids(rows.image_id, rows.caption_id)
-    if known in ("coco-5k", "f30k"):  # the declared split, with its order, judgements and folds
-        return split_of(settle(rows, declared(known)), declared(known))
+    for known in split_of_ids(rows.image_id, rows.caption_id):
+        if known in ("coco-5k", "f30k"):  # the declared split, with its order, judgements and folds
+            return split_of(settle(rows, declared(known)), declared(known))
     image_ids, image_of = rows.images()
     return Split(name, image_ids, rows.caption_id, image_of, rows.captions)

@@ -106,7 +106,7 @@ def _of_text(file: Path, split: str | None) -> dict[str, Any]:
     from ..files.pairs import LISTS
     from ..files.read_pairs import read_pairs
     from ..sets import align
-    from ..sets.sources import all_of_file
+    from ..sets.caption_files import all_of_file
 
     if (own := _of_results(file)) is not None:
         return own

@@ -228,7 +228,7 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
 
 def _read(file: Path | None) -> list[str]:
     from ..files.read import read_captions
-    from ..sets.sources import from_file, lines_of
+    from ..sets.caption_files import from_file, lines_of
 
     if (arrays := read_captions(Path(file or ""))) is not None:
         return list(arrays[1])

@@ -11,10 +11,10 @@ from ..files import store
 from ..files.image_files import Packed, find_images, match_images
 from ..options import spell
 from ..sets import catalogue
+from ..sets.caption_files import with_image_files
 from ..sets.captions import with_captions
 from ..sets.choices import layouts
 from ..sets.packed_images import packed_images
-from ..sets.sources import with_image_files
 from ..types import PathLike, Split
 
 Image = Path | Packed

@@ -20,9 +20,9 @@ from ..options import spell
 from ..types import Split
 from . import catalogue as splits
 from . import packages
+from .caption_files import from_file, lines_of
 from .match import rows_of
 from .placing import order
-from .sources import from_file, lines_of
 
 Captions = str | os.PathLike[str] | Sequence[str]  # a file, or the strings
 

@@ -1,94 +1,36 @@
-"""The declared splits, also of scenes and one's own: names, what is available here, load, build, verify, remove."""
+"""The public part of test sets: which there are, what is available here, load, build, verify, remove."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 
 from ..arguments import public
-from ..errors import BadInput, MissingPackage, UsageError, count_of
-from ..files.atomic import refused
-from ..files.caption_rows import CaptionRows, first_captions, rows_sha256, texts_sha256
-from ..files.regular import is_folder
-from ..options import spell
-from ..registry import closest, unknown
-from ..scenes.settings import CAPTIONS, PARTS, Part, is_name, parse, split_name
+from ..errors import count_of
+from ..files.caption_rows import CaptionRows, rows_sha256, texts_sha256
 from ..types import Split
-from . import layouts, own
-from . import published as sets
-from .declared import DECLARED, DeclaredSplit
-from .identity import settle
-from .packages import INSTALL, coco_id_rows, has_ids
-from .scenes import known as scenes
-from .sources import PACKAGES, all_of_file, from_file
-from .stored import rebuild, restore, store, stored_path
+from .declared import DeclaredSplit
+from .identity import DeclaredSets, settle
+from .own import OwnSets
+from .packages import INSTALL
+from .published import TEXTS_SHA256, PublishedSets
+from .scenes.known import Scenes
+from .source import Build, Check, SplitStatus, names, register, source_of, sources
 
-# Usual names of the files of declared splits, for a folder.
-USUAL = {
-    "coco-5k": ("dataset_coco.json", "captions_val2014.json", "captions.jsonl"),
-    "f30k": ("dataset_flickr30k.json", "test.jsonl"),
-}
-Available = Literal["cached", "packages", "own", "absent", "damaged"]
+for _source in (DeclaredSets(), PublishedSets(), OwnSets(), Scenes()):
+    register(_source)
 
-
-@dataclass(frozen=True)
-class SplitStatus:
-    """One line of ``vsebench data list``.
-
-    Attributes:
-        name: the split.
-        images: number of images.
-        captions: number of captions.
-        available: ``cached`` (built before), ``packages`` (read from installed packages), ``own`` (a data set of one's
-            own, built before), ``absent`` or ``damaged`` (also: built by another version of the generator).
-        has_captions: whether the captions can be read, not only the ids.
-        needs: what to do to have all of it; empty when nothing is needed.
-        files: what it is built from, where this is a file of the user's.
-    """
-
-    name: str
-    images: int
-    captions: int
-    available: Available
-    has_captions: bool
-    needs: str
-    files: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values under the keys of ``vsebench data list --json``."""
-        return {"texts" if key == "has_captions" else key: value for key, value in asdict(self).items()}
-
-
-@dataclass(frozen=True)
-class Check:
-    """One check of a split: its name, whether it passed, and what was found."""
-
-    name: str
-    ok: bool
-    detail: str
-
-
-def names() -> list[str]:
-    """The declared splits: those of vsebench, those of scenes, then the data sets of one's own that were built here."""
-    of_scenes = (split for name in scenes.names() for split in scenes.splits(name))
-    return list(dict.fromkeys([*DECLARED, *of_scenes, *sorted(own.names(), key=is_own)]))
-
-
-def is_own(name: str) -> bool:
-    """Whether a split is one that a user has named, and neither declared nor published nor of scenes."""
-    return name not in DECLARED and name.partition(":")[0] not in sets.SETS and not is_name(name)
+__all__ = ["build", "caption_faults", "declared", "load_split", "names", "remove", "split_of", "splits_of", "status"]
+__all__ += ["verify"]
 
 
 def splits_of(name: str) -> list[str]:
-    """The splits of a data set of scenes, those of a set in several languages that are built; else that name alone."""
-    if name in sets.SETS and sets.SETS[name].languages:
-        return [split for split in sets.SETS[name].splits if stored_path(split).exists()] or [name]
-    return scenes.splits(name) if name in scenes.names() else [name]
+    """The splits that a name stands for: of scenes, of a set in several languages those that are built, or itself."""
+    return source_of(name).splits(name)
 
 
 def declared(name: str) -> DeclaredSplit:
@@ -96,32 +38,10 @@ def declared(name: str) -> DeclaredSplit:
 
     Raises:
         UsageError: no such split; close matches are named.
-        MissingPackage: a split of scenes that is not built here; the message gives the command.
-        BadInput: the file of a data set of one's own is damaged.
+        MissingPackage: a split of scenes or a published one that is not built here; the message gives the command.
+        BadInput: the file of a split in the cache is damaged.
     """
-    if name in DECLARED:
-        return DECLARED[name]
-    scenes.require(name)
-    if name not in own.names():
-        _refuse_not_built(name)
-        raise unknown("split", name, dict.fromkeys([*names(), *sets.SETS]))
-    return own.declared(name)
-
-
-def _refuse_not_built(name: str) -> None:
-    """Refuse a published set that is not built, or the name of all languages of one; any other name passes."""
-    if (found := sets.find(name)) is None:
-        return
-    one, languages = found
-    if (built := splits_of(name)) != [name]:
-        what = f"'{name}' has {len(languages)} languages, and each is a split"
-        raise UsageError(what, fix=f"give one of {', '.join(built)}")
-    what = f"split '{name}' is not built here, and no package holds it"
-    raise MissingPackage(what, fix=f"run: {_command(name)}, with {one.files_of(languages)}")
-
-
-def _command(name: str) -> str:
-    return f"vsebench data build {name} --from PATH"
+    return source_of(name).declared(name)
 
 
 @public
@@ -145,8 +65,9 @@ def load_split(name: str, *, captions: bool = False) -> Split:
         MissingPackage: neither built nor installed; the message gives the command that installs it.
         BadInput: the stored or installed files are damaged.
     """
-    split = declared(name)
-    return split_of(settle(_read(split, captions=captions), split), split)
+    source = source_of(name)
+    split = source.declared(name)
+    return split_of(settle(source.rows(split, captions=captions), split, source.again(name)), split)
 
 
 def split_of(rows: CaptionRows, split: DeclaredSplit) -> Split:
@@ -192,97 +113,7 @@ def build(
         MissingPackage: no source given and none installed.
         BadInput: the source is damaged or not this split.
     """
-    if is_name(name):
-        if (source, part, captions_per_image) != (None, None, None):
-            options = f"{spell('source')}, {spell('part')} and {spell('captions_per_image')}"
-            what = f"{options} have no meaning for '{name}', which is generated"
-            raise UsageError(what, fix="leave them out, or give a data set of your own another name")
-        from .scenes.build import build_scenes  # and with it compiled code, which takes 0.4 s to import
-
-        return build_scenes(name, force=force, progress=progress).folder
-    if (found := sets.find(name)) is not None:
-        _refuse_options(name, part, captions_per_image)
-        return _build_set(name, *found, source, force)
-    if name not in DECLARED:
-        return _build_own(name, source, part, captions_per_image, force)
-    _refuse_options(name, part, captions_per_image)
-    split = declared(name)
-    path = stored_path(split.built_as)
-    if path.exists() and not force:
-        settle(restore(path, captions=True), split)  # raises when the file is damaged
-        if source is not None:
-            what = f"split '{name}' is built already, and the source was not read"
-            raise UsageError(what, where=path, fix=f"add {spell('force', True)} to build it again")
-        return path
-    if source is None:
-        store(path, settle(_installed(split, captions=True), split))
-        return path
-    try:
-        rows = settle(from_file(layouts.one_file(Path(source), *USUAL[split.built_as])), split)
-    except BadInput as error:
-        fix = error.fix or f"give one of: {'; '.join(split.sources)}"
-        error.fix = f"{fix}; a data set of your own needs another name"
-        raise
-    store(path, rows)
-    return path
-
-
-def _refuse_options(name: str, part: str | None, captions_per_image: int | None) -> None:
-    if part is not None or captions_per_image is not None:
-        options = f"{spell('part')} and {spell('captions_per_image')}"
-        what = f"{options} have no meaning for '{name}', whose captions are declared"
-        raise UsageError(what, fix="leave them out, or give a data set of your own another name")
-
-
-def _build_set(
-    name: str, found: sets.PublishedSet, languages: tuple[str, ...], source: str | os.PathLike[str] | None, force: bool
-) -> Path:
-    """Store the splits of a published set that the source holds."""
-    if source is None:
-        raise UsageError(
-            f"'{name}' is built from your own files", fix=f"run: {_command(name)}, with {found.files_of(languages)}"
-        )
-    wanted = found.splits if len(languages) > 1 else [name]
-    built = [split for split in wanted if stored_path(split).exists()]
-    if built and not force:
-        what = f"split '{built[0]}' is built already, and the source was not read"
-        fix = f"add {spell('force', True)} to build it again"
-        raise UsageError(what, where=stored_path(built[0]), fix=fix)
-    for split, rows in list(
-        sets.rows_of(found, languages, Path(source).expanduser())
-    ):  # all are read before any is stored
-        store(stored_path(split.name), rows, asdict(split))
-    path = stored_path(wanted[0])
-    return path.parent if len(wanted) > 1 else path
-
-
-def _build_own(
-    name: str, source: str | os.PathLike[str] | None, part: str | None, captions_per_image: int | None, force: bool
-) -> Path:
-    from .choices import layouts as choices
-
-    if source is None:
-        error = unknown("split", name, names())
-        fix = f"{error.fix}, or declare a data set of your own: vsebench data build {name} --from captions.jsonl"
-        raise UsageError(error.what, fix=fix)
-    if name in [one["name"] for one in choices.status()]:
-        fix = "give its folder where it is used: vsebench choice FILE --set FOLDER"
-        raise UsageError(f"'{name}' is a set of choices, which is not built", fix=fix)
-    own.check_name(name)
-    path = stored_path(name)
-    if path.exists() and not force:
-        what = f"split '{name}' is built already, and the source was not read"
-        raise UsageError(what, where=path, fix=f"add {spell('force', True)} to build it again, or choose another name")
-    if is_folder(Path(source).expanduser()):
-        near = closest(name, [*DECLARED, *sets.SETS])
-        meant = f"; published sets of a similar name: {', '.join(near)}" if near else ""
-        what = f"is a folder, and '{name}' is no published set: a data set of your own is built from one file"
-        raise UsageError(what, where=source, fix=f"name the file of captions{meant}")
-    rows = all_of_file(source, part)
-    if captions_per_image is not None:
-        rows = first_captions(rows, captions_per_image)
-    store(path, rows, asdict(own.declare(name, rows)))
-    return path
+    return source_of(name).build(name, Build(source, part, captions_per_image, force, progress))
 
 
 def remove(name: str) -> Path:
@@ -295,31 +126,15 @@ def remove(name: str) -> Path:
 
     Raises:
         UsageError: no such split, or it has no file in the cache.
+        MissingPackage: a published set that is not built here.
         DiskError: the system refuses.
     """
-    if is_name(name):
-        return scenes.remove(name)
-    if name not in names():
-        if (of := splits_of(name)) == [name]:
-            _refuse_not_built(name)
-            raise unknown("split", name, names())
-        return [remove(split) for split in of][-1].parent
-    path = stored_path(DECLARED[name].built_as if name in DECLARED else name)
-    try:
-        path.unlink()
-    except FileNotFoundError:
-        raise UsageError(f"split '{name}' has no file in the cache", fix="see vsebench data list") from None
-    except OSError as error:
-        raise refused(path, error) from error
-    return path
+    return source_of(name).remove(name)
 
 
 def status() -> list[SplitStatus]:
-    """Every declared split and whether it can be used on this machine, without reading any."""
-    of_scenes = (_status_of_scenes(name, part) for name in scenes.names() for part in PARTS)
-    of_own = (_status_of_own(name) for name in own.names() if not is_name(name))
-    of_sets = (_status_of_set(found) for found in sets.SETS.values())
-    return [*(_status(split) for split in DECLARED.values()), *filter(None, of_sets), *of_scenes, *of_own]
+    """Every split and every set that can be built, and whether it can be used on this machine, without reading any."""
+    return [line for source in sources() for line in source.status()]
 
 
 def verify(name: str) -> list[Check]:
@@ -333,106 +148,35 @@ def verify(name: str) -> list[Check]:
         MissingPackage: neither built nor installed.
         BadInput: the files are too damaged to be checked.
     """
-    if (of := splits_of(name)) == [name] and not is_name(name):
-        return _verify_split(name)
-    first = [Check(*c) for c in scenes.verify_files(scenes.data_set(name) or name)] if is_name(name) else []
-    if name in sets.SETS:
-        languages = sets.SETS[name].languages
-        absent = [x for x in languages if f"{name}:{x}" not in of]
-        without = f", not {', '.join(absent)}" if absent else ""
-        first = [Check("languages", True, f"{len(of)} of {len(languages)} are built{without}")]
-    found = ((split, check) for split in of for check in _verify_split(split))
-    return [*first, *(replace(c, name=f"{split}: {c.name}") for split, c in found)]
+    of, first = splits_of(name), source_of(name).checks(name)
+    if of == [name]:
+        return [*_verify_split(name), *first]
+    return [*first, *(replace(c, name=f"{split}: {c.name}") for split in of for c in _verify_split(split))]
 
 
 def _verify_split(name: str) -> list[Check]:
-    split = declared(name)
-    rows = _read(split, captions=_status(split).has_captions)
+    source, split = source_of(name), declared(name)
+    rows = source.rows(split, captions=source.line(name).has_captions)
     image_ids, image_of = rows.images()
     per_image = np.bincount(image_of, minlength=len(image_ids))
     five = bool((per_image == 5).all()) and bool((image_of == np.arange(len(image_of)) // 5).all())
     few, many = per_image.min(), per_image.max()
-    each = f"{few}" if few == many else f"{few} to {many}"
-    if name in DECLARED:
+    each, origin, as_in_file = f"{few}" if few == many else f"{few} to {many}", rows.origin, split.order == "file"
+    if as_in_file:
+        origin = f"{split.sources[0]}, in {origin}"
+    else:
         each += f", those of an image {'' if five else 'not '}together"
     found = rows_sha256(rows)
     known = found == split.rows_sha256
     digest = f"sha256 {found[:16]}{'' if known else ', expected ' + split.rows_sha256[:16]}"
-    origin = rows.origin if name in DECLARED else f"{split.sources[0]}, in {rows.origin}"
     return [
         Check("source", True, origin),
         Check("images", len(image_ids) == split.images, f"{len(image_ids):,} of {split.images:,}"),
         Check("captions", len(image_of) == split.captions, f"{len(image_of):,} of {split.captions:,}"),
-        Check("captions per image", five or name not in DECLARED, each),
+        Check("captions per image", five or as_in_file, each),
         Check("ids and order", known, digest),
         _check_captions(rows, name),
-        *_check_package_order(rows, split),
     ]
-
-
-def _read(split: DeclaredSplit, *, captions: bool) -> CaptionRows:
-    path = stored_path(split.built_as)
-    return restore(path, captions=captions) if path.exists() else _installed(split, captions=captions)
-
-
-def _installed(split: DeclaredSplit, *, captions: bool) -> CaptionRows:
-    command = f"vsebench data build {split.name} --from FILE"
-    source = PACKAGES.get(split.built_as)
-    if source is None:
-        what = f"split '{split.name}' is not built here, and no package holds it"
-        raise MissingPackage(what, fix=f"run: {command}, where FILE is {' or '.join(split.sources)}")
-    try:
-        return source.rows() if captions else source.ids()
-    except MissingPackage as error:
-        what = f"split '{split.name}' is not built here, and {error.what}"
-        raise MissingPackage(what, fix=f"{INSTALL}, or run: {command}") from error
-
-
-def _status(split: DeclaredSplit) -> SplitStatus:
-    def line(available: Available, has_captions: bool, needs: str, files: str = "") -> SplitStatus:
-        return SplitStatus(split.name, split.images, split.captions, available, has_captions, needs, files)
-
-    command = _command(split.name)
-    source = PACKAGES.get(split.built_as)
-    if stored_path(split.built_as).exists():
-        return line("cached", True, "")
-    if source is None:
-        return line("absent", False, command, " or ".join(split.sources))
-    if not source.has_ids():
-        return line("absent", False, f"{INSTALL}, or {command}")
-    has_captions = source.has_captions()
-    return line("packages", has_captions, "" if has_captions else f"{INSTALL} for the captions")
-
-
-def _status_of_scenes(name: str, part: Part) -> SplitStatus:
-    images = parse(name).sizes[part]
-    split, captions = split_name(name, part), images * CAPTIONS
-    try:
-        scenes.require(split)
-    except MissingPackage:
-        return SplitStatus(split, images, captions, "absent", False, f"vsebench data build {name}")
-    except BadInput:
-        return SplitStatus(split, images, captions, "damaged", False, rebuild(split))
-    return SplitStatus(split, images, captions, "cached", True, "")
-
-
-def _status_of_set(found: sets.PublishedSet) -> SplitStatus | None:
-    """One line for what is not built of a published set; None when it is."""
-    absent = [split for split in found.splits if not stored_path(split).exists()]
-    if not absent:
-        return None
-    names = ", ".join(split.partition(":")[2] for split in absent) if len(absent) < 8 else f"{len(absent)} languages"
-    files = found.files + (f"; {names}" if found.languages else "")
-    return SplitStatus(found.name, found.images, found.captions or 0, "absent", False, _command(found.name), files)
-
-
-def _status_of_own(name: str) -> SplitStatus:
-    try:
-        split = own.declared(name)
-    except BadInput:
-        return SplitStatus(name, 0, 0, "damaged", False, f"{rebuild(name)}, or vsebench data remove {name}")
-    kind: Available = "own" if sets.find(name) is None else "cached"
-    return SplitStatus(name, split.images, split.captions, kind, True, "")
 
 
 def _check_captions(rows: CaptionRows, name: str) -> Check:
@@ -442,22 +186,17 @@ def _check_captions(rows: CaptionRows, name: str) -> Check:
     empty = [i for i, caption in enumerate(rows.captions) if not caption.strip()]
     detail = f"{count_of(len(rows.captions), 'caption')}, {len(empty)} empty"
     detail += f" (first: id {rows.caption_id[empty[0]]})" if empty else ""
-    wanted, found = sets.TEXTS_SHA256.get(name), texts_sha256(rows.captions)
+    wanted, found = TEXTS_SHA256.get(name), texts_sha256(rows.captions)
     if wanted is None or found == wanted:
         return Check("texts", wanted is not None or not empty, detail)
-    other = next((split for split, sha256 in sets.TEXTS_SHA256.items() if sha256 == found), None)
+    other = next((split for split, sha256 in TEXTS_SHA256.items() if sha256 == found), None)
     are = f"these are the captions of {other}" if other else "other captions than the published ones, or another order"
     return Check("texts", False, f"{detail}; {are} (sha256 {found[:16]}, expected {wanted[:16]})")
 
 
 def caption_faults(name: str) -> list[str]:
     """What ``verify`` finds wrong with the captions of a split, or of those of a set, that was built; one a split."""
-    found = ((split, _check_captions(_read(declared(split), captions=True), split)) for split in splits_of(name))
+    source = source_of(name)
+    read = ((split, source.rows(source.declared(split), captions=True)) for split in source.splits(name))
+    found = ((split, _check_captions(rows, split)) for split, rows in read)
     return [f"captions of {split}: {check.detail}" for split, check in found if not check.ok]
-
-
-def _check_package_order(rows: CaptionRows, split: DeclaredSplit) -> list[Check]:
-    if split.order != "package" or not has_ids():
-        return []
-    same = np.array_equal(rows.caption_id, coco_id_rows().caption_id)
-    return [Check("order of eccv_caption", same, "the same" if same else "differs")]

@@ -17,9 +17,8 @@ class DeclaredSplit:
         captions: number of captions; of those below five for every image, consecutive.
         fold_size: images in each contiguous fold, or None.
         rows_sha256: of the lines ``<image id> <caption id>\\n`` of all captions in canonical order.
-        images_sha256: of the sorted image ids, one a line; needs no order.
-        captions_sha256: of the sorted caption ids, one a line.
-        id_kind: ``int`` (COCO ids) or ``str`` (file names).
+        images_sha256: of the sorted image ids in the form of ``ids.canonical``, one a line; needs no order.
+        captions_sha256: of the sorted caption ids likewise.
         order: origin of the canonical order: that of the ``package`` eccv_caption, the ids ``sorted`` as text, or that
             of the ``file`` a data set of one's own was built from.
         cite: publications to cite.
@@ -35,7 +34,6 @@ class DeclaredSplit:
     rows_sha256: str
     images_sha256: str
     captions_sha256: str
-    id_kind: Literal["int", "str"]
     order: Literal["package", "sorted", "file"]
     cite: str
     licence: str
@@ -70,7 +68,6 @@ def _coco(name: str) -> DeclaredSplit:
         rows_sha256="63e3f11b32d1f151532c4b83e73625d8f377e55a22f35562e92e3f0a05a736cc",
         images_sha256="d20da3dd48646d91a7ff7837c1c1f591d52c75e72921b2fd7f6854dc1093339f",
         captions_sha256="913c01643dcef07102e6874469fcb25e3f1017f88c228729153e6aca80954722",
-        id_kind="int",
         order="package",
         cite=_COCO_CITE,
         licence=_COCO_LICENCE,
@@ -90,9 +87,8 @@ DECLARED: dict[str, DeclaredSplit] = {
             captions=5_000,
             fold_size=None,
             rows_sha256="b7d567c0c89b84cc5968239cec5579e7f8f55f0883acd7a58af17fd3b5100d36",
-            images_sha256="871e8ecafc66fb13e044ecccf669d04a865b4c58553227df86b933f0337a1563",
+            images_sha256="54dc951c21dacbfb66999ddcb4216ec13e09468bb4af3e4cad4a0b015ebc6d07",
             captions_sha256="b7e29f741fd072fdf210b5210a835613dc266e99e53981317449d47b6656457b",
-            id_kind="str",
             order="sorted",
             cite=(
                 "Young et al., From Image Descriptions to Visual Denotations, TACL 2014; split of Karpathy and "

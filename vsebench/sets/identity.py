@@ -1,54 +1,40 @@
-"""Whether caption rows are a declared split: counts and fingerprints of ids, and the canonical order."""
+"""The declared test sets: which rows are one of them, proven by fingerprints of ids, and where they come from."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, count_of
-from ..files.caption_rows import CaptionRows, rows_sha256, set_sha256
+from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, count_of
+from ..files.caption_rows import CaptionRows, rows_sha256
 from ..files.ids import places
 from ..types import Ids, Int
 from . import packages
+from .caption_files import from_file
 from .declared import DECLARED, DeclaredSplit
-from .stored import rebuild
+from .layouts import one_file
+from .packages import INSTALL
+from .source import Build, Check, SetSource, SplitStatus, has_ids
+from .stored import rebuild, restore, store, stored_path
+
+# Usual names of the files, for a folder.
+USUAL = {
+    "coco-5k": ("dataset_coco.json", "captions_val2014.json", "captions.jsonl"),
+    "f30k": ("dataset_flickr30k.json", "test.jsonl"),
+}
 
 
-def matches_ids(image_ids: Ids | None, caption_ids: Ids | None) -> str | None:
-    """The declared split that has exactly these ids, in any order; None when there is none.
-
-    Fingerprints are compared, which takes some milliseconds and needs no package. COCO 1K has the ids of COCO 5K and
-    is never returned. For data sets that are built here see ``own.matching``.
-
-    Args:
-        image_ids: (image,) int64 or unicode; repeated ids count once. None when unknown.
-        caption_ids: (caption,) likewise. When one of the two is None, only the other is compared.
-    """
-    if image_ids is None and caption_ids is None:
-        return None
-    for split in DECLARED.values():
-        if split.built_as == split.name and all(
-            _same(ids, split, size, sha256)
-            for ids, size, sha256 in (
-                (image_ids, split.images, split.images_sha256),
-                (caption_ids, split.captions, split.captions_sha256),
-            )
-            if ids is not None
-        ):
-            return split.name
-    return None
-
-
-def _same(ids: Ids, split: DeclaredSplit, size: int, sha256: str) -> bool:
-    kind = "iu" if split.id_kind == "int" else "U"
-    return len(ids) >= size and ids.dtype.kind in kind and set_sha256(ids) == sha256
-
-
-def settle(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
+def settle(rows: CaptionRows, split: DeclaredSplit, again: str = "") -> CaptionRows:
     """The rows in canonical order, proven to be the declared split.
 
     Rows in another order are sorted: COCO by the ids of the installed package, Flickr30K by name.
+
+    Args:
+        rows: of a file or package.
+        split: what they are to be.
+        again: the command that builds a split again that is in the order of its file.
 
     Raises:
         BadInput: other numbers of images or captions, other ids, captions of other images, or another order, which
@@ -58,7 +44,7 @@ def settle(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
         return rows
     if split.order == "file":
         what = f"the ids of '{split.name}' are not those that were declared"
-        raise BadInput(what, where=rows.origin, fix=f"build it again: {rebuild(split.name)}")
+        raise BadInput(what, where=rows.origin, fix=f"build it again: {again or rebuild(split.name)}")
     fix = f"give one of: {'; '.join(split.sources)}"
     n_image, n_caption = len(rows.images()[0]), len(rows.caption_id)
     if (n_image, n_caption) != (split.images, split.captions):
@@ -68,7 +54,7 @@ def settle(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
             where=rows.origin,
             fix=fix,
         )
-    if matches_ids(rows.image_id, rows.caption_id) != split.built_as:
+    if not has_ids(split, rows.image_id, rows.caption_id):
         raise BadInput(f"{_differing_ids(rows, split)} (the numbers are right)", where=rows.origin, fix=fix)
     order = _canonical(rows, split)
     if order is None:
@@ -98,3 +84,91 @@ def _canonical(rows: CaptionRows, split: DeclaredSplit) -> Int | None:
     if split.order == "sorted":
         return np.argsort(rows.caption_id, kind="stable")
     return places(rows.caption_id, packages.coco_id_rows().caption_id) if packages.has_ids() else None
+
+
+class DeclaredSets(SetSource):
+    """COCO 5K and 1K, and Flickr30K."""
+
+    def owns(self, name: str) -> bool:
+        """Whether it is declared."""
+        return name in DECLARED
+
+    def names(self) -> list[str]:
+        """All, built or not."""
+        return list(DECLARED)
+
+    def declared(self, name: str) -> DeclaredSplit:
+        """The declaration of a split, which needs no file."""
+        return DECLARED[name]
+
+    def missing(self, name: str) -> VsebenchError:
+        """A split without a file."""
+        return UsageError(f"split '{name}' has no file in the cache", fix="see vsebench data list")
+
+    def rows(self, split: DeclaredSplit, *, captions: bool) -> CaptionRows:
+        """From the cache, else from the packages that hold the split; raises MissingPackage where there are none."""
+        path, command = stored_path(split.built_as), f"vsebench data build {split.name} --from FILE"
+        if path.exists():
+            return restore(path, captions=captions)
+        if split.order != "package":
+            what = f"split '{split.name}' is not built here, and no package holds it"
+            raise MissingPackage(what, fix=f"run: {command}, where FILE is {' or '.join(split.sources)}")
+        try:
+            return packages.coco_rows() if captions else packages.coco_id_rows()
+        except MissingPackage as error:
+            what = f"split '{split.name}' is not built here, and {error.what}"
+            raise MissingPackage(what, fix=f"{INSTALL}, or run: {command}") from error
+
+    def build(self, name: str, how: Build) -> Path:
+        """Store a split from packages or a file; one that is stored is checked."""
+        how.refuse(name, "whose captions are declared")
+        split = DECLARED[name]
+        path = stored_path(split.built_as)
+        if path.exists() and not how.force:
+            settle(restore(path, captions=True), split)  # raises when the file is damaged
+            if how.source is not None:
+                how.refuse_built(name, path)
+        elif how.source is None:
+            store(path, settle(self.rows(split, captions=True), split))
+        else:
+            try:
+                rows = settle(from_file(one_file(Path(how.source), *USUAL[split.built_as])), split)
+            except BadInput as error:
+                fix = error.fix or f"give one of: {'; '.join(split.sources)}"
+                error.fix = f"{fix}; a data set of your own needs another name"
+                raise
+            store(path, rows)
+        return path
+
+    def remove(self, name: str) -> Path:
+        """Remove the file of the split, which others may be views of."""
+        return super().remove(DECLARED[name].built_as)
+
+    def line(self, name: str) -> SplitStatus:
+        """Whether a split is in the cache, or in packages."""
+        split, command = DECLARED[name], f"vsebench data build {name} --from PATH"
+        of = name, split.images, split.captions
+        if stored_path(split.built_as).exists():
+            return SplitStatus(*of, "cached", True, "")
+        if split.order != "package":
+            return SplitStatus(*of, "absent", False, command, " or ".join(split.sources))
+        if not packages.has_ids():
+            return SplitStatus(*of, "absent", False, f"{INSTALL}, or {command}")
+        has_captions = packages.has_captions()
+        return SplitStatus(*of, "packages", has_captions, "" if has_captions else f"{INSTALL} for the captions")
+
+    def checks(self, name: str) -> list[Check]:
+        """Whether the order is that of the package, where it is installed."""
+        split = DECLARED[name]
+        if split.order != "package" or not packages.has_ids():
+            return []
+        order = self.rows(split, captions=False).caption_id
+        same = np.array_equal(order, packages.coco_id_rows().caption_id)
+        return [Check("order of eccv_caption", same, "the same" if same else "differs")]
+
+    def split_of_ids(self, image_ids: Ids | None, caption_ids: Ids | None, fewer_images: bool = False) -> list[str]:
+        """The split that has these ids, of one side where the other is unknown; COCO 1K has those of COCO 5K."""
+        if fewer_images or (image_ids is None and caption_ids is None):
+            return []
+        splits = (split for split in DECLARED.values() if split.built_as == split.name)
+        return [split.name for split in splits if has_ids(split, image_ids, caption_ids)]

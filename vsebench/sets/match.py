@@ -13,15 +13,11 @@ import numpy as np
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.audit import shown
-from ..files.ids import canonical, places, respelled, share, spelled
+from ..files.ids import places, respelled, share, spelled
 from ..options import spell
-from ..scenes.settings import PARTS, parse, split_name
 from ..types import Ids, Int, Split
 from . import catalogue as splits
-from . import own
-from . import published as sets
 from .declared import DECLARED
-from .identity import matches_ids
 from .owners import (
     FileRows,
     NoOwners,
@@ -34,6 +30,7 @@ from .owners import (
 )
 from .placing import in_order, order, own_order
 from .shapes import suggestion
+from .source import source_of, sources, split_of_ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +78,8 @@ def match_rows(file: FileRows, name: Split | str | None = None, captions_per_ima
     if name is None:
         name, notes = _recognise(file)
         warnings = _images_missing(file) if name == "custom" else ()
-    elif name in sets.SETS:
-        name = _language(file, name)
+    elif name in source_of(name).offered():
+        name = _part(file, name)
     if name == "custom":
         found = _custom(file, captions_per_image)
         return replace(found, notes=(*notes, *found.notes), warnings=(*found.warnings, *warnings))
@@ -98,13 +95,13 @@ def _recognise(file: FileRows) -> tuple[str, tuple[str, ...]]:
     Raises:
         UsageError: several data sets of one's own have these ids, and no declared or published one.
     """
-    found = _with_ids(file)
+    found = split_of_ids(file.image_ids, file.text_ids)
     if found and found[0] in DECLARED and not _is_here(found[0]):
         first, *found = found
         if len(found) < 2:
             taken = f"{found[0]} is taken" if found else "the items of the file are ranked, as a custom split"
             return (found or ["custom"])[0], (f"the ids are those of {first}, which is not built here: {taken}",)
-    if found and (len(found) == 1 or not splits.is_own(found[0])):
+    if found and (len(found) == 1 or not source_of(found[0]).last):
         first, *others = found
         options = " or ".join(spell("split", name) for name in others)
         note = f"the ids are those of {first} and of {' and '.join(others)}: {first} is taken ({options} takes another)"
@@ -124,28 +121,16 @@ def _is_here(name: str) -> bool:
     return True
 
 
-def _with_ids(file: FileRows) -> list[str]:
-    """The splits that have exactly the ids of the file: a declared one, published ones, then those of one's own."""
-    ids = [None if x is None else canonical(x) for x in (file.image_ids, file.text_ids)]
-    # COCO has numbers, and Flickr30K file names.
-    named = [np.array([f"{n}.jpg" for n in x.tolist()]) if x is not None and x.dtype.kind == "i" else x for x in ids]
-    declared = matches_ids(*ids) or matches_ids(*named)
-    built = sorted(own.matching(file.image_ids, file.text_ids), key=splits.is_own)
-    return [declared, *built] if declared else built
-
-
-def _language(file: FileRows, name: str) -> str:
-    """The split of a published set: of one in several languages the one that has the ids of the file.
+def _part(file: FileRows, name: str) -> str:
+    """The split of a set of several, such as languages, that has the ids of the file.
 
     Raises:
-        UsageError: the ids do not tell the language.
-        BadInput: ids of a language that is not built.
+        UsageError: the ids do not tell it.
+        BadInput: ids of one that is not built.
         MissingPackage: none of them is built.
     """
-    if not sets.SETS[name].languages:
-        return name
-    for split in _with_ids(file):
-        if split.partition(":")[0] == name:
+    for split in split_of_ids(file.image_ids, file.text_ids):
+        if split in splits.splits_of(name):
             return split
     _refuse_part_of_known(file)
     try:
@@ -158,7 +143,7 @@ def _language(file: FileRows, name: str) -> str:
 
 def _images_missing(file: FileRows) -> tuple[str, ...]:
     """A warning when the texts are those of a data set that has more images, which enlarge its gallery."""
-    found = sorted(own.matching(file.image_ids, file.text_ids, fewer_images=True), key=splits.is_own)
+    found = split_of_ids(file.image_ids, file.text_ids, fewer_images=True)
     if not found:
         return ()
     images = splits.declared(found[0]).images
@@ -361,37 +346,19 @@ def _images_without_texts(image_of: Int, n_image: int, file: FileRows | None = N
     )
 
 
-def _scenes_of(image_id: str) -> str | None:
-    """The split of scenes that an image id is of by its spelling, else None."""
-    name, _, number = image_id.rpartition("-")
-    if not (number.isdecimal() and len(number) < 19 and name.startswith("scenes-")):
-        return None
-    try:
-        settings = parse(name)
-    except UsageError:
-        return None
-    found = [p for p in PARTS if 0 <= int(number) - settings.start(p) < settings.sizes[p]]
-    return split_name(settings.name, found[0]) if found else None
-
-
 def _refuse_part_of_known(file: FileRows) -> None:
-    """Refuse ids of scenes, or of a language, which are not all of a split or of one that is not built.
+    """Refuse ids whose spelling is that of a split, and which are not all of it, or it is not built.
 
     Raises:
-        BadInput: the first image id is of scenes, or the first text id of a language; says which, and what is wrong.
+        BadInput: such ids; says which, and what is wrong.
     """
-    first, split = "", None
-    for ids, split_of in ((file.image_ids, _scenes_of), (file.text_ids, lambda x: sets.spoken(x, file.n_image))):
-        if split is None and ids is not None and ids.dtype.kind == "U":
-            first = str(ids[0])
-            split = split_of(first)
-    if split is None:
-        return
-    try:
-        _declared(file, splits.load_split(split))
-    except MissingPackage as error:
-        what = f"ids such as '{shown(first)}' are of split '{split}', which is not built here"
-        raise BadInput(what, where=file.where, fix=error.fix) from error
-    except BadInput as error:
-        error.fix = f"{error.fix}; or save image_of_text (the image id of every text) to rank the file's own items"
-        raise
+    image, text = ("" if x is None or x.dtype.kind != "U" else str(x[0]) for x in (file.image_ids, file.text_ids))
+    for split, shows in filter(None, (source.split_like(image, text, file.n_image) for source in sources())):
+        try:
+            _declared(file, splits.load_split(split))
+        except MissingPackage as error:
+            what = f"ids such as '{shown(shows)}' are of split '{split}', which is not built here"
+            raise BadInput(what, where=file.where, fix=error.fix) from error
+        except BadInput as error:
+            error.fix = f"{error.fix}; or save image_of_text (the image id of every text) to rank the file's own items"
+            raise

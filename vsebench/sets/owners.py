@@ -16,8 +16,8 @@ from ..files.sniff import sniff
 from ..options import spell
 from ..types import Ids, Int
 from . import catalogue as splits
+from .caption_files import from_file, lines_of
 from .shapes import suggestion
-from .sources import from_file, lines_of
 
 
 class SidesSwapped(BadInput):

@@ -24,7 +24,7 @@ from ..files.image_files import ENDINGS, Packed, walk
 from ..files.regular import check_file, reading
 from ..files.textfile import parse_json, shown, text_lines
 from ..options import spell
-from .sources import check_part
+from .caption_files import check_part
 
 KINDS = (".parquet", ".tar")
 COLUMNS = ("image", "img", "jpg", "png")  # of images in a table; the first that it has

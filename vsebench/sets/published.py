@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from ..errors import BadInput, UsageError, count_of
+from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, count_of
 from ..files.caption_rows import CaptionRows, rows_sha256
 from ..files.regular import is_folder
-from . import layouts, own
+from . import layouts
 from .declared import DeclaredSplit
 from .layouts import Layout
+from .source import Build, Check, SetSource, SplitStatus
+from .stored import declare, store, stored_path
 
 
 @dataclass(frozen=True)
@@ -176,15 +178,94 @@ TEXTS_SHA256 = {
 }
 
 
-def find(name: str) -> tuple[PublishedSet, tuple[str, ...]] | None:
-    """The set of a name, with the languages that the name stands for, ``("",)`` without; None for any other name.
+class PublishedSets(SetSource):
+    """The sets of ``SETS``; of one in several languages every language is a split."""
+
+    def owns(self, name: str) -> bool:
+        """Whether it is a set, or a language of one."""
+        return name.partition(":")[0] in SETS
+
+    def built(self) -> list[str]:
+        """The splits that are stored, set by set."""
+        return [split for found in SETS.values() for split in found.splits if stored_path(split).exists()]
+
+    def offered(self) -> list[str]:
+        """All sets."""
+        return list(SETS)
+
+    def splits(self, name: str) -> list[str]:
+        """The languages of a set that are built; else the name itself."""
+        found = SETS.get(name)
+        built = [split for split in found.splits if stored_path(split).exists()] if found is not None else []
+        return built or [name]
+
+    def missing(self, name: str) -> VsebenchError:
+        """The files to build it from; of a set in several languages of which some are built, which."""
+        one, languages = find(name)
+        if (built := self.splits(name)) != [name]:
+            what = f"'{name}' has {len(languages)} languages, and each is a split"
+            return UsageError(what, fix=f"give one of {', '.join(built)}")
+        what = f"split '{name}' is not built here, and no package holds it"
+        return MissingPackage(what, fix=f"run: {_command(name)}, with {one.files_of(languages)}")
+
+    def build(self, name: str, how: Build) -> Path:
+        """Store the splits of a set that the source has."""
+        found, languages = find(name)
+        how.refuse(name, "whose captions are declared")
+        if how.source is None:
+            what = f"'{name}' is built from your own files"
+            raise UsageError(what, fix=f"run: {_command(name)}, with {found.files_of(languages)}")
+        wanted = found.splits if len(languages) > 1 else [name]
+        for split in wanted:
+            how.refuse_built(split, stored_path(split))
+        read = list(rows_of(found, languages, Path(how.source).expanduser()))  # all, before any is stored
+        for declaration, rows in read:
+            store(stored_path(declaration.name), rows, asdict(declaration))
+        path = stored_path(wanted[0])
+        return path.parent if len(wanted) > 1 else path
+
+    def status(self) -> list[SplitStatus]:
+        """The splits that are built, and a line for what is not built of a set."""
+        return [*super().status(), *(line for found in SETS.values() for line in _absent(found))]
+
+    def checks(self, name: str) -> list[Check]:
+        """How many languages of a set are built."""
+        if name not in SETS or not SETS[name].languages or (built := self.splits(name)) == [name]:
+            return []
+        languages = SETS[name].languages
+        absent = [language for language in languages if f"{name}:{language}" not in built]
+        without = f", not {', '.join(absent)}" if absent else ""
+        return [Check("languages", True, f"{len(built)} of {len(languages)} are built{without}")]
+
+    def split_like(self, image_id: str, caption_id: str, images: int) -> tuple[str, str] | None:
+        """The language before a caption id, such as ``de:1007129816.jpg#0``; sets differ in the number of images."""
+        language, colon, _ = caption_id.partition(":")
+        sizes = {f"{found.name}:{language}": found.images for found in SETS.values() if language in found.languages}
+        return next(((split, caption_id) for split, size in sizes.items() if colon and size == images), None)
+
+
+def _command(name: str) -> str:
+    return f"vsebench data build {name} --from PATH"
+
+
+def _absent(found: PublishedSet) -> list[SplitStatus]:
+    """One line for what is not built of a published set; none when all is."""
+    absent = [split for split in found.splits if not stored_path(split).exists()]
+    if not absent:
+        return []
+    names = ", ".join(split.partition(":")[2] for split in absent) if len(absent) < 8 else f"{len(absent)} languages"
+    files = found.files + (f"; {names}" if found.languages else "")
+    return [SplitStatus(found.name, found.images, found.captions or 0, "absent", False, _command(found.name), files)]
+
+
+def find(name: str) -> tuple[PublishedSet, tuple[str, ...]]:
+    """The set of a name that is one of ``PublishedSets``, and the languages that it stands for, ``("",)`` without.
 
     Raises:
         UsageError: a language that the set does not have.
     """
     head, colon, language = name.partition(":")
-    if (found := SETS.get(head)) is None:
-        return None
+    found = SETS[head]
     if colon and language not in found.languages:
         fix = f"its languages are {', '.join(found.languages)}" if found.languages else f"write {head}"
         raise UsageError(f"'{head}' has no language '{language}'", fix=fix)
@@ -208,7 +289,7 @@ def rows_of(
                 ids = np.char.add(f"{language}:", rows.caption_id.astype(np.str_))  # unique in the set
                 rows = CaptionRows(rows.image_id, ids, rows.captions, rows.origin, rows.others)
             name = f"{found.name}:{language}" if language else found.name
-            declared = replace(own.declare(name, rows), cite=found.cite, licence=found.licence)
+            declared = replace(declare(name, rows), cite=found.cite, licence=found.licence)
             yield declared, rows
     except BadInput as error:
         layout = f"'{found.name}' is published as {found.files_of(languages)}: {found.layout.shape}"
@@ -239,18 +320,6 @@ def language_of(split: str) -> tuple[str, str] | None:
     """The set and the language of a split that is one of several languages; None for any other."""
     head, colon, language = split.partition(":")
     return (head, language) if colon and head in SETS else None
-
-
-def spoken(caption_id: str, images: int) -> str | None:
-    """The split of a set in several languages that a caption id is of by its spelling; None for any other id.
-
-    Args:
-        caption_id: such as ``de:1007129816.jpg#0``.
-        images: their number in the file, by which sets differ that have a language in common.
-    """
-    language, colon, _ = caption_id.partition(":")
-    sizes = {f"{found.name}:{language}": found.images for found in SETS.values() if language in found.languages}
-    return next((split for split, size in sizes.items() if colon and size == images), None)
 
 
 def named_language(name: str, languages: Iterable[str]) -> tuple[str, str] | None:

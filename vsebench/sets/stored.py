@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import numpy as np
 from ..errors import BadInput
 from ..files.atomic import write_atomically
 from ..files.cache import cache_dir, file_stem, split_of
-from ..files.caption_rows import CaptionRows
+from ..files.caption_rows import CaptionRows, rows_sha256, set_sha256
+from ..files.ids import canonical
 from ..files.regular import reading
-from ..scenes.settings import of_split
+from .declared import DeclaredSplit
 
 FORMAT = 1
 
@@ -42,7 +44,7 @@ def store(path: Path, rows: CaptionRows, about: dict[str, Any] | None = None) ->
     Args:
         path: the file.
         rows: in the order of the split.
-        about: plain values, for ``read_about``.
+        about: the fields of the declaration, for ``declaration``.
 
     Raises:
         BadInput: there are no captions, or a caption is not Unicode.
@@ -68,13 +70,18 @@ def store(path: Path, rows: CaptionRows, about: dict[str, Any] | None = None) ->
         )
 
 
-def restore(path: Path, *, captions: bool) -> CaptionRows:
+def restore(path: Path, *, captions: bool, again: str = "") -> CaptionRows:
     """Read what ``store`` wrote; without ``captions`` that part of the file is not touched.
+
+    Args:
+        path: the file.
+        captions: also read the captions.
+        again: the command that writes it again; by default ``rebuild``.
 
     Raises:
         BadInput: the file is damaged or was written by another version.
     """
-    with _opened(path) as archive:
+    with _opened(path, again) as archive:
         image_id, caption_id = archive["image_id"], archive["caption_id"]
         others = archive.get("others")
         strings: tuple[str, ...] | None = None
@@ -84,33 +91,53 @@ def restore(path: Path, *, captions: bool) -> CaptionRows:
     return CaptionRows(image_id, caption_id, strings, str(path), others)
 
 
-def read_about(path: Path) -> dict[str, Any]:
-    """The plain values that ``store`` was given; ids and captions are not read. Raises BadInput as ``restore``."""
-    with _opened(path) as archive:
-        about = json.loads(archive["about"].tobytes())
-        if not isinstance(about, dict):
-            raise ValueError("no object")
-        return about
+def declare(name: str, rows: CaptionRows) -> DeclaredSplit:
+    """The declaration of a data set by its rows, whose order is that of the split."""
+    images = rows.images()[0]
+    return DeclaredSplit(
+        name=name,
+        built_as=name,
+        images=len(images),
+        captions=len(rows.caption_id),
+        fold_size=None,
+        rows_sha256=rows_sha256(rows),
+        images_sha256=set_sha256(canonical(images)),
+        captions_sha256=set_sha256(canonical(rows.caption_id)),
+        order="file",
+        cite="",
+        licence="",
+        sources=(rows.origin,),
+    )
+
+
+def declaration(name: str, again: str = "") -> DeclaredSplit:
+    """The declaration of a stored split, for which ids and captions are not read; raises BadInput as ``restore``."""
+    path = stored_path(name)
+    with _opened(path, again) as archive:
+        facts = json.loads(archive["about"].tobytes())
+        facts["sources"] = tuple(facts["sources"])
+        found = DeclaredSplit(**{field.name: facts[field.name] for field in fields(DeclaredSplit)})
+    if found.name != name:
+        raise BadInput(
+            f"holds the data set '{found.name}'", where=path, fix=f"call the file {file_stem(found.name)}.npz"
+        )
+    return found
 
 
 def rebuild(name: str) -> str:
-    """The command that stores a split again."""
-    scenes = of_split(name)
-    return f"vsebench data build {scenes[0]} --force" if scenes else f"vsebench data build {name} --force --from FILE"
-
-
-def damaged(path: Path) -> BadInput:
-    """The error for a file that ``store`` did not write."""
-    fix = f"build it again: {rebuild(split_of(path.stem))}"
-    return BadInput("the stored split is damaged", where=path, fix=fix)
+    """The command that stores a split again from the user's file."""
+    return f"vsebench data build {name} --force --from FILE"
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _opened(path: Path, again: str) -> Iterator[Any]:
     """The archive, with every error of reading as BadInput."""
-    again = damaged(path)
-    damage = reading(path, again.what, again.fix or "")
-    with damage, path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+    fix = f"build it again: {again or rebuild(split_of(path.stem))}"
+    with (
+        reading(path, "the stored split is damaged", fix),
+        path.open("rb") as stream,
+        np.load(stream, allow_pickle=False) as archive,
+    ):
         if int(archive["format"]) != FORMAT:
-            raise BadInput(f"written in format {int(archive['format'])}, not {FORMAT}", where=path, fix=again.fix)
+            raise BadInput(f"written in format {int(archive['format'])}, not {FORMAT}", where=path, fix=fix)
         yield archive

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import BadInput, UsageError
 from ..options import spell
-from ..sets.sources import from_file
+from ..sets.caption_files import from_file
 from ..types import Float, Ids, Int, Split
 from .distances import LabelDistance, ListDistances, check_length
 from .queries import Selection, locate

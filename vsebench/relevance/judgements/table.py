@@ -5,8 +5,9 @@ from __future__ import annotations
 from ...errors import UsageError, VsebenchError
 from ...options import spell
 from ...registry import unknown
-from ...sets.catalogue import Check, declared, load_split
+from ...sets.catalogue import declared, load_split
 from ...sets.packages import has_ids
+from ...sets.source import Check
 from ...types import DIRECTIONS, Direction, Relevance, Split
 from .coco_files import CXC, ECCV
 from .declare import Counts, Judgements

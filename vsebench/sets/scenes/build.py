@@ -35,8 +35,7 @@ from ...scenes.settings import CAPTIONS as CAPTIONS_AN_IMAGE
 from ...scenes.settings import GENERATOR, PARTS, Part, Settings, of_split, parse, split_name
 from ...scenes.wording import captions
 from ...scenes.world import Scene
-from .. import own
-from ..stored import store, stored_path
+from ..stored import declaration, declare, store, stored_path
 from .folder import (
     ABOUT,
     CAPTIONS,
@@ -268,8 +267,8 @@ def _unstored(name: str) -> list[Part]:
     found: list[Part] = []
     for part in PARTS:
         try:
-            own.declared(split_name(name, part))
-        except (UsageError, BadInput):
+            declaration(split_name(name, part))
+        except BadInput:  # also where there is no file
             found.append(part)
     return found
 
@@ -278,7 +277,7 @@ def _store_splits(settings: Settings) -> None:
     """Store those splits of a data set that are not there, or damaged."""
     for part in _unstored(settings.name):
         split, rows = split_name(settings.name, part), _rows(settings, part)
-        store(stored_path(split), rows, asdict(own.declare(split, rows)))
+        store(stored_path(split), rows, asdict(declare(split, rows)))
 
 
 def _rows(settings: Settings, part: Part) -> CaptionRows:

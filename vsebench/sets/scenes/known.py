@@ -1,22 +1,130 @@
-"""Which data sets of scenes there are, and their splits, for the catalogue of splits."""
+"""Generated data sets of scenes as a source of test sets: each has three splits, which are parts of it."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
-from ...errors import UsageError
+from ...errors import BadInput, MissingPackage, UsageError, VsebenchError
 from ...files.atomic import hidden_of, make_folder, refused
 from ...files.lock import locked
 from ...files.regular import sha256_of
-from ...scenes.settings import PARTS, of_split, parse, split_name
+from ...registry import unknown
+from ...scenes.settings import CAPTIONS, PARTS, is_name, of_split, parse, split_name
+from ..declared import DeclaredSplit
+from ..source import Build, Check, SetSource, SplitStatus
 from ..stored import stored_path
 from .folder import command, folder_of, lock_of, missing, read_about, root
 
 OFFERED = ("scenes-tiny", "scenes-10k")  # listed also when they are not built
 
 
-def names() -> list[str]:
+class Scenes(SetSource):
+    """The data sets that are offered, and others that are built here."""
+
+    def owns(self, name: str) -> bool:
+        """Whether it is meant for scenes."""
+        return is_name(name)
+
+    def built(self) -> list[str]:
+        """The splits that are stored."""
+        return [name for name in super().built() if of_split(name) is not None]
+
+    def names(self) -> list[str]:
+        """The splits of all data sets, also of those that are built in part or only offered."""
+        return [split_name(name, part) for name in data_sets() for part in PARTS]
+
+    def splits(self, name: str) -> list[str]:
+        """The three splits of a data set; else the name itself."""
+        return [split_name(name, part) for part in PARTS] if name in data_sets() else [name]
+
+    def again(self, name: str) -> str:
+        """The command that generates a split again, with the other parts."""
+        return f"{command((of_split(name) or (name,))[0])} --force"
+
+    def missing(self, name: str) -> VsebenchError:
+        """The data set that is not built here; or no name of a split."""
+        whole = data_set(name)
+        return unknown("split", name, self.names()) if whole is None else missing(whole)
+
+    def declared(self, name: str) -> DeclaredSplit:
+        """As for any split that is stored; the files of its data set are there too, by this version."""
+        if (whole := data_set(name)) is not None:
+            read_about(whole)
+        return super().declared(name)
+
+    def build(self, name: str, how: Build) -> Path:
+        """Generate a data set with its splits; its folder."""
+        how.refuse(name, "which is generated", source=True)
+        from .build import build_scenes  # and with it compiled code, which takes 0.4 s to import
+
+        return build_scenes(name, force=how.force, progress=how.progress).folder
+
+    def line(self, name: str) -> SplitStatus:
+        """Whether a split is built, without reading it."""
+        whole, part = of_split(name) or (name, "test")
+        counts = (images := parse(whole).sizes[part]), images * CAPTIONS
+        try:
+            read_about(whole)
+            if not stored_path(name).exists():
+                raise missing(whole)
+        except MissingPackage:
+            return SplitStatus(name, *counts, "absent", False, command(whole))
+        except BadInput:
+            return SplitStatus(name, *counts, "damaged", False, self.again(name))
+        return SplitStatus(name, *counts, "cached", True, "")
+
+    def remove(self, name: str) -> Path:
+        """Remove a data set and its splits, and what an interrupted build has left; its folder.
+
+        Raises:
+            UsageError: it has no files here, or is a split.
+            DiskError: another process builds it, or the system refuses.
+        """
+        if (whole := data_set(name)) is not None:
+            what = f"'{name}' is a part of '{whole}'"
+            raise UsageError(what, fix=f"remove all of it: vsebench data remove {whole}")
+        name = parse(name).name
+        folders = [folder for folder in (folder_of(name), *hidden_of(folder_of(name))) if folder.exists()]
+        files = [path for part in PARTS if (path := stored_path(split_name(name, part))).exists()]
+        if not folders and not files:
+            raise UsageError(f"'{name}' has no files in the cache", fix="see vsebench data list")
+        try:
+            make_folder(root())
+            with locked(lock_of(name), f"'{name}' is being built"):
+                for path in files:
+                    path.unlink(missing_ok=True)
+                for folder in folders:
+                    shutil.rmtree(folder)
+        except OSError as error:
+            raise refused(error.filename or folder_of(name), error) from error
+        return folder_of(name)
+
+    def checks(self, name: str) -> list[Check]:
+        """Read every file of a data set, and compare its content with what was built."""
+        name = parse(data_set(name) or name).name
+        about, found = read_about(name), []
+        for file, facts in about["files"].items():
+            digest = sha256_of(folder_of(name) / file)
+            same = digest == facts["sha256"]
+            other = "" if same else f", expected {facts['sha256'][:16]}: build it again: {command(name)} --force"
+            found.append(Check(file, same, f"{facts['bytes']:,} bytes, sha256 {digest[:16]}{other}"))
+        return found
+
+    def split_like(self, image_id: str, caption_id: str, images: int) -> tuple[str, str] | None:
+        """The part that has the number of an image id, such as ``scenes-10k-000017``."""
+        name, _, number = image_id.rpartition("-")
+        if not (number.isdecimal() and len(number) < 19 and name.startswith("scenes-")):
+            return None
+        try:
+            settings = parse(name)
+        except UsageError:
+            return None
+        found = [p for p in PARTS if 0 <= int(number) - settings.start(p) < settings.sizes[p]]
+        return (split_name(settings.name, found[0]), image_id) if found else None
+
+
+def data_sets() -> list[str]:
     """The data sets that are offered, and others that are built here, also in part."""
     try:
         folders = sorted(path.name for path in root().iterdir() if path.is_dir())
@@ -33,16 +141,11 @@ def _is_canonical(name: str) -> bool:
         return False
 
 
-def splits(name: str) -> list[str]:
-    """The names of the splits of a data set."""
-    return [split_name(name, part) for part in PARTS]
-
-
 def data_set(split: str) -> str | None:
-    """The data set that a split is a part of; None for splits that are not of scenes.
+    """The data set that a split is a part of; None for a name that is no split.
 
     Raises:
-        UsageError: the name is meant for one of scenes, and has an unknown setting or is written in another way.
+        UsageError: it has an unknown setting, or is written in another way.
     """
     found = of_split(split)
     if found is None:
@@ -52,65 +155,3 @@ def data_set(split: str) -> str | None:
     if usual != name:
         raise UsageError(f"'{split}' is not written in the usual way", fix=f"write {split_name(usual, part)}")
     return name
-
-
-def require(split: str) -> None:
-    """Check that a split of scenes is built; nothing is checked of other splits.
-
-    Raises:
-        UsageError: as ``data_set``.
-        MissingPackage: it is not built here; the message has the command.
-        BadInput: damaged, or built by another version of the generator.
-    """
-    name = data_set(split)
-    if name is not None:
-        read_about(name)
-        if not stored_path(split).exists():
-            raise missing(name)
-
-
-def remove(name: str) -> Path:
-    """Remove a data set and its splits, and what an interrupted build has left.
-
-    Returns:
-        Its folder, which was removed.
-
-    Raises:
-        UsageError: it has no files here, or is a split.
-        DiskError: another process builds it, or the system refuses.
-    """
-    if (whole := data_set(name)) is not None:
-        what = f"'{name}' is a part of '{whole}'"
-        raise UsageError(what, fix=f"remove all of it: vsebench data remove {whole}")
-    name = parse(name).name
-    folders = [folder for folder in (folder_of(name), *hidden_of(folder_of(name))) if folder.exists()]
-    files = [path for path in map(stored_path, splits(name)) if path.exists()]
-    if not folders and not files:
-        raise UsageError(f"'{name}' has no files in the cache", fix="see vsebench data list")
-    try:
-        make_folder(root())
-        with locked(lock_of(name), f"'{name}' is being built"):
-            for path in files:
-                path.unlink(missing_ok=True)
-            for folder in folders:
-                shutil.rmtree(folder)
-    except OSError as error:
-        raise refused(error.filename or folder_of(name), error) from error
-    return folder_of(name)
-
-
-def verify_files(name: str) -> list[tuple[str, bool, str]]:
-    """Read every file of a data set, and compare its content with what was built: (file, whether it is right, how).
-
-    Raises:
-        UsageError: no name of scenes.
-        MissingPackage, BadInput: as ``folder.read_about``.
-    """
-    name = parse(name).name
-    about, found = read_about(name), []
-    for file, facts in about["files"].items():
-        digest = sha256_of(folder_of(name) / file)
-        same = digest == facts["sha256"]
-        other = "" if same else f", expected {facts['sha256'][:16]}: build it again: {command(name)} --force"
-        found.append((file, same, f"{facts['bytes']:,} bytes, sha256 {digest[:16]}{other}"))
-    return found

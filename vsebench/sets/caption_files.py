@@ -1,4 +1,4 @@
-"""The sources of captions, each declared once: kinds of files, recognised by content, and installed packages."""
+"""The kinds of files that hold captions, each declared once and recognised by content."""
 
 from __future__ import annotations
 
@@ -65,16 +65,6 @@ class FileSource:
     whole: Callable[[CaptionFile, str | None], CaptionRows]
     parts: Callable[[CaptionFile], list[str]]
     images: Callable[[CaptionFile], dict[str, str]]
-
-
-@dataclass(frozen=True)
-class PackageSource:
-    """Installed packages that hold a split: whether they are there, and reading rows without and with captions."""
-
-    has_ids: Callable[[], bool]
-    has_captions: Callable[[], bool]
-    ids: Callable[[], CaptionRows]
-    rows: Callable[[], CaptionRows]
 
 
 def _annotations(file: CaptionFile, caption_ids: Ids | None) -> CaptionRows:
@@ -145,10 +135,6 @@ FILES: dict[str, FileSource] = {
         lambda file: parts_of(*_records(file)),
         lambda file: files_of(*_records(file)),
     ),
-}
-# Packages, by the split that they hold.
-PACKAGES: dict[str, PackageSource] = {
-    "coco-5k": PackageSource(packages.has_ids, packages.has_captions, packages.coco_id_rows, packages.coco_rows)
 }
 
 
