@@ -15,7 +15,7 @@ from tests import published_files
 from tests.commands import invoke
 from tests.messages import Pinned
 from vsebench.errors import UsageError, VsebenchError
-from vsebench.evaluation import row_order
+from vsebench.evaluation import wording
 from vsebench.sets import catalogue
 
 LANGUAGES = ("de", "it", "jp")
@@ -173,7 +173,7 @@ def test_several_systems_have_a_mean_each_over_the_languages_of_all(
     """XFlickrCO: a row a language and system; the means are those of numpy, over the languages of all systems."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     catalogue.build("xflickrco", real_data / "xflickrco")
-    monkeypatch.setattr(row_order, "ALIKE", 2)  # the vectors are of no images
+    monkeypatch.setattr(wording, "ALIKE", 2)  # the vectors are of no images
     rng = np.random.default_rng(0)
     images = rng.standard_normal((2000, 6)).astype(np.float32)
     spoken = {"ours": ("ja", "de", "tr"), "theirs": ("de", "ja")}

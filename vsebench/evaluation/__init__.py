@@ -6,8 +6,8 @@
 
 - ``run``: ``evaluate``, the public function; ``options``: its options and their checks
 - ``accumulate``: ``Accumulator``, which collects the vectors of a validation loop for ``evaluate``
-- ``inputs``: vectors, a score matrix or retrieved lists in the order of a split; ``row_order``: rows in a wrong order
-  (``misread``: recall at chance, and the readings that explain it)
+- ``inputs``: vectors, a score matrix or retrieved lists in the order of a split; ``misread``: refuses rows in
+  another order and recall at chance (``chance``), with what explains it (``readings``, ``wording``)
 - ``plan``: metrics, judgements and candidates, decided once; ``chosen_gains``: the kinds of gains and loading them;
   ``chosen_judgements``: the judgements that are given
 - ``second_stage``: the scores of a cross-encoder (``second_scores``), by which the top of the rankings is ordered again

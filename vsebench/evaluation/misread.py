@@ -1,31 +1,41 @@
 """Input that is read in another way than it was written: a sample of queries is ranked before anything is reported.
 
-Exchanged or misordered rows and negated scores do not fail: they give recalls at or below chance. So a sample at or
-below chance is refused, and so is one that is poor as read and far better in another reading of the same rows. The
-usual causes are tried on the sample, and the one that explains it is named.
+Rows in another order and negated scores do not fail; recall is too low then. Three questions are asked, of at most 512
+queries (2,048 lists), and an input that fails one is refused:
+
+- Are own items ranked better than by chance? (``chance``)
+- Is the first item clearly more often an own item under another reading of the rows? (``readings``, displaced rows)
+- Do captions of like wording find each other's images, where rows are those of a known set? (``wording``)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import BadInput
 from ..numeric.parallel import one_blas_thread
 from ..options import spell
-from ..types import Bool, Direction, Float, Int
-from .chance import CERTAIN, Sample
+from ..report.format import fixed
+from ..types import Bool, Direction, Int
+from . import wording
+from .chance import Sample
 from .inputs import Input
-from .readings import Reading, readings
+from .readings import gathered, readings
 
 FEW, SAMPLE = 64, 512  # queries that are ranked first, and when these do not settle it
 LISTED = 2048  # queries whose lists are read then
+MOST = 1 << 24  # scores of the queries whose first items tell the order of rows
 BLOCK = 1 << 22  # scores in memory at a time
 SMALLEST = 50  # with fewer images chance is too high for the test to mean anything
 CLEARLY = 0.1
 CONSTANT = 1e-3  # scores of a query that differ by less, relative to their size, are called collapsed
+NEARLY = 0.98  # own items among the first, from which no order of processes is looked for
+SURE = 1e-2  # p-value, corrected for all that is tried; in the right order another one finds next to nothing
+OFFSETS = 8  # displacements of rows that are tried, the most frequent ones
 WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image-to-text", "images"), "t2i": ("text-to-image", "captions")}
 NO_CAUSE = (
     "check that images and texts are rows of the same items, that the ids are those of the rows, and that larger "
@@ -36,44 +46,62 @@ ROWS = "save image_ids and text_ids (or image_of_text) with the rows, so that th
 LISTS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
 NEGATED = "give similarities, where larger means more similar: negate the scores, or sort the lists the other way"
 
-Ranker = Callable[[Int, Bool], Float]  # of items, and whether the ranking of an item is reversed
+
+@dataclass(frozen=True, eq=False)
+class Better:
+    """What another reading gives: its words, whether scores are negated in it, own items among the first, and as read.
+
+    The last two are numbers of ``queries``.
+    """
+
+    words: str
+    negated: bool
+    hits: int
+    as_read: int
+    queries: int
 
 
 @dataclass(frozen=True)
 class Suspicion:
-    """Queries of a direction that find their relevant items no better than chance, or far better in another reading.
+    """Queries of a direction that find their own items no better than chance, or better under another reading.
 
     Attributes:
         direction: of the queries.
-        sample: their ranks as read.
-        better: the reading that explains it and its ranks, or None.
+        sample: their ranks as read; None where these are above chance.
+        better: the reading that explains it, or None.
         collapsed: the scores of a query are all but equal.
         listed: retrieved lists were read.
     """
 
     direction: Direction
-    sample: Sample
-    better: tuple[Reading, Sample] | None
-    collapsed: bool
-    listed: bool
+    sample: Sample | None
+    better: Better | None
+    collapsed: bool = False
+    listed: bool = False
 
     def __str__(self) -> str:
         words, queries = WORDS[self.direction]
-        at = "recall collapses"
-        if self.sample.at_chance:
-            at = "recall is below chance" if self._below else "recall is at chance"
-        text = f"{at}: {words} R@1 of {len(self.sample.best)} sampled {queries} is {self.sample.recall(1):.1%} as read "
-        text += f"(R@10 {self.sample.recall(10):.1%}, where chance is {self.sample.chance(10):.2%})"
+        if self.sample is None:
+            assert self.better is not None
+            of, as_read = self.better.queries, self.better.as_read / self.better.queries
+            return f"{words} R@1 of {of} sampled {queries} is {_percent(as_read)} as read, and {self._other}"
+        at, chance = self.sample, _percent(self.sample.chance(10), 2)
+        text = f"recall is {'below' if self._below else 'at'} chance: {words} R@1 of {len(at.best)} sampled {queries} "
+        text += f"is {_percent(at.recall(1))} as read (R@10 {_percent(at.recall(10))}, where chance is {chance}); "
         if self.better is not None:
-            reading, found = self.better
-            return f"{text}; {reading.words} R@1 would be {found.recall(1):.1%} (R@10 {found.recall(10):.1%})"
+            return text + self._other
         if self.collapsed:
-            return f"{text}; the scores of a query are all but equal: the vectors have collapsed to a point"
-        return f"{text}; no other order of the rows and no other sign explains it"
+            return f"{text}the scores of a query are all but equal: the vectors have collapsed to a point"
+        return f"{text}no other order of the rows and no other sign explains it"
 
     @property
-    def _below(self) -> bool:
-        return self.sample.below_chance and not self.collapsed  # equal scores are neither better nor worse
+    def _other(self) -> str:
+        assert self.better is not None
+        return f"{self.better.words} it would be {_percent(self.better.hits / self.better.queries)}"
+
+    @property
+    def _below(self) -> bool:  # equal scores are neither better nor worse
+        return self.sample is not None and self.sample.below_chance and not self.collapsed
 
     @property
     def fix(self) -> str:
@@ -83,62 +111,152 @@ class Suspicion:
                 return f"{NEGATED}, best item first; {spell('trust', True)} evaluates it as read"
             cause = COLLAPSED if self.collapsed else NO_CAUSE
             return f"{cause}; an untrained model is at chance too: {spell('trust', True)} evaluates it"
-        fix = NEGATED if self.better[0].reversed else LISTS if self.listed else ROWS
+        fix = NEGATED if self.better.negated else LISTS if self.listed else ROWS
         return f"{fix}; {spell('trust', True)} ranks it as read"
 
 
-def suspects(data: Input, directions: Sequence[Direction]) -> list[Suspicion]:
-    """What looks misread, at most one suspicion a direction; none where captions have no image of their own."""
-    if data.split.image_of is None:
+def _percent(fraction: float, digits: int = 1) -> str:
+    return f"{fixed(fraction, digits, times=100)}%"
+
+
+def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str]:
+    """Warnings where the input looks misread, or rows without ids are in another order than read or of other items.
+
+    Nothing is tested where captions have no image of their own.
+
+    Args:
+        data: scores or retrieved lists, and how they were read.
+        directions: what is measured.
+        trust: warn instead of refusing.
+
+    Raises:
+        BadInput: so it is, and the input is not trusted.
+    """
+    if data.split.image_of is None or len(data.split.image_ids) < SMALLEST:
         return []
     with one_blas_thread():  # the products are small: waiting threads would take more time than the sample
-        return [s for s in (suspect(data, direction) for direction in directions) if s is not None]
+        found = [one for direction in directions if (one := suspect(data, direction)) is not None]
+        others = ""
+        if data.lists is None and data.without_ids and not any(one.better or one.collapsed for one in found):
+            # Captions are more queries than images, and have fewer candidates.
+            better = reordered(data, directions[-1])
+            if better is not None:
+                found = [Suspicion(directions[-1], None, better)]
+            elif not found:
+                others = wording.of_others(data)
+    if (found or others) and not trust:
+        first = next((one for one in found if one.better or one.collapsed), found[0] if found else None)
+        fix = f"{ROWS}; {spell('trust', True)} ranks it as read" if first is None else first.fix
+        raise BadInput(str(first or others), where=data.where, fix=fix)
+    return [*map(str, found), *([others] if others else [])]
 
 
 def suspect(data: Input, direction: Direction) -> Suspicion | None:
     """Why the input looks misread in a direction; None when it does not, or is too small to tell."""
-    if len(data.split.image_ids) < SMALLEST:
-        return None
-    as_read = Reading("", data.split.owners)
-    backwards = Reading("", data.split.owners, reversed=True)
+    listed = data.lists is not None
     # Most files are read correctly, and a few queries are enough to find out; a weak model takes some more.
-    for most, margin in ((FEW, CLEARLY), (SAMPLE if data.lists is None else LISTED, 0.0)):
-        queries = sampled_queries(data, direction, most)
-        if len(queries[1]) < SMALLEST:
+    for most, margin in ((FEW, CLEARLY), (LISTED if listed else SAMPLE, 0.0)):
+        queries, of_image = sampled_queries(data, direction, most)
+        if len(of_image) < SMALLEST:
             return None
-        (sample, back), _ = _measure(data, direction, queries, [as_read, backwards], np.float32)
+        sample, _ = _ranked(data, direction, queries, of_image, np.float32)
         # Short lists that are reversed have a high recall at their length.
-        poor = sample.recall(10) <= _enough(sample) + margin if data.lists is None else _far_better(back, sample, 1)
+        poor = _reversed(data, direction, queries) if listed else _is_poor(sample, margin)
         if not sample.at_chance and not poor:
             return None
-    others = readings(data.split, data.rows, data.lists is not None)
     # In float64, as near-constant vectors have scores that float32 cannot tell apart.
-    (sample, *tried), spread = _measure(data, direction, queries, [as_read, *others], np.float64)
-    at = max(range(len(others)), key=lambda i: tried[i].recall(1) + tried[i].recall(10))
+    sample, spread = _ranked(data, direction, queries, of_image, np.float64)
+    better = _best(data, direction, queries, np.float64)
     if sample.at_chance:
-        explained = tried[at].p_values[0] * len(others) < CERTAIN
-    else:
-        explained = poor and _far_better(tried[at], sample, 10 if data.lists is None else 1)
-    if not explained and not sample.at_chance:
+        return Suspicion(direction, sample, better, spread < CONSTANT, listed)
+    return None if better is None else Suspicion(direction, None, better, listed=listed)
+
+
+def reordered(data: Input, direction: Direction) -> Better | None:
+    """The order of rows without ids under which clearly more first items are own ones; None for that at hand."""
+    gallery = len(data.split.ids("caption" if direction == "i2t" else "image"))
+    queries, _ = sampled_queries(data, direction, max(SMALLEST, min(SAMPLE, MOST // gallery)))
+    if len(queries) < SMALLEST:
         return None
-    better = (others[at], tried[at]) if explained else None
-    return Suspicion(direction, sample, better, spread < CONSTANT, data.lists is not None)
+    return _best(data, direction, queries, np.float32)
 
 
-def _enough(sample: Sample) -> float:
-    """The R@10 from which nothing is suspected."""
+def _is_poor(sample: Sample, margin: float) -> bool:
+    """Whether R@10 is so low that other readings are tried, although it may be above chance."""
     chance = sample.chance(10)
-    return min(5 * chance, chance + 0.15) + 0.02
+    return sample.recall(10) <= min(5 * chance, chance + 0.15) + 0.02 + margin
 
 
-def _far_better(other: Sample, as_read: Sample, k: int) -> bool:
-    """Whether another reading is beyond doubt, although the one at hand is above chance.
+def _reversed(data: Input, direction: Direction, queries: Int) -> bool:
+    """Whether more queries have an own item at the end of their list than at its beginning."""
+    owners, ends = data.split.owners, _ends(data, direction, queries, np.float32)
+    first, last = (owners[end] == queries if direction == "i2t" else owners[queries] == end for end in ends)
+    return bool(last.sum() > first.sum())
 
-    In a large gallery many times chance and many times the reading at hand; in a small one, where chance is high,
-    more than halfway from there to 1; always twice the reading at hand.
+
+def _best(data: Input, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> Better | None:
+    """The reading under which clearly more queries find an own item first, by a sign test; None without one."""
+    from scipy.special import bdtrc
+
+    owners, listed = data.split.owners, data.lists is not None
+    first, last = _ends(data, direction, queries, dtype)
+    images, texts = (queries, first) if direction == "i2t" else (first, queries)
+    as_read = owners[texts] == images
+    tried: list[tuple[str, bool, Bool]] = []  # words, whether scores are negated, and (query,) hits
+    cases = 0
+    if as_read.mean() < NEARLY:
+        others = readings(data.split, data.rows, listed)
+        more = [] if listed else gathered(data.split, data.rows, data.without_ids)
+        tried += [(one.words, False, one.owner(texts) == one.image(images)) for one in (*others, *more)]
+        how = "the lists reversed" if listed else "the scores negated"
+        at = (queries, last) if direction == "i2t" else (last, queries)
+        for one in others:
+            words = f"{one.words} and {how}" if one.words else f"with {how}"
+            tried.append((words, True, one.owner(at[1]) == one.image(at[0])))
+        cases = len(tried)
+    if not listed:
+        moved = [(words, False, hits) for words, hits in _displaced(data, direction, images, texts, as_read)]
+        tried, cases = tried + moved, cases + len(moved) * len(queries) ** 2
+    words, negated, hits = max(tried, key=lambda one: int(one[2].sum()), default=("", False, as_read))
+    better, worse = int((hits & ~as_read).sum()), int((as_read & ~hits).sum())
+    if better <= worse or bdtrc(better - 1, better + worse, 0.5) * cases >= SURE:
+        return None
+    return Better(words, negated, int(hits.sum()), int(as_read.sum()), len(queries))
+
+
+def _displaced(data: Input, direction: Direction, images: Int, texts: Int, as_read: Bool) -> Iterator[tuple[str, Bool]]:
+    """Words, and whether queries find an own item, where some rows that follow each other are a number of rows apart.
+
+    A row that is missing or was repeated moves all rows behind it, and processes that write in another order than by
+    their number move blocks.
     """
-    chance, known = as_read.chance(k), as_read.recall(k)
-    return other.recall(k) >= max(0.1, min(5 * chance, (1 + chance) / 2), min(10 * known, (1 + known) / 2), 2 * known)
+    owners, n_image = data.split.owners, len(data.split.image_ids)
+    position = images if direction == "i2t" else owners[texts]
+    order = np.argsort(position, kind="stable")
+    by_image = np.argsort(owners, kind="stable")
+    start, count = np.searchsorted(owners[by_image], images), np.bincount(owners, minlength=n_image)[images]
+    for side in data.without_ids:
+        if side == "image":
+            apart = owners[texts] - images
+        else:  # any of the texts of the image may be the one
+            nth = np.minimum(np.arange(OFFSETS)[:, None], np.maximum(count - 1, 0))
+            apart = (by_image[np.minimum(start + nth, len(owners) - 1)] - texts)[:, count > 0].ravel()
+        by, times = np.unique(apart[apart != 0], return_counts=True)
+        for rows in by[np.argsort(-times, kind="stable")[:OFFSETS]].tolist():
+            of_images = (images + rows).clip(0, n_image - 1) if side == "image" else images
+            of_texts = (texts + rows).clip(0, len(owners) - 1) if side == "caption" else texts
+            moved = owners[of_texts] == of_images
+            # The rows that follow each other in which displacing them gains most.
+            gain = np.concatenate([[0], np.cumsum(moved[order].astype(np.int64) - as_read[order])])
+            stop = int((gain - np.minimum.accumulate(gain)).argmax())
+            begin = int(gain[: stop + 1].argmin())
+            hits = as_read.copy()
+            hits[order[begin:stop]] = moved[order[begin:stop]]
+            where = "" if begin == 0 else f" from about image {position[order[begin]]:,} on"
+            if stop < len(order):
+                where = f" of about images {position[order[begin]]:,} to {position[order[stop]]:,}"
+            noun, how = "images" if side == "image" else "texts", "later" if rows > 0 else "earlier"
+            yield f"with the {noun}{where} taken {abs(rows):,} row{'s' * (abs(rows) > 1)} {how}", hits
 
 
 def sampled_queries(data: Input, direction: Direction, most: int) -> tuple[Int, Int]:
@@ -165,77 +283,60 @@ def sampled_queries(data: Input, direction: Direction, most: int) -> tuple[Int, 
     return captions[np.repeat(first[some], each) + turn % np.repeat(count[some], each)], starts
 
 
-def _measure(
-    data: Input, direction: Direction, queries: tuple[Int, Int], tried: Sequence[Reading], dtype: npt.DTypeLike
-) -> tuple[list[Sample], float]:
-    """The ranks of the relevant items of some queries in every reading, and the median spread of a query's scores."""
-    gallery = len(data.split.caption_ids if direction == "i2t" else data.split.image_ids)
-    index, first = queries
-    targets = [_targets(reading.image_of, direction, index) for reading in tried]
-    size = np.array([[len(items) for items in each] for each in targets], np.int64)
-    best = np.full(size.shape, np.inf)
-    mean = np.full(size.shape, 0.5)
-    depth, spread = np.empty(len(index), np.int64), np.empty(len(index))
-    sign = np.array([reading.reversed for reading in tried])
-    for at, (ranks, depth[at], spread[at]) in enumerate(_rankers(data, direction, index, dtype)):
-        any_item = size[:, at] > 0
-        count = size[any_item, at]
-        starts = np.cumsum(count) - count
-        # The items of all readings at once, as there are many readings with few items.
-        found = ranks(np.concatenate([each[at] for each in targets]), np.repeat(sign[any_item], count))
-        best[any_item, at] = np.minimum.reduceat(found, starts)
-        mean[any_item, at] = (np.add.reduceat(found, starts) / count - 0.5) / gallery
-    samples = [Sample(*each, first, depth, gallery) for each in zip(best, mean, size, strict=True)]
-    return samples, float(np.median(spread))
-
-
-def _targets(image_of: Int, direction: Direction, queries: Int) -> list[Int]:
-    """The relevant items of every query."""
-    if direction == "t2i":
-        return list(image_of[queries, None])
-    captions = np.flatnonzero(np.isin(image_of, queries))
-    captions = captions[np.argsort(image_of[captions], kind="stable")]
-    ends = np.searchsorted(image_of[captions], queries, side="right")
-    starts = np.searchsorted(image_of[captions], queries)
-    return [captions[a:b] for a, b in zip(starts, ends, strict=True)]
-
-
-def _rankers(
+def _blocks(
     data: Input, direction: Direction, queries: Int, dtype: npt.DTypeLike
-) -> Iterator[tuple[Ranker, int, float]]:
-    """For every query the ranks of items, the known length of its ranking, and the spread of its scores."""
-    gallery = len(data.split.caption_ids if direction == "i2t" else data.split.image_ids)
+) -> Iterator[npt.NDArray[np.floating]]:
+    """The scores of some queries, (query, gallery), in blocks."""
+    gallery = len(data.split.ids("caption" if direction == "i2t" else "image"))
+    for some in np.array_split(queries, -(-len(queries) * gallery // BLOCK)):
+        yield data.scorers[direction].scores_of(direction, some, dtype)
+
+
+def _ends(data: Input, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> tuple[Int, Int]:
+    """(query,) the first and the last items of rankings."""
     if data.lists is not None:
-        for query in queries.tolist():
-            listed = data.lists.lists[direction][query]
-            yield _ranks_in_list(listed, gallery), len(listed), np.inf
-        return
-    scorer, step = data.scorers[direction], max(1, BLOCK // gallery)
-    for start in range(0, len(queries), step):
-        for scores in scorer.scores_of(direction, queries[start : start + step], dtype):
+        lists = [data.lists.lists[direction][query] for query in queries.tolist()]
+        return np.array([one[0] for one in lists]), np.array([one[-1] for one in lists])
+    ends = [(scores.argmax(axis=1), scores.argmin(axis=1)) for scores in _blocks(data, direction, queries, dtype)]
+    first, last = zip(*ends, strict=True)
+    return np.concatenate(first), np.concatenate(last)
+
+
+def _ranked(
+    data: Input, direction: Direction, queries: Int, of_image: Int, dtype: npt.DTypeLike
+) -> tuple[Sample, float]:
+    """The ranks of the own items of some queries, and the median spread of a query's scores."""
+    gallery = len(data.split.ids("caption" if direction == "i2t" else "image"))
+    own = _own(data.split.owners, direction, queries)
+    best, mean, spread = np.full(len(queries), np.inf), np.full(len(queries), 0.5), np.full(len(queries), np.inf)
+    depth = np.full(len(queries), gallery)
+    if data.lists is None:
+        rows = (row for block in _blocks(data, direction, queries, dtype) for row in block)
+    for at, query in enumerate(queries.tolist()):
+        if data.lists is None:
+            scores = np.asarray(next(rows))
             largest = float(np.abs(scores).max())
-            yield _ranks_by_score(scores), gallery, float(np.ptp(scores)) / largest if largest else 0.0
+            spread[at] = float(np.ptp(scores)) / largest if largest else 0.0
+            # Items that tie have the mean of their ranks, or a collapsed model would look perfect.
+            ordered = np.sort(scores)
+            low, high = (np.searchsorted(ordered, scores[own[at]], side) for side in ("left", "right"))
+            found = gallery - high + (high - low + 1) / 2
+        else:  # items that are not listed have the mean of the remaining ranks
+            listed = data.lists.lists[direction][query]
+            depth[at] = len(listed)
+            rank = np.full(gallery, (len(listed) + gallery + 1) / 2)
+            rank[listed] = np.arange(1, len(listed) + 1)
+            found = rank[own[at]]
+        if len(found):
+            best[at], mean[at] = found.min(), (found.mean() - 0.5) / gallery
+    size = np.array([len(items) for items in own], np.int64)
+    return Sample(best, mean, size, of_image, depth, gallery), float(np.median(spread))
 
 
-def _ranks_by_score(scores: npt.NDArray[np.floating]) -> Ranker:
-    ordered = np.sort(scores)
-
-    def ranks(items: Int, backwards: Bool) -> Float:
-        # Items that tie have the mean of their ranks, or a collapsed model would look perfect in every reading.
-        low, high = (np.searchsorted(ordered, scores[items], side) for side in ("left", "right"))
-        found = len(scores) - high + (high - low + 1) / 2
-        return np.where(backwards, len(scores) + 1 - found, found)
-
-    return ranks
-
-
-def _ranks_in_list(listed: Int, gallery: int) -> Ranker:
-    """Items that are not listed have the mean of the remaining ranks, also when the list is reversed."""
-    rank = np.full(gallery, (len(listed) + gallery + 1) / 2)
-    rank[listed] = np.arange(1, len(listed) + 1)
-
-    def ranks(items: Int, backwards: Bool) -> Float:
-        found = rank[items]
-        return np.where(backwards & (found <= len(listed)), len(listed) + 1 - found, found)
-
-    return ranks
+def _own(owners: Int, direction: Direction, queries: Int) -> list[Int]:
+    """The own items of every query."""
+    if direction == "t2i":
+        return list(owners[queries, None])
+    captions = np.argsort(owners, kind="stable")
+    ends = (np.searchsorted(owners[captions], queries, side=side) for side in ("left", "right"))
+    return [captions[a:b] for a, b in zip(*ends, strict=True)]

@@ -1,8 +1,12 @@
-"""Other ways to read the rows of an input: the usual causes of recall at chance."""
+"""Other ways to read the rows of an input: the usual causes of recall that is too low.
+
+Rows of one side or of both may be sorted, reversed, stored caption-major, or gathered from several processes. Each way
+is a ``Reading``: a function from items as read to the items that they are, computed for those that are asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,46 +16,80 @@ from ..sets.catalogue import load_split
 from ..sets.declared import DECLARED
 from ..types import Ids, Int, Split
 
+Items = Callable[[Int], Int]
+Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every item in the file, None for its index
+PROCESSES = (*range(2, 17), 24, 32, 48, 64)
+USUAL_PROCESSES, MANY = 16, 1000  # more processes are tried for so many images
+FEW_PROCESSES = 8  # for which batches are tried
+BATCHES = (8, 16, 32, 64, 128, 256)  # rows that a process computes at a time
+
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A way to assign captions to images.
+    """A way to read the rows.
 
     Attributes:
-        words: what differs from the input as read, such as ``with the images in ascending id order``; empty for that.
-        image_of: (caption,) int64: index of the image of every caption, both as read.
-        reversed: larger scores mean less similar.
+        words: what differs from the input as read, such as ``with the images in ascending id order``.
+        image: from (item,) images as read to the images that they are.
+        owner: from (item,) captions as read to the images that they are of.
     """
 
     words: str
-    image_of: Int
-    reversed: bool = False
+    image: Items
+    owner: Items
 
 
-def readings(split: Split, rows: tuple[Int | None, Int | None], listed: bool = False) -> list[Reading]:
-    """Every plausible reading but the one at hand: other orders of the rows on one or both sides, each with both signs.
+def readings(split: Split, rows: Rows, listed: bool = False) -> list[Reading]:
+    """Other orders of the rows on one side or both, whether or not they have ids; first the reading at hand.
 
     Args:
         split: the items, as read.
-        rows: (image,) and (caption,) row of every item in the file, None where that is its index.
+        rows: of the items in the file.
         listed: the input is retrieved lists, which have ids and no rows.
     """
     split = _with_likely_ids(split)
-    kept: list[Reading] = []
-    seen = {split.owners.tobytes()}
-    image_orders = list(_image_orders(split, rows[0], listed))
-    for texts, true_image in _text_orders(split, rows[1], listed):
-        for images, item_of in image_orders:
-            image_of = item_of[true_image]
-            if image_of.tobytes() not in seen:
-                seen.add(image_of.tobytes())
-                kept.append(Reading(_words(images, texts), image_of))
-    negated = "the lists reversed" if listed else "the scores negated"
+    images = list(_image_orders(split, rows[0], listed))
     return [
-        *kept,
-        Reading(f"with {negated}", split.owners, reversed=True),
-        *(Reading(f"{r.words} and {negated}", r.image_of, reversed=True) for r in kept),
+        Reading(_words(of_images, of_texts), image, owner)
+        for of_texts, owner in _text_orders(split, rows[1], listed)
+        for of_images, image in images
     ]
+
+
+def gathered(split: Split, rows: Rows, sides: Sequence[str]) -> Iterator[Reading]:
+    """The orders of rows that were gathered from processes, of the sides whose rows have no ids."""
+    n_image, n_text = len(split.image_ids), len(split.caption_ids)
+    each = max(1, n_text // n_image)
+    for count in (c for c in PROCESSES if c <= USUAL_PROCESSES or n_image >= MANY):
+        words = f"with the rows of {count} processes put in order"
+        ways = [(1, 0), (0, 1)]
+        if count <= FEW_PROCESSES:
+            sizes = [size for size in BATCHES if size * count < n_image]
+            ways += [way for size in sizes for way in ((1, size), (0, size), (size, 0))]
+        for deal, batch in ways:
+            image = _in_rows(rows[0], n_image, count, deal, batch)
+            # The texts of a batch of images follow each other, or batches have as many texts as images.
+            for times in {1, each if deal > 1 or batch > 1 else 1}:
+                text = _in_rows(rows[1], n_text, count, deal * times if deal > 1 else deal, batch * times)
+                owner = _both(text, split.owners)
+                if "image" in sides and "caption" in sides:
+                    yield Reading(words, image, owner)
+                if "caption" in sides:
+                    yield Reading(f"{words} (texts)", _same, owner)
+            if "image" in sides:
+                yield Reading(f"{words} (images)", image, split.owners.__getitem__)
+
+
+def orders_of_images(split: Split) -> Iterator[tuple[str, Items]]:
+    """Orders that the images may have together with their captions: words, and the image in every row."""
+    for words, image in _image_orders(split, None, False):
+        if words:
+            yield f"with images and captions {words}", image
+    n = len(split.image_ids)
+    for count in PROCESSES:
+        for deal, batch in ((1, 0), (0, 1)):
+            words = f"with the rows of {count} processes put in order"
+            yield words, _in_rows(None, n, count, deal, batch)
 
 
 def _with_likely_ids(split: Split) -> Split:
@@ -69,51 +107,90 @@ def _with_likely_ids(split: Split) -> Split:
 
 
 def _words(images: str, texts: str) -> str:
-    return "with " + " and ".join(f"the {side} {how}" for side, how in (("images", images), ("texts", texts)) if how)
+    how = " and ".join(f"the {side} {how}" for side, how in (("images", images), ("texts", texts)) if how)
+    return f"with {how}" if how else ""
 
 
-def _image_orders(split: Split, rows: Int | None, listed: bool) -> Iterator[tuple[str, Int]]:
-    """For every order of the image rows, (image,) the image as read whose row holds an image."""
+def _image_orders(split: Split, rows: Int | None, listed: bool) -> Iterator[tuple[str, Items]]:
     n = len(split.image_ids)
-    yield "", np.arange(n)
-    at_row = np.arange(n)  # the image as read of every row
-    if rows is not None:
-        at_row[rows] = np.arange(n)
-        yield "in the order of the file and their ids ignored", at_row
-    for words, order in _id_orders(split.image_ids):
-        out = np.empty(n, np.int64)
-        out[order] = at_row
-        yield words, out
-        if listed:
-            yield f"in the order of the split and named {words}", order
-    out = np.empty(n, np.int64)
-    out[at_row] = at_row[::-1]
-    yield "in reverse order", out
+    yield from _orders(split.image_ids, rows, listed)
+    row, item = _row_and_item(rows, n)
+    yield "in reverse order", lambda items: item[n - 1 - row[items]]
 
 
-def _text_orders(split: Split, rows: Int | None, listed: bool) -> Iterator[tuple[str, Int]]:
-    """For every order of the text rows, (caption,) the image whose caption is in the row of a caption as read."""
-    n_image, n_caption = len(split.image_ids), len(split.caption_ids)
-    row = np.arange(n_caption) if rows is None else rows
-    yield "", split.owners
-    if n_caption % n_image == 0:
-        times = n_caption // n_image
+def _text_orders(split: Split, rows: Int | None, listed: bool) -> Iterator[tuple[str, Items]]:
+    n_image, n_text = len(split.image_ids), len(split.caption_ids)
+    row, times = _row_and_item(rows, n_text)[0], n_text // n_image
+    (_, _), *others = _orders(split.caption_ids, rows, listed)
+    yield "", split.owners.__getitem__
+    if n_text == times * n_image:
         if times > 1:
             words = f"stored as {times} runs of {n_image:,} (first text of every image, then second, ...)"
-            yield words, row % n_image
-        yield f"in order, {times} for each image", row // times
+            yield words, lambda items: row[items] % n_image
+        yield f"in order, {times} for each image", lambda items: row[items] // times
+    for words, text in others:
+        yield words, _both(text, split.owners)
+
+
+def _orders(ids: Ids, rows: Int | None, listed: bool) -> Iterator[tuple[str, Items]]:
+    """Words, and functions from items as read to those that they are; first none and themselves."""
+    row, _ = _row_and_item(rows, len(ids))
+    yield "", _same
     if rows is not None:
-        yield "in the order of the file and their ids ignored", split.owners[row]
-    for words, order in _id_orders(split.caption_ids):
-        yield words, split.owners[order[row]]
+        yield "in the order of the file and their ids ignored", row.__getitem__
+    orders = {"in ascending id order": np.argsort(ids, kind="stable")}
+    if ids.dtype.kind == "i":  # file names are sorted as text, and numbers often are
+        orders["in ascending order of the ids as text"] = np.argsort(ids.astype(str), kind="stable")
+    for words, order in orders.items():
+        yield words, order[row].__getitem__
         if listed:
-            inverse = np.empty(n_caption, np.int64)
-            inverse[order] = np.arange(n_caption)
-            yield f"in the order of the split and named {words}", split.owners[inverse]
+            yield f"in the order of the split and named {words}", np.argsort(order).__getitem__
 
 
-def _id_orders(ids: Ids) -> Iterator[tuple[str, Int]]:
-    """Rows sorted by id: (row,) the item in every row. File names are sorted as text, and numbers often are."""
-    yield "in ascending id order", np.argsort(ids, kind="stable")
-    if ids.dtype.kind == "i":
-        yield "in ascending order of the ids as text", np.argsort(ids.astype(str), kind="stable")
+def _same(items: Int) -> Int:
+    return items
+
+
+def _both(first: Items, then: Int) -> Items:
+    return lambda items: then[first(items)]
+
+
+def _row_and_item(rows: Int | None, n: int) -> tuple[Int, Int]:
+    """(item,) the row of every item, and (row,) the item in every row."""
+    row = np.arange(n) if rows is None else rows
+    item = np.empty(n, np.int64)
+    item[row] = np.arange(n)
+    return row, item
+
+
+def _in_rows(rows: Int | None, n: int, processes: int, deal: int, batch: int) -> Items:
+    """The items that items as read are, where the rows were gathered."""
+    if rows is None:
+        return lambda items: items_at(items, n, processes, deal, batch)
+    row, item = _row_and_item(rows, n)
+    return lambda items: item[items_at(row[items], n, processes, deal, batch)]
+
+
+def items_at(rows: Int, n: int, processes: int, deal: int, batch: int) -> Int:
+    """(row,) the items in some rows of ``n``, which were gathered from processes.
+
+    Args:
+        rows: (row,) indices of rows.
+        n: rows in all.
+        processes: how many.
+        deal: items that a process is dealt at a time, before the next one; 0: all of its share.
+        batch: rows of a process that follow each other in the file; 0: all of them.
+    """
+    deal = deal or -(-n // processes)
+    rounds, rest = divmod(n, deal * processes)
+    process = np.arange(processes)
+    count = rounds * deal + (rest - process * deal).clip(0, deal)  # items of every process
+    batch = batch or int(count.max())
+    steps = np.arange(-(-int(count.max()) // batch) + 1)
+    start = np.minimum(count, steps[:, None] * batch).sum(axis=1)  # the first row of every step
+    step = np.searchsorted(start, rows, side="right") - 1
+    ends = np.cumsum((count - step[:, None] * batch).clip(0, batch), axis=1)  # of the processes, in a step
+    inside = rows - start[step]
+    of = (ends <= inside[:, None]).sum(axis=1)
+    place = step * batch + inside - np.where(of > 0, ends[np.arange(len(rows)), of - 1], 0)
+    return np.asarray(place // deal * (deal * processes) + of * deal + place % deal, np.int64)

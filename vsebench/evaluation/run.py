@@ -3,7 +3,7 @@
     file(s) or arrays -> inputs (read, align) -> plan -> rank -> score -> assemble -> Report
 
 ``inputs`` reads vectors, a score matrix or retrieved lists and aligns them with a split, by the table of file formats
-in ``files``; ``row_order`` refuses rows in another order; ``plan`` decides what is measured, from the tables of
+in ``files``; ``misread`` refuses rows in another order; ``plan`` decides what is measured, from the tables of
 judgements and of gains in ``relevance`` and of metrics in ``metrics``. Ranks of the relevant items come from one pass
 over the scores (``rank.observe``), from lists of an index where these suffice (``depths``), or from given lists, and
 ``binary`` makes results of them; ``graded`` ranks complete galleries (``graded.engine``); ``intra`` retrieves images by
@@ -39,8 +39,8 @@ from . import (
     hubness,
     inputs,
     intra,
+    misread,
     provenance,
-    row_order,
     saved_run,
     second_stage,
     shards,
@@ -250,7 +250,7 @@ def run_evaluation(
     top_lists.check(options.lists, data.split)
     plan = make_plan(data, options)
     warned = top_scored.check(data, plan.directions, options.trust)
-    warned += row_order.check(data, plan.directions, options.trust)
+    warned += misread.check(data, plan.directions, options.trust)
     # Before all the work, which would be lost where the ratings are missing.
     within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
     plan, ranked = corrections.apply(plan, data, options)

@@ -1,0 +1,99 @@
+"""Whether rows without ids are those of the captions of a test set, by captions of like wording.
+
+Images and captions in another order that is the same for both, or those of other data, keep their recall, and lose the
+captions and judgements of the test set. There captions of like wording, of different images, are at chance.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import VsebenchError
+from ..report.format import fixed
+from ..sets.catalogue import load_split
+from ..types import Direction, Float, Int, Split
+from .chance import CERTAIN, LEVEL, of_mean
+from .inputs import Input
+from .readings import orders_of_images
+
+WORDED = 2000  # images whose first captions are compared
+LEAST = 50  # fewer pairs do not tell
+LIKE = 128  # of the pairs of captions of like wording those that are most alike
+ALIKE = 0.2  # cosine of the words of two such captions, at least
+
+
+def of_others(data: Input) -> str:
+    """What says that rows are not those of the captions of the split; empty where they are, or nothing tells."""
+    split = data.split
+    direction: Direction = "t2i" if "t2i" in data.scorers else "i2t"
+    if set(data.without_ids) != {"image", "caption"} or split.name == "custom":
+        return ""
+    try:
+        captions = split.captions or load_split(split.name, captions=True).captions
+    except VsebenchError:  # not installed, not built
+        return ""
+    if captions is None:
+        return ""
+    texts, others = alike(split, captions)
+    if len(texts) < LEAST:
+        return ""
+    as_read = _places(data, direction, texts, others, np.arange(len(split.image_ids)))
+    if of_mean(as_read - 0.5)[0] < LEVEL:
+        return ""
+    what = (
+        f"captions of like wording, of different images of '{split.name}', are at chance: their mean place in a "
+        f"ranking is {fixed(float(as_read.mean()), 2)}; chance is 0.50 (object labels alone give 0.02 on COCO 5K). "
+        "The rows are those of other images, or in another order for both sides"
+    )
+    for words, image in orders_of_images(split):
+        found = _places(data, direction, texts, others, image(np.arange(len(split.image_ids))))
+        if of_mean(found - 0.5)[0] * 100 < CERTAIN and found.mean() < as_read.mean() - 0.1:
+            what += f"; {words} it would be {fixed(float(found.mean()), 2)}"
+            break
+    return what
+
+
+def alike(split: Split, captions: Sequence[str]) -> tuple[Int, Int]:
+    """(pair,) captions, and (pair,) other images of which a caption has the most similar words."""
+    from scipy.sparse import csr_array
+
+    images, first = np.unique(split.owners, return_index=True)
+    some = np.unique(np.linspace(0, len(images) - 1, min(WORDED, len(images))).astype(np.int64))
+    images, first = images[some], first[some]
+    words = [set(re.findall(r"\w{3,}", captions[caption].lower())) for caption in first.tolist()]
+    number = {word: at for at, word in enumerate(dict.fromkeys(word for each in words for word in sorted(each)))}
+    columns = np.array([number[word] for each in words for word in sorted(each)], np.int64)
+    rows = np.repeat(np.arange(len(words)), [len(each) for each in words])
+    weight = np.log(len(words) / np.bincount(columns, minlength=1))[columns] if len(columns) else np.zeros(0)
+    length = np.sqrt(np.bincount(rows, weight**2, len(words)))
+    table = csr_array((weight / np.maximum(length, 1e-9)[rows], (rows, columns)), shape=(len(words), len(number) or 1))
+    cosine = (table @ table.T).toarray()
+    np.fill_diagonal(cosine, 0)
+    nearest = cosine.argmax(axis=1)
+    best = np.argsort(-cosine[np.arange(len(words)), nearest], kind="stable")[:LIKE]
+    best = np.sort(best[cosine[best, nearest[best]] >= ALIKE])
+    return first[best], images[nearest[best]]
+
+
+def _places(data: Input, direction: Direction, texts: Int, others: Int, image_in: Int) -> Float:
+    """(pair,) the place, from 0 to 1, of another image in the ranking of a caption.
+
+    Args:
+        data: scores, in the order as read.
+        direction: of the scores.
+        texts, others: the captions and the other images, as the split has them.
+        image_in: (row,) the image in every row; the captions of an image stay behind each other.
+    """
+    owners, n_image = data.split.owners, len(image_in)
+    row_of = np.empty(n_image, np.int64)
+    row_of[image_in] = np.arange(n_image)
+    starts = np.searchsorted(owners, np.arange(n_image)) if (np.diff(owners) >= 0).all() else None
+    moved = not (np.arange(n_image) == image_in).all()
+    rows = starts[row_of[owners[texts]]] if starts is not None and moved else texts  # the first caption of the image
+    scores = data.scorers[direction].scores_of("t2i", rows, np.float32)
+    target = scores[np.arange(len(rows)), row_of[others]][:, None]
+    above, equal = (scores > target).sum(axis=1), (scores == target).sum(axis=1)
+    return np.asarray((above + equal / 2) / n_image, np.float64)
