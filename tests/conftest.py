@@ -130,8 +130,8 @@ SCENES = "scenes-90-seed4-size16-near0.3-wrong0.1-generic0.1"  # 45 images of tr
 @pytest.fixture(scope="session")
 def built_scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache in which the scenes ``SCENES`` are built."""
+    from vsebench.scenes.build import build
     from vsebench.scenes.settings import parse
-    from vsebench.sets.scenes.build import build
 
     cache = tmp_path_factory.mktemp("scenes")
     before = os.environ.get("VSEBENCH_CACHE")

@@ -14,9 +14,11 @@
 The command line (``vsebench eval embeddings.npz``) calls nothing else. The packages, from the bottom up (one imports
 those before it); each describes itself in its docstring:
 
-- ``numeric``: threads, sorting and the compiler; ``scenes``: a drawn world whose truth is known
+- ``numeric``: threads, sorting and the compiler
 - ``files``: arrays, pairs and captions from files; ``stats``: intervals and tests
-- ``sets``: test sets, and rows in the order of a split; ``text``: tokenisers
+- ``sets``: test sets, and rows in the order of a split
+- ``scenes``: a drawn world whose truth is known
+- ``text``: tokenisers
 - ``relevance``: judgements and gains
 - ``metrics``: formulas and names; ``rank``: ranks, top lists and complete orders; ``report``: tables in every format
 - ``graded``: graded metrics from rankings; ``human``: agreement of gains with judgements of people
@@ -49,9 +51,9 @@ _PUBLIC = {
     "correlate": "vsebench.human.study",
     "describe": "vsebench.analysis.describe",
     "load_split": "vsebench.sets.catalogue",
-    "build_scenes": "vsebench.sets.scenes.build",
-    "open_scenes": "vsebench.sets.scenes.store",
-    "StoredScenes": "vsebench.sets.scenes.store",
+    "build_scenes": "vsebench.scenes.build",
+    "open_scenes": "vsebench.scenes.store",
+    "StoredScenes": "vsebench.scenes.store",
     "metric": "vsebench.metrics",
     "metric_sum": "vsebench.metrics",
     "parse": "vsebench.metrics",
@@ -92,10 +94,10 @@ if TYPE_CHECKING:
     from .pretrained.several import EncodedFile as EncodedFile
     from .pretrained.several import encode_all as encode_all
     from .report.report import Report as Report
+    from .scenes.build import build_scenes as build_scenes
+    from .scenes.store import StoredScenes as StoredScenes
+    from .scenes.store import open_scenes as open_scenes
     from .sets.catalogue import load_split as load_split
-    from .sets.scenes.build import build_scenes as build_scenes
-    from .sets.scenes.store import StoredScenes as StoredScenes
-    from .sets.scenes.store import open_scenes as open_scenes
     from .types import Embeddings as Embeddings
     from .types import Relevance as Relevance
     from .types import Split as Split

@@ -15,11 +15,11 @@ import vsebench
 from tests.commands import invoke, printed
 from tests.messages import Pinned
 from vsebench.files.atomic import hidden_of
+from vsebench.scenes import folder
+from vsebench.scenes.build import build
 from vsebench.scenes.settings import parse
 from vsebench.sets import stored
 from vsebench.sets.published import SETS
-from vsebench.sets.scenes import folder
-from vsebench.sets.scenes.build import build
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = "scenes-60-size16"
@@ -390,7 +390,7 @@ def test_exports_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_an_interrupted_export_leaves_nothing(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
-    from vsebench.sets.scenes.coco import export_scenes
+    from vsebench.scenes.coco import export_scenes
 
     build(parse(SMALL))
     empty = tmp_path / "empty"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from vsebench import load_split
+from vsebench.scenes.build import build_scenes
 from vsebench.scenes.settings import is_name, split_name
-from vsebench.sets.scenes.build import build_scenes
 
 from ..config import Config
 from ..data import PARTS, Bar, Images, Part, PartName, Pixels, Regions

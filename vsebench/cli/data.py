@@ -121,8 +121,8 @@ def build(
 
 def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], force: bool) -> None:
     from ..memory import size
+    from ..scenes.build import build_scenes
     from ..scenes.settings import PARTS, split_name
-    from ..sets.scenes.build import build_scenes
 
     with terminal.progress("building scenes") as progress:
         found = build_scenes(name, force=force, progress=progress, **given)
@@ -194,7 +194,7 @@ def describe(
 
     if output is not None:  # what is described is given by name, and not as a file
         from ..files.atomic import refuse_overwriting
-        from ..sets.scenes import folder
+        from ..scenes import folder
         from ..sets.stored import stored_path
 
         refuse_overwriting([output], [*folder.root().glob("*/*"), *stored_path("any").parent.glob("*.npz")])
@@ -211,7 +211,7 @@ def export(
     part: Annotated[str | None, typer.Option(help="train, val or test; all three by default.")] = None,
 ) -> None:
     """Write scenes in the layout of COCO: images as PNG, captions and objects as JSON."""
-    from ..sets.scenes.coco import export_scenes
+    from ..scenes.coco import export_scenes
 
     with terminal.progress("writing images") as progress:
         folder = export_scenes(name, out, part=part, progress=progress)  # type: ignore[arg-type]

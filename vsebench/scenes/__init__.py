@@ -1,4 +1,4 @@
-"""Scenes: a world of drawn shapes in which it is known which captions are true of which images.
+"""Scenes: a world of drawn shapes in which it is known which captions are true of which images; a plug-in.
 
 A scene is drawn at random, then rendered, described by five captions, and turned into features of regions::
 
@@ -14,6 +14,14 @@ A scene is drawn at random, then rendered, described by five captions, and turne
 - ``render``: images, from the stamps of ``shapes``; ``regions``: features of objects
 - ``encode``: scenes and facts as rows of integers
 
-Nothing here reads or writes files: ``vsebench.sets.scenes`` does. Which facts hold, for all pairs of a split, is in
-``vsebench.relevance.scenes``.
+A data set is a folder of the cache, ``scenes/NAME``, and three splits, one a part, which every command knows::
+
+    settings ─► build ─► .NAME.partial/ ─► NAME/ ─► splits/NAME-train.npz, -val, -test
+
+- ``folder``: the files of a data set, ``about.json``, and what is said when they are missing, damaged or outdated
+- ``records``: scenes and captions as lines of JSON; ``coco``: files as those of COCO
+- ``build``: building; ``store``: ``open_scenes``, the arrays in memory maps
+- ``sets``: the data sets as a source of test sets; ``plugin`` registers it
+
+Which facts hold, for all pairs of a split, is in ``vsebench.relevance.scenes``.
 """

@@ -11,6 +11,6 @@
   source of them answers the questions of ``source.SetSource``: the declared sets in ``identity`` (as data in
   ``declared``), published ones in ``published`` (``layouts``), the user's in ``own``; the cached form: ``stored``
 - files of captions: ``caption_files``; installed packages: ``packages``; images in tables: ``packed_images``
-- sets of choices: ``choices``; generated data sets on disk: ``scenes``
+- sets of choices: ``choices``
 - embeddings made from the captions of a split, for a demonstration without a model: ``synthetic``
 """

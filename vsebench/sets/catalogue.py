@@ -18,10 +18,9 @@ from .identity import DeclaredSets, settle
 from .own import OwnSets
 from .packages import INSTALL
 from .published import TEXTS_SHA256, PublishedSets
-from .scenes.known import Scenes
 from .source import Build, Check, SplitStatus, names, register, source_of, sources
 
-for _source in (DeclaredSets(), PublishedSets(), OwnSets(), Scenes()):
+for _source in (DeclaredSets(), PublishedSets(), OwnSets()):
     register(_source)
 
 __all__ = ["build", "caption_faults", "declared", "load_split", "names", "remove", "split_of", "splits_of", "status"]

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from .. import plugins
 from ..errors import BadInput, UsageError, VsebenchError
 from ..files.atomic import refused
 from ..files.caption_rows import CaptionRows, set_sha256
@@ -227,7 +228,8 @@ def register(source: SetSource) -> None:
 
 
 def sources() -> list[SetSource]:
-    """All sources, in the order in which they are asked."""
+    """All sources, those of plug-ins too, in the order in which they are asked."""
+    plugins.load()
     return sorted(SOURCES, key=lambda source: source.last)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from ...errors import UsageError
 from ...options import spell
 from ...scenes.encode import FACTS_COUNT, SCENE_FACTS, Codes
+from ...scenes.folder import check_content
 from ...scenes.settings import of_split
-from ...sets.scenes.folder import check_content
-from ...sets.scenes.store import StoredScenes, open_scenes
+from ...scenes.store import StoredScenes, open_scenes
 from ...types import Direction, Int, Split, Vectors
 
 

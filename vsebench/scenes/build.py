@@ -18,24 +18,17 @@ from typing import IO, Any
 
 import numpy as np
 
-from ...arguments import public
-from ...errors import BadInput, DiskError, MissingPackage, UsageError
-from ...files.atomic import make_folder, refused, write_atomically, write_folder
-from ...files.caption_rows import CaptionRows
-from ...files.lock import locked
-from ...files.regular import sha256_of
-from ...memory import require, size
-from ...scenes.content import KINDS
-from ...scenes.draws import Draws
-from ...scenes.encode import FACTS_KIND, encode_facts, encode_scene
-from ...scenes.regions import regions
-from ...scenes.render import render
-from ...scenes.sample import scenes
-from ...scenes.settings import CAPTIONS as CAPTIONS_AN_IMAGE
-from ...scenes.settings import GENERATOR, PARTS, Part, Settings, of_split, parse, split_name
-from ...scenes.wording import captions
-from ...scenes.world import Scene
-from ..stored import declaration, declare, store, stored_path
+from ..arguments import public
+from ..errors import BadInput, DiskError, MissingPackage, UsageError
+from ..files.atomic import make_folder, refused, write_atomically, write_folder
+from ..files.caption_rows import CaptionRows
+from ..files.lock import locked
+from ..files.regular import sha256_of
+from ..memory import require, size
+from ..sets.stored import declaration, declare, store, stored_path
+from .content import KINDS
+from .draws import Draws
+from .encode import FACTS_KIND, encode_facts, encode_scene
 from .folder import (
     ABOUT,
     CAPTIONS,
@@ -52,7 +45,14 @@ from .folder import (
     root,
 )
 from .records import caption_line, scene_line
+from .regions import regions
+from .render import render
+from .sample import scenes
+from .settings import CAPTIONS as CAPTIONS_AN_IMAGE
+from .settings import GENERATOR, PARTS, Part, Settings, of_split, parse, split_name
 from .store import StoredScenes, open_scenes
+from .wording import captions
+from .world import Scene
 
 Progress = Callable[[int, int], None]
 TEXT = 3_500  # bytes of an image in the files of lines and in the splits

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...scenes.facts import AT_LEAST_TWO, UNSAID, Facts, Mention
-from ...scenes.settings import Part
-from ...scenes.wording import Caption
-from ...scenes.world import ATTRIBUTES, BACKGROUNDS, RELATIONS, SIDE, Scene
+from .facts import AT_LEAST_TWO, UNSAID, Facts, Mention
+from .settings import Part
+from .wording import Caption
+from .world import ATTRIBUTES, BACKGROUNDS, RELATIONS, SIDE, Scene
 
 
 def image_id(name: str, image: int) -> str:

@@ -19,13 +19,13 @@ import pytest
 import vsebench
 from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError
 from vsebench.files.atomic import hidden_of
+from vsebench.scenes import build as building
+from vsebench.scenes import folder
+from vsebench.scenes.build import build, build_scenes, named
+from vsebench.scenes.folder import HEADER, header
 from vsebench.scenes.settings import PARTS, Settings, parse
+from vsebench.scenes.store import open_scenes
 from vsebench.sets import catalogue, stored
-from vsebench.sets.scenes import build as building
-from vsebench.sets.scenes import folder
-from vsebench.sets.scenes.build import build, build_scenes, named
-from vsebench.sets.scenes.folder import HEADER, header
-from vsebench.sets.scenes.store import open_scenes
 
 SMALL = "scenes-10-seed1-size16"
 PARTIAL = "scenes-45-size16"
@@ -205,7 +205,7 @@ def test_killed_while_an_older_one_is_replaced(monkeypatch: pytest.MonkeyPatch, 
 
 SLOW = """
 import os, sys, time
-from vsebench.sets.scenes import build
+from vsebench.scenes import build
 from vsebench.scenes.settings import parse
 def slow(*args, add=build.add_image):
     time.sleep(0.01)

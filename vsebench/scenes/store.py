@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...arguments import public
-from ...errors import BadInput
-from ...registry import unknown
-from ...scenes.encode import Codes
-from ...scenes.settings import CAPTIONS, PARTS, Part, Settings, of_split, parse
-from ...types import Ids, Int
+from ..arguments import public
+from ..errors import BadInput
+from ..registry import unknown
+from ..types import Ids, Int
+from .encode import Codes
 from .folder import arrays, damaged, folder_of, read_about
+from .settings import CAPTIONS, PARTS, Part, Settings, of_split, parse
 
 
 @dataclass(frozen=True, eq=False)

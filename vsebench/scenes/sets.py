@@ -5,16 +5,16 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from ...errors import BadInput, MissingPackage, UsageError, VsebenchError
-from ...files.atomic import hidden_of, make_folder, refused
-from ...files.lock import locked
-from ...files.regular import sha256_of
-from ...registry import unknown
-from ...scenes.settings import CAPTIONS, PARTS, is_name, of_split, parse, split_name
-from ..declared import DeclaredSplit
-from ..source import Build, Check, SetSource, SplitStatus
-from ..stored import stored_path
+from ..errors import BadInput, MissingPackage, UsageError, VsebenchError
+from ..files.atomic import hidden_of, make_folder, refused
+from ..files.lock import locked
+from ..files.regular import sha256_of
+from ..registry import unknown
+from ..sets.declared import DeclaredSplit
+from ..sets.source import Build, Check, SetSource, SplitStatus
+from ..sets.stored import stored_path
 from .folder import command, folder_of, lock_of, missing, read_about, root
+from .settings import CAPTIONS, PARTS, is_name, of_split, parse, split_name
 
 OFFERED = ("scenes-tiny", "scenes-10k")  # listed also when they are not built
 

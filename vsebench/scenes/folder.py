@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ...errors import BadInput, MissingPackage
-from ...files.cache import cache_dir
-from ...files.regular import sha256_of
-from ...scenes.encode import FACTS_WIDTH, SCENE_WIDTH
-from ...scenes.regions import DIM
-from ...scenes.settings import GENERATOR, Settings
+from ..errors import BadInput, MissingPackage
+from ..files.cache import cache_dir
+from ..files.regular import sha256_of
+from .encode import FACTS_WIDTH, SCENE_WIDTH
+from .regions import DIM
+from .settings import GENERATOR, Settings
 
 SCHEMA = "vsebench/scenes/1"
 ABOUT = "about.json"

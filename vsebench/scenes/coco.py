@@ -9,16 +9,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ...arguments import public
-from ...errors import MissingPackage, UsageError
-from ...files.atomic import make_folder, refused, write_folder
-from ...files.lock import locked
-from ...registry import unknown
-from ...scenes.settings import CAPTIONS as CAPTIONS_AN_IMAGE
-from ...scenes.settings import PARTS, Part
-from ...scenes.world import SHAPES
+from ..arguments import public
+from ..errors import MissingPackage, UsageError
+from ..files.atomic import make_folder, refused, write_folder
+from ..files.lock import locked
+from ..registry import unknown
 from .folder import CAPTIONS, SCENES, check_content
+from .settings import CAPTIONS as CAPTIONS_AN_IMAGE
+from .settings import PARTS, Part
 from .store import StoredScenes, open_scenes
+from .world import SHAPES
 
 Record = dict[str, Any]
 Progress = Callable[[int, int], None]
