@@ -122,3 +122,12 @@ def test_blocks_that_processes_scored_by_themselves(scores: np.ndarray, value: f
         with pytest.raises(BadInput, match="outside of 4 blocks of images and texts") as refused:
             evaluate(blocks, direction=direction)
         assert "direction" not in refused.value.fix
+
+
+@pytest.mark.parametrize("option", ["fuse", "rerank"])
+def test_a_partly_computed_matrix_beside_the_first(scores: np.ndarray, option: str) -> None:
+    share = scores.copy()
+    share[IMAGES // 2 :] = 0
+    given: dict[str, Any] = {"fuse": [share]} if option == "fuse" else {"rerank": {"i2t": share}, "rerank_depth": 10}
+    with pytest.raises(BadInput, match="30 of 60 rows hold no scores"):
+        evaluate(scores, **given)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..types import Float, Int
 
+SMALLEST = 50  # with fewer images chance is too high for the test to mean anything
 KS = (1, 10, 100)
 CERTAIN = 1e-6  # p-value of what is said without a "may"
 LEVEL = 0.01  # an untrained model is above chance this often; the p-value of a working model is far smaller

@@ -21,11 +21,12 @@ from ..options import spell
 from ..rank.scorers import Matrix, Scorer, choose
 from ..sets import catalogue
 from ..sets.align import AlignedLists, UnknownItems, align_embeddings, align_lists, align_scores, split_of
+from ..sets.items import last_of_all
 from ..sets.placing import SIDES, Rows, with_places
 from ..signature import ENCODER
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Modality, PathLike, Split, id_rows, is_path
 from . import chosen_gains as gains
-from . import chosen_judgements, run_alone
+from . import chosen_judgements, run_alone, top_scored
 from .options import Given, Options
 from .second_scores import SecondScores
 
@@ -146,8 +147,14 @@ def of_vectors(raw: RawEmbeddings, given: Given, options: Options) -> Input:
     )  # fmt: skip
 
 
-def _scores(given: Given, options: Options) -> Input:
-    """A score matrix of a file or in memory, one row an image and one column a caption; or one of each direction."""
+def _scores(given: Given, options: Options, served: Sequence[Direction] | None = None) -> Input:
+    """A score matrix of a file or in memory, one row an image and one column a caption; or one of each direction.
+
+    Args:
+        given, options: as for ``read``.
+        served: the directions that the matrix is of; None for those that are measured.
+    """
+    served = options.directions if served is None else served
     if options.similarity != "auto":
         raise UsageError(f"{spell('similarity')} has no meaning for a score matrix", fix="leave it out")
     if isinstance(given.scores, Mapping):
@@ -158,10 +165,12 @@ def _scores(given: Given, options: Options) -> Input:
         raw = RawArray(numbers(given.scores, "scores"), *_ids(given), "arrays", (ARRAYS,), holds="ids")
     judged = bool(options.judgements)
     found = align_scores(raw, given.split, options.captions_per_image, captions_file(options), judged=judged)
-    scorers = dict.fromkeys(DIRECTIONS, Matrix(found.scores, *found.rows))
+    warnings = (*found.warnings, *top_scored.check(found.scores, served, found.where, options.trust))
+    scores, last = last_of_all(found.scores, found.where)
+    scorers = dict.fromkeys(DIRECTIONS, Matrix(scores, *found.rows))
     return Input(
-        with_places(found.split, found.rows), scorers, found.where, rows=found.rows, notes=found.notes,
-        warnings=found.warnings, sources=raw.sources, without_ids=_without_ids(raw, options),
+        with_places(found.split, found.rows), scorers, found.where, rows=found.rows, notes=(*last, *found.notes),
+        warnings=warnings, sources=raw.sources, without_ids=_without_ids(raw, options),
     )  # fmt: skip
 
 
@@ -177,7 +186,8 @@ def _of_each(given: Given, options: Options) -> Input:
     read: dict[Direction, Input] = {}
     split = given.split
     for direction, scores in given.scores.items():
-        read[direction] = _scores(replace(given, scores=scores, split=split), options)
+        measured = [direction] if direction in options.directions else []
+        read[direction] = _scores(replace(given, scores=scores, split=split), options, measured)
         split = read[direction].split
     # Of one direction alone, its rows are those that are evaluated.
     first = read.get(options.directions[0]) or next(iter(read.values()))

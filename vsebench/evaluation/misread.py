@@ -22,7 +22,7 @@ from ..options import spell
 from ..report.format import fixed
 from ..types import Bool, Direction, Int
 from . import wording
-from .chance import Sample
+from .chance import SMALLEST, Sample
 from .inputs import Input
 from .readings import gathered, readings
 
@@ -30,7 +30,6 @@ FEW, SAMPLE = 64, 512  # queries that are ranked first, and when these do not se
 LISTED = 2048  # queries whose lists are read then
 MOST = 1 << 24  # scores of the queries whose first items tell the order of rows
 BLOCK = 1 << 22  # scores in memory at a time
-SMALLEST = 50  # with fewer images chance is too high for the test to mean anything
 CLEARLY = 0.1
 CONSTANT = 1e-3  # scores of a query that differ by less, relative to their size, are called collapsed
 NEARLY = 0.98  # own items among the first, from which no order of processes is looked for

@@ -46,7 +46,6 @@ from . import (
     shards,
     system,
     top_lists,
-    top_scored,
 )
 from .inputs import Input
 from .options import Given, Options
@@ -249,8 +248,7 @@ def run_evaluation(
     """
     top_lists.check(options.lists, data.split)
     plan = make_plan(data, options)
-    warned = top_scored.check(data, plan.directions, options.trust)
-    warned += misread.check(data, plan.directions, options.trust)
+    warned = misread.check(data, plan.directions, options.trust)
     # Before all the work, which would be lost where the ratings are missing.
     within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
     plan, ranked = corrections.apply(plan, data, options)

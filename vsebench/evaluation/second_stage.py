@@ -33,7 +33,7 @@ from .inputs import Input
 from .options import Given, Options
 from .plan import Plan
 from .second_scores import SecondScores
-from .top_scored import CHUNK, constant
+from .top_scored import CHUNK, TOGETHER, constant, uncomputed
 
 MARK = -100.0  # what released code fills the scores with
 FEW = 0.01  # share of the scores that may be missing: another precision of the first stage has other tops
@@ -85,6 +85,8 @@ def _matrix(value: Any, direction: Direction, split: Split) -> tuple[SecondScore
         raw = RawArray(array, None, None, None, "arrays", (Path(where),), holds="ids")
     found = align_scores(raw, split, finite=False)
     missing = _constant(found.scores, direction)
+    if missing is None and np.isfinite(found.scores).all() and (lost := uncomputed(found.scores)):
+        raise BadInput(lost, where=where, fix=TOGETHER)
     counts = {"i2t": np.zeros(len(found.scores), np.int64), "t2i": np.zeros(found.scores.shape[1], np.int64)}
     step = max(1, CHUNK // found.scores.shape[1])
     for start in range(0, len(found.scores), step):

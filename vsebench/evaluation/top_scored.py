@@ -16,19 +16,19 @@ import numpy.typing as npt
 
 from ..errors import BadInput
 from ..options import spell
-from ..rank.scorers import Matrix
 from ..report.format import fixed
 from ..sets.items import constant_lines
 from ..types import QUERIES_OF, Direction, Int
-from .inputs import Input
-from .misread import SMALLEST
+from .chance import SMALLEST
 
+Scores = npt.NDArray[Any]
 LEAST = 0.1  # share of the scores that are equal, from which a constant is suspected
 MOST = 0.5  # and from which a warning says so where nothing else shows what it stands for
 MANY = 4096  # rows whose scored texts are compared
 SAMPLE = 64  # rows in which it is searched
 SAME = 0.99  # share of the queries with equally many scores: a few scores may equal the constant
 CHUNK = 1 << 22  # scores compared at a time
+TOGETHER = "put the shares of all processes together before the matrix is saved; one share gives no direction"
 WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image", "texts"), "t2i": ("text", "images")}
 
 
@@ -51,33 +51,25 @@ class Constant:
     apart: bool
 
 
-def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str]:
-    """Warnings about score matrices that are one constant beyond the top of the rankings.
+def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: bool) -> list[str]:
+    """No or one warning about a score matrix that is not complete; of a small one on lines without scores alone.
 
     Args:
-        data: what is ranked.
-        directions: what is measured.
+        scores: (image, text), in any order of its rows.
+        directions: what is measured with it.
+        where: its file, for the error.
         trust: warn instead of refusing.
 
     Raises:
         BadInput: a direction is measured whose candidates were not scored, and the matrix is not trusted.
     """
-    if data.lists is not None:
-        return []
-    matrices = [(scorer, served) for scorer, served in data.passes(directions) if isinstance(scorer, Matrix)]
-    small = len(data.split.image_ids) < SMALLEST
-    return [warning for scorer, served in matrices for warning in _warned(scorer, served, data.where, trust, small)]
-
-
-def _warned(scorer: Matrix, directions: Sequence[Direction], where: Path, trust: bool, small: bool) -> list[str]:
-    """No or one warning about a matrix; of a small one only on rows and columns without scores."""
-    if uncomputed := _uncomputed(scorer):
-        fix = "put the shares of all processes together before the matrix is saved; one share gives no direction"
+    small = len(scores) < SMALLEST
+    if lost := uncomputed(scores):
         if not trust:
-            raise BadInput(uncomputed, where=where, fix=fix)
-        return [uncomputed]
-    found = None if small else constant(scorer.scores)
-    if found is not None and (blocks := _blocks(scorer.scores, found.value)):
+            raise BadInput(lost, where=where, fix=TOGETHER)
+        return [lost]
+    found = None if small else constant(scores)
+    if found is not None and (blocks := _blocks(scores, found.value)):
         what = f"the scores are {found.value:g} outside of {blocks:,} blocks of images and texts"
         what += ", as where each process has scored its own images with its own texts"
         if not trust:
@@ -112,7 +104,7 @@ def _warned(scorer: Matrix, directions: Sequence[Direction], where: Path, trust:
     return [what]
 
 
-def _blocks(scores: npt.NDArray[Any], value: float) -> int:
+def _blocks(scores: Scores, value: float) -> int:
     """The number of groups of images that have scores for the same texts, and no other group has; 0 for others."""
     masks = scores[: min(len(scores), MANY)] != value
     distinct, count = np.unique(np.packbits(masks, axis=1), axis=0, return_counts=True)
@@ -122,9 +114,9 @@ def _blocks(scores: npt.NDArray[Any], value: float) -> int:
     return len(distinct) if scored.max() == 1 else 0
 
 
-def _uncomputed(scorer: Matrix) -> str:
+def uncomputed(scores: Scores) -> str:
     """Which rows or columns of a matrix hold no scores; empty where all do."""
-    for side, lines in (("row", scorer.scores), ("column", scorer.scores.T)):
+    for side, lines in (("row", scores), ("column", scores.T)):
         empty = np.flatnonzero(constant_lines(lines))
         if len(empty):
             runs = np.split(empty, np.flatnonzero(np.diff(empty) > 1) + 1)
@@ -135,7 +127,7 @@ def _uncomputed(scorer: Matrix) -> str:
     return ""
 
 
-def constant(scores: npt.NDArray[Any]) -> Constant | None:
+def constant(scores: Scores) -> Constant | None:
     """The constant that at least a tenth of (image, text) scores are; None without one."""
     rows = np.unique(np.linspace(0, len(scores) - 1, min(SAMPLE, len(scores))).astype(np.int64))
     values, count = np.unique(scores[rows], return_counts=True)

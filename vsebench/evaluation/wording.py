@@ -15,12 +15,11 @@ from ..errors import VsebenchError
 from ..report.format import fixed
 from ..sets.catalogue import load_split
 from ..types import Direction, Float, Int, Split
-from .chance import CERTAIN, LEVEL, of_mean
+from .chance import CERTAIN, LEVEL, SMALLEST, of_mean
 from .inputs import Input
 from .readings import orders_of_images
 
 WORDED = 2000  # images whose first captions are compared
-LEAST = 50  # fewer pairs do not tell
 LIKE = 128  # of the pairs of captions of like wording those that are most alike
 ALIKE = 0.2  # cosine of the words of two such captions, at least
 
@@ -38,7 +37,7 @@ def of_others(data: Input) -> str:
     if captions is None:
         return ""
     texts, others = alike(split, captions)
-    if len(texts) < LEAST:
+    if len(texts) < SMALLEST:
         return ""
     as_read = _places(data, direction, texts, others, np.arange(len(split.image_ids)))
     if of_mean(as_read - 0.5)[0] < LEVEL:

@@ -73,12 +73,16 @@ def _unrankable(block: Array) -> Array:
     return ~inside
 
 
-def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None) -> None:
-    """Raise BadInput naming the first row that holds a NaN or an infinite value."""
-    bad = _first_row(array, lambda block: ~np.isfinite(block).all(axis=1))
+def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None, lowest: bool = False) -> None:
+    """Raise BadInput naming the first row that holds a NaN or an infinite value; with ``lowest`` not for -inf alone."""
+
+    def fine(block: Array) -> Array:
+        return np.asarray((block < np.inf) if lowest else np.isfinite(block))
+
+    bad = _first_row(array, lambda block: ~fine(block).all(axis=1))
     if bad is not None:
         values = np.asarray(array[bad[0]])
-        column = int(np.flatnonzero(~np.isfinite(values))[0])
+        column = int(np.flatnonzero(~fine(values))[0])
         raise BadInput(
             f"{_row(side, bad[0], ids)} holds {values[column]} in column {column}{_such(bad[1])}",
             where=where,

@@ -27,7 +27,6 @@ from ..types import NONE, Direction, Embeddings, Int, Split
 from . import catalogue as splits
 from .declared import DECLARED
 from .items import (
-    last_of_all,
     one_row_an_image,
     refuse_rows_of_pairs,
     scored_columns,
@@ -170,7 +169,7 @@ def align_scores(
 
     Args:
         raw, split, captions_per_image, captions, judged: as for ``align_embeddings``.
-        finite: every pair has a score, or -inf, which is ranked last; otherwise NaN and infinite values may stand for
+        finite: every pair has a score, or -inf; otherwise NaN and infinite values may stand for
             missing ones.
 
     Raises:
@@ -184,8 +183,7 @@ def align_scores(
             raw = scored_columns(raw, captions_per_image)
             captions_per_image = None if raw.derived else captions_per_image  # it has been read
         refuse_rows_of_pairs(raw)
-        raw = last_of_all(raw)
-        audit.check_finite(raw.values, "image (score)", where)
+        audit.check_finite(raw.values, "image (score)", where, lowest=True)
     scores = raw.values
     n_image, n_text = scores.shape
     for side, ids, n, other in (("image", raw.image_ids, n_image, n_text), ("text", raw.text_ids, n_text, n_image)):

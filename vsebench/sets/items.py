@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, count_of
-from ..files.audit import shown
+from ..files.audit import check_finite, shown
 from ..files.raw import RawArray, RawEmbeddings
 from ..memory import require
 from ..options import spell
@@ -359,26 +359,24 @@ def refuse_rows_of_pairs(raw: RawArray) -> None:
             raise BadInput(what, where=raw.sources[0], fix=fix)
 
 
-def last_of_all(raw: RawArray) -> RawArray:
-    """A score matrix with -inf, of pairs that are no candidates or were not scored, as a number below every score."""
-    scores = raw.values
-    if scores.dtype.kind != "f":
-        return raw
-    count, low, high = 0, np.inf, -np.inf
+def last_of_all(scores: Array, where: Path) -> tuple[Array, tuple[str, ...]]:
+    """A score matrix with a number below every score for -inf, of pairs that are no candidates, and a note on them."""
+    low, high, count = np.inf, -np.inf, 0
     step = max(1, CHUNK // scores.shape[1])
-    for start in range(0, len(scores), step):
+    for start in range(0, len(scores), step) if scores.dtype.kind == "f" else ():
         block = scores[start : start + step]
-        least = block.min(initial=np.inf)
-        if least == -np.inf:
+        if (least := block.min(initial=np.inf)) == -np.inf:
             count += int(np.isneginf(block).sum())
             least = block.min(initial=np.inf, where=~np.isneginf(block))
         low, high = min(low, float(least)), max(high, float(block.max(initial=-np.inf)))
-    if not count or not np.isfinite((low, high)).all():
-        return raw
-    require(scores.nbytes, raw.sources[0])
+    if not count:
+        return scores, ()
+    if low > high:
+        check_finite(scores, "image (score)", where)
+    require(scores.nbytes, where)
     lowest = scores.dtype.type(low - 3 * max(high - low, 1))
     note = f"{count_of(count, 'score is', 'scores are')} -inf: these pairs are ranked last"
-    return replace(raw, values=np.where(np.isneginf(scores), lowest, scores), notes=(*raw.notes, note))
+    return np.where(np.isneginf(scores), lowest, scores), (note,)
 
 
 def constant_lines(scores: Array) -> Bool:
