@@ -141,4 +141,4 @@ def array_suffixes() -> str:
 
 def array_endings() -> tuple[str, ...]:
     """All suffixes of the formats of arrays, without tables."""
-    return tuple(ending for kind in FORMATS.values() if kind.matrix for ending in (kind.suffix, *kind.others))
+    return tuple(ending for kind in FORMATS.values() if kind.matrix for ending in (kind.suffix, *kind.others) if ending)
