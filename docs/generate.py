@@ -205,9 +205,8 @@ def sets_table() -> str:
         terms.append((f"`{split.name}`", protocol, split.cite, split.licence))
     for found in SETS.values():
         others = f" ({found.others:,} without a caption)" if found.others else ""
-        counts = (
-            f"{found.images:,} {found.items}{others}, {f'{found.captions:,}' if found.captions else 'all'} captions"
-        )
+        images, captions = (f"{n:,}" if n else "all" for n in (found.images, found.captions))
+        counts = f"{images} {found.items}{others}, {captions} captions"
         if found.languages:
             counts += f" in each of {len(found.languages)} languages: {', '.join(found.languages)}"
         tried = f"real files, `{found.sha256[:8]}`" if found.sha256 else "layout"

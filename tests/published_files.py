@@ -65,6 +65,72 @@ def audiocaps(folder: Path) -> None:
     table(folder / "dataset" / "test.csv", ["audiocap_id", "youtube_id", "start_time", "caption"], rows)
 
 
+def document(folder: Path, name: str, content: object) -> None:
+    write(folder / name, [json.dumps(content)])
+
+
+def msrvtt_full(folder: Path) -> None:
+    videos = [{"video_id": f"video{i}", "split": "test" if i >= 10 else "train"} for i in range(3000)]
+    sentences = [
+        {"sen_id": 9 + i, "video_id": f"video{i % 3000}", "caption": f"a man {i}"} for i in range(20 * len(videos))
+    ]
+    document(folder, "MSRVTT_data.json", {"info": {}, "videos": videos, "sentences": sentences})
+
+
+def didemo(folder: Path) -> None:
+    lines = ({"annotation_id": i, "video": f"v_{i % 1004}.mp4", "description": f"d{i}"} for i in range(2008))
+    document(folder, "test_data.json", list(lines))
+
+
+def vatex(folder: Path) -> None:
+    lines = ({"videoID": f"y{i}_0_10", "enCap": [f"e{i} {j}" for j in range(10)], "chCap": []} for i in range(4))
+    document(folder, "vatex_validation_v1.0.json", list(lines))
+
+
+def docci(folder: Path) -> None:
+    parts = ["train"] * 5 + ["test"] * 5000 + ["qual_dev"]
+    lines = ({"split": p, "image_file": f"{p}_{i}.jpg", "description": f"d{i}"} for i, p in enumerate(parts))
+    write(folder / "docci_descriptions.jsonlines", map(json.dumps, lines))
+
+
+def dci(folder: Path) -> None:
+    names = [f"sa_{i}.json" for i in range(7805)]
+    document(folder / "densely_captioned_images", "splits.json", {"train": names[100:], "test": names[:100]})
+    for name in names:
+        record = {"image": name.replace(".json", ".jpg"), "short_caption": "a town", "extra_caption": f"in {name} "}
+        document(folder / "densely_captioned_images" / "annotations", name, record)
+
+
+def sharegpt4v(folder: Path) -> None:
+    lines = (
+        {"image": f"coco/{i}.jpg", "conversations": [{"from": "human", "value": "what?"}, {"value": f"a dog {i}"}]}
+        for i in range(1005)
+    )
+    document(folder, "share-captioner_coco_lcs_sam_1246k_1107.json", list(lines))
+
+
+def karpathy(folder: Path, name: str, count: int) -> None:
+    def image(i: int) -> object:
+        said = [{"raw": f"a port {i} {j} .", "tokens": []} for j in range(5)]
+        return {"filename": f"port_{i}.tif", "split": "test" if i < count else "train", "sentences": said}
+
+    document(folder, name, {"dataset": "x", "images": [image(i) for i in range(count + 3)]})
+
+
+def cuhk(folder: Path) -> None:
+    def image(i: int) -> object:
+        captions = [f"he {i} {j}" for j in range(10 if not i else 2)]
+        return {"split": "test" if i < 3074 else "val", "captions": captions, "file_path": f"cam/{i}.png", "id": i // 3}
+
+    document(folder, "reid_raw.json", [image(i) for i in range(3080)])
+
+
+def multi30k(folder: Path) -> None:
+    write(folder / "image_splits" / "test_2016_flickr.txt", (f"{1000 + i}.jpg" for i in range(1000)))
+    for language in ("de", "cs"):
+        write(folder / "raw" / f"test_2016_flickr.{language}", (f"{language} {i}" for i in range(1000)))
+
+
 MAKE: dict[str, Callable[[Path], None]] = {
     "xm3600:sw": lambda folder: xm3600(folder, ("sw", "quz")),
     "xtd10:jp": xtd10,
@@ -73,4 +139,14 @@ MAKE: dict[str, Callable[[Path], None]] = {
     "msvd": msvd,
     "clotho": clotho,
     "audiocaps": audiocaps,
+    "msrvtt-full": msrvtt_full,
+    "didemo": didemo,
+    "vatex": vatex,
+    "docci": docci,
+    "dci": dci,
+    "sharegpt4v-1k": sharegpt4v,
+    "rsicd": lambda folder: karpathy(folder, "dataset_rsicd.json", 1093),
+    "rsitmd": lambda folder: karpathy(folder, "dataset_RSITMD.json", 452),
+    "cuhk-pedes": cuhk,
+    "multi30k:cs": multi30k,
 }

@@ -118,6 +118,24 @@ def published_sets() -> list[bytes]:
             "test_list.txt": lines(["y_1_2"]),
         },
         {"clotho_captions_evaluation.csv": lines(table)},
+        {
+            "test_videodatainfo.json": as_json(
+                {
+                    "videos": [{"video_id": "v1", "split": "test"}, {"video_id": "v2", "split": "train"}],
+                    "sentences": [{"sen_id": n, "video_id": f"v{1 + n % 2}", "caption": f"a {n}"} for n in range(4)],
+                }
+            ),
+        },
+        {"test_data.json": as_json([{"video": "v", "description": "a"}, {"video": "v", "description": "b"}])},
+        {
+            "dataset_rsicd.json": as_json(
+                {"images": [{"filename": "a.tif", "split": "test", "sentences": [{"raw": "a"}, {"raw": "b"}]}]}
+            )
+        },
+        {
+            "splits.json": as_json({"train": ["a.json"], "test": []}),
+            "annotations/a.json": as_json({"image": "a.jpg", "short_caption": "a", "extra_caption": "b"}),
+        },
         {"test.csv": lines(["audiocap_id,youtube_id,start_time,caption", "7,-x,30,a bell", "8,-x,30,a horn"])},
     ]
     return [bundle.pack(files) for files in folders]

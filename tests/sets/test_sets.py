@@ -39,6 +39,16 @@ COUNTS = {  # images, captions; the first caption id, its image and the caption;
     "msvd": (670, 1407, "-4ws_30_35#0", "-4ws_30_35", "a cat 0 plays", 2),
     "clotho": (1045, 5225, "Rain 0.wav#0", "Rain 0.wav", "rain, number 0 0", 5),
     "audiocaps": (975, 4875, 100_000, "y-0", "a bell 0", 5),
+    "msrvtt-full": (2990, 59_800, 19, "video10", "a man 10", 20),
+    "didemo": (1004, 1004, "v_0.mp4#0", "v_0.mp4", "d0 d1004", 1),
+    "vatex": (4, 40, "y0_0_10#0", "y0_0_10", "e0 0", 10),
+    "docci": (5000, 5000, "test_5.jpg#0", "test_5.jpg", "d5", 1),
+    "dci": (7805, 7805, "sa_100.jpg#0", "sa_100.jpg", "a town\nin sa_100.json", 1),
+    "sharegpt4v-1k": (1000, 1000, "coco/0.jpg#0", "coco/0.jpg", "a dog 0", 1),
+    "rsicd": (1093, 5465, "port_0.tif#0", "port_0.tif", "a port 0 0 .", 5),
+    "rsitmd": (452, 2260, "port_0.tif#0", "port_0.tif", "a port 0 0 .", 5),
+    "cuhk-pedes": (3074, 6156, "cam/0.png#0", "cam/0.png", "he 0 0", 2),
+    "multi30k:cs": (1000, 1000, "cs:1000.jpg#0", "1000.jpg", "cs 0", 1),
 }
 
 

@@ -38,7 +38,7 @@ def list_splits(terminal: Terminal) -> None:
         terminal.emit({"splits": [r.to_json() for r in rows], "choices": choices})
         return
     shown: list[tuple[str, ...]] = [
-        (r.name, f"{r.images:,}", f"{r.captions:,}" if r.captions else "", r.needs or r.available) for r in rows
+        (r.name, *(f"{n:,}" if n else "" for n in (r.images, r.captions)), r.needs or r.available) for r in rows
     ]
     shown += [(one["name"], "choices", "", one["needs"] or one["available"]) for one in choices]
     terminal.table(shown, ("split", "images", "captions", "available, or how to get it"))

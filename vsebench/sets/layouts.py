@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, UsageError, count_of
-from ..files.caption_records import CAPTION, Fields, Record, record_rows
+from ..files.caption_records import Fields, Record, record_rows
 from ..files.caption_rows import CaptionRows
 from ..files.jsonl import is_jsonl, jsonl_records
 from ..files.members import ids_of
 from ..files.npy import npy_member
 from ..files.regular import is_folder
-from ..files.tables import table_header, table_records
+from ..files.tables import table_records
 from ..files.textfile import field, parse_json, read_text, shown, text_lines
 
 DEPTH = 3  # folders inside a folder in which files are looked for
@@ -70,74 +70,121 @@ def one_file(source: Path, *patterns: str) -> Path:
     return require(source, *patterns) if is_folder(source) else source
 
 
-def table(
-    names: tuple[str, ...], image: str, captions: tuple[str, ...], number: str | None = None, each: bool = False
+def records(
+    *files: str,
+    image: str,
+    captions: str | Sequence[str],
+    caption_id: str | None = None,
+    each: bool = False,
+    inside: str = "",
+    beside: str = "",
+    part: str = "",
+    first: int | None = None,
+    joined: bool = False,
 ) -> Layout:
-    """A table with a header: one row a caption, or one an item with all its captions.
+    """Records with named fields, of a caption or of an item with its captions: a table, JSON lines or a JSON document.
+
+    A field may lie inside others: ``sentences.*.raw`` is ``raw`` of every element of ``sentences``, ``talk.1`` the
+    second element. ``{}`` in a field or in the name of a file is the language.
 
     Args:
-        names: of the file.
-        image: the column with the id of the item.
-        captions: the columns of captions; the first that the table has, unless ``each`` of them is a caption.
-        number: the column with the id of the caption.
-        each: every column holds a caption.
+        files: usual names of the file.
+        image: the field with the id of the item.
+        captions: the field with the caption or the captions; of several the first that the file has.
+        caption_id: the field with the id of the caption.
+        each: every one of ``captions`` holds a caption.
+        inside: the field of a JSON document that holds the records.
+        beside: another such field, with records that complete those of the same item, such as its part.
+        part: the value of ``split`` in the records of the test set; empty where they have no such field.
+        first: the test set consists of so many records at the beginning.
+        joined: all captions of an item are one, a paragraph.
     """
+    names = [captions] if isinstance(captions, str) else list(captions)
+
+    def read(source: Path, languages: Sequence[str]) -> Read:
+        known: dict[Path, list[Record]] = {}
+        for language, path in _of_languages(source, languages, files):
+            if path not in known:  # of all languages, or of this one
+                known = {path: _records(path, inside, beside, image)}
+            found = [row for row in known[path] if not part or row[1].get("split") == part]
+            if not found:
+                raise BadInput(f"holds no record{part and f' whose split is {part}'}", where=path)
+            fields, (at, first_record) = [name.format(language) for name in names], found[0]
+            there = [name for name in fields if _value(first_record, name) is not None]
+            if _value(first_record, image) is None or not there or (each and there != fields):
+                raise BadInput(f"{at} has the fields {', '.join(list(first_record)[:8])}", where=path)
+
+            def rows(wanted: list[str] = there, found: list[Record] = found) -> Iterator[Record]:
+                for at, record in found[:first]:
+                    spoken = [_value(record, name) for name in wanted]
+                    value = {"image": _value(record, image), "caption": spoken if each else spoken[0]}
+                    yield at, value if caption_id is None else {**value, "id": record.get(caption_id)}
+
+            taken = replace(_PLAIN, caption_id=caption_id and "id")
+            yield language, record_rows(_paragraphs(rows()) if joined else rows(), taken, str(path))
+
+    form = f"records under {inside} of a JSON document" if inside else "a table, JSON lines or a JSON array"
+    of = ", ".join([*filter(None, (caption_id,)), image, *(names if each else names[:1])])
+    return Layout(f"{form} with {of.replace('{}', 'de')}{', a file for each language' * ('{}' in files[0])}", read)
+
+
+def _records(path: Path, inside: str, beside: str, image: str) -> list[Record]:
+    """The records of a file, of any of the three forms."""
+    text = read_text(path)
+    if not inside and is_jsonl(text):
+        return list(jsonl_records(text, str(path)))
+    if text.lstrip()[:1] not in ("{", "["):
+        return list(table_records(text, str(path)))
+    document = parse_json(text, path)
+    found, others = (document.get(key) if key and isinstance(document, dict) else document for key in (inside, beside))
+    if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
+        raise BadInput(f"is no JSON array of objects{inside and f' under {inside}'}", where=path)
+    known = {str(other.get(image)): other for other in others if isinstance(other, dict)} if beside and others else {}
+    return [(f"{inside}[{i}]", {**known.get(str(record.get(image)), {}), **record}) for i, record in enumerate(found)]
+
+
+def _value(record: Any, field: str) -> Any:
+    """The value of a field, which may lie inside others; None where there is none."""
+    if isinstance(record, Mapping) and field in record:
+        return record[field]
+    step, dot, rest = field.partition(".")
+    if not dot:
+        return record[int(step)] if isinstance(record, list) and step.isdecimal() and int(step) < len(record) else None
+    if step == "*":
+        return [_value(element, rest) for element in record] if isinstance(record, list) else None
+    return _value(_value(record, step), rest)
+
+
+def _paragraphs(records: Iterable[Record]) -> Iterator[Record]:
+    """One record an item, whose caption is all that the records have, in their order."""
+    spoken: dict[Any, list[str]] = {}
+    for at, record in records:
+        captions = field(record, "caption", (str, list), at)
+        spoken.setdefault(field(record, "image", (int, str), at), []).extend(
+            [captions] if isinstance(captions, str) else map(str, captions)
+        )
+    yield from ((f"item {name}", {"image": name, "caption": " ".join(said)}) for name, said in spoken.items())
+
+
+def annotated_images(listed: str, folder: str, image: str, captions: Sequence[str]) -> Layout:
+    """A JSON object with an image for each file of a folder, and lists of these files by part; all parts are taken."""
 
     def read(source: Path, _: Sequence[str]) -> Read:
-        path = one_file(source, *names)
-        text = read_text(path)
-        if text.lstrip()[:1] in "{[":
-            raise BadInput("is JSON and no table", where=path)
-        there = [name for name in captions if name in table_header(text)]
-        needed = len(captions) if each else 1
-        if len(there) < needed or image not in table_header(text):
-            listed = ", ".join(table_header(text)[:8])
-            raise BadInput(f"line 1 has the columns {listed}", where=path)
+        path = one_file(source, listed)
+        parts = parse_json(read_text(path), path)
+        if not isinstance(parts, dict) or not all(isinstance(names, list) for names in parts.values()):
+            raise BadInput("is no JSON object of lists of files", where=path)
 
-        def records() -> Iterator[Record]:
-            for at, row in table_records(text, str(path)):
-                spoken: Any = [row[name] for name in there] if each else row[there[0]]
-                yield at, {"image": row[image], "caption": spoken, "id": row.get(number or "")}
+        def rows() -> Iterator[Record]:
+            for name in (str(name) for names in parts.values() for name in names):
+                file = path.parent / folder / Path(name).name
+                record = parse_json(read_text(file), file)
+                spoken = [str(field(record, key, str, str(file))).strip() for key in captions]
+                yield name, {"image": _value(record, image), "caption": "\n".join(spoken)}
 
-        yield "", record_rows(records(), replace(_PLAIN, caption_id="id" if number else None), str(path))
+        yield "", record_rows(rows(), _PLAIN, str(path))
 
-    columns = [image, *captions] if each else [*filter(None, (number,)), image, captions[0]]
-    return Layout(f"a table with the columns {', '.join(columns)}", read)
-
-
-def lines_a_language(files: Sequence[str], image: str) -> Layout:
-    """JSON lines, one file a language; ``{}`` in the names of files is the language."""
-
-    def read(source: Path, languages: Sequence[str]) -> Read:
-        for language, path in _of_languages(source, languages, files):
-            text = read_text(path)
-            first = next(jsonl_records(text, str(path)))[1] if is_jsonl(text) else {}
-            caption = next((name for name in CAPTION if name in first), None)
-            if caption is None or image not in first:
-                listed = ", ".join(list(first)[:8])
-                raise BadInput(f"line 1 has the fields {listed}" if first else "are no JSON lines", where=path)
-            fields = replace(_PLAIN, captions=(caption,), image=image)
-            yield language, record_rows(jsonl_records(text, str(path)), fields, str(path))
-
-    return Layout(f"JSON lines with sentences and {image}, a file for each language", read)
-
-
-def languages_in_line(names: tuple[str, ...], image: str) -> Layout:
-    """JSON lines of one item with its captions in all languages."""
-
-    def read(source: Path, languages: Sequence[str]) -> Read:
-        path = one_file(source, *names)
-        records = list(jsonl_records(read_text(path), str(path)))
-
-        def spoken(language: str) -> Iterator[Record]:
-            for at, record in records:
-                of = field(record, language, dict, f"{path}: {at}")
-                yield at, {"image": record.get(image), "caption": field(of, "caption", list, f"{path}: {at}")}
-
-        for language in languages:
-            yield language, record_rows(spoken(language), _PLAIN, str(path))
-
-    return Layout(f'JSON lines with {image} and a field for each language, {{"caption": [...]}}', read)
+    return Layout(f"{listed}, and a folder {folder} of JSON objects with {image}, {' and '.join(captions)}", read)
 
 
 def names_and_lines(names: str, files: Sequence[str]) -> Layout:
@@ -222,7 +269,14 @@ def described_clips(descriptions: str, part: str) -> Layout:
 
 
 def _of_languages(source: Path, languages: Sequence[str], files: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """The file of every language that a folder has; a file is that of the one language that is asked for."""
+    """The file of every language that a folder has; a file is that of the one language that is asked for.
+
+    Where the names of files have no language, one file has all.
+    """
+    if "{}" not in files[0]:
+        path = one_file(source, *files)
+        yield from ((language, path) for language in languages)
+        return
     if not is_folder(source):
         if len(languages) > 1:
             fix = "give their folder, or build one language, as in xtd10:de"

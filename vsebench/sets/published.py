@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, count_of
+from ..files.caption_records import CAPTION
 from ..files.caption_rows import CaptionRows, rows_sha256
 from ..files.regular import is_folder
 from . import layouts
@@ -26,8 +27,8 @@ class PublishedSet:
     Attributes:
         name: the name on the command line.
         items: what an image is here: ``images``, ``videos`` or ``audio clips``.
-        images: number of images, those without a caption included.
-        captions: number of captions, of a language where there are languages; None where it is not known.
+        images: number of images, those without a caption included; None where it is not known.
+        captions: number of captions, of a language where there are languages; None likewise.
         names: the usual names of its files, with ``{}`` for the language, and where they come from.
         layout: what they look like, and their reader.
         protocol: how papers evaluate on it.
@@ -35,13 +36,14 @@ class PublishedSet:
         licence: what its source states.
         others: how many of the images have no caption: candidates that belong to no query.
         languages: codes as the files have them.
+        begin: what its image ids begin with, where another set has as many images and languages in common.
         sha256: ``rows_sha256`` of the ids, without languages; empty where the real files were not at hand.
         warning: of every report on it.
     """
 
     name: str
     items: str
-    images: int
+    images: int | None
     captions: int | None
     names: str
     layout: Layout
@@ -50,6 +52,7 @@ class PublishedSet:
     licence: str
     others: int = 0
     languages: tuple[str, ...] = ()
+    begin: str = ""
     sha256: str = ""
     warning: str = ""
 
@@ -66,6 +69,19 @@ class PublishedSet:
     def splits(self) -> list[str]:
         """The names of its splits: one a language, or its own."""
         return [f"{self.name}:{language}" for language in self.languages] or [self.name]
+
+
+PAGE = "see the page of the data set"
+
+
+def _karpathy(name: str, images: int, captions: int, files: str, cite: str) -> PublishedSet:
+    """Remote sensing images, in the layout of Karpathy's files."""
+    layout = layouts.records(
+        files.split()[0], image="filename", captions="sentences.*.raw", inside="images", part="test"
+    )
+    return PublishedSet(
+        name, "images", images, captions, files, layout, f"{images:,} test images, five captions each", cite, PAGE
+    )  # fmt: skip
 
 
 def _fine_grained(name: str, of: str, images: int, captions: int, others: int, sha256: str) -> PublishedSet:
@@ -86,7 +102,8 @@ SETS: dict[str, PublishedSet] = {
     for found in (
         PublishedSet(
             "xflickrco", "images", 2_000, 2_000, "test_{}.jsonl or {}/test.jsonl of GitHub e-bug/iglue, "
-            "datasets/xFlickrCO/annotations", layouts.lines_a_language(("test_{}.jsonl", "{}/test.jsonl"), "img_path"),
+            "datasets/xFlickrCO/annotations",
+            layouts.records("test_{}.jsonl", "{}/test.jsonl", image="img_path", captions=CAPTION),
             "1,000 Flickr30K and 1,000 COCO test images in one gallery, one caption each; R@1 a language and its mean",
             "Bugliarello et al., IGLUE: A Benchmark for Transfer Learning across Modalities, Tasks, and Languages, "
             "ICML 2022", "repository MIT; captions and images under the terms of their own sources",
@@ -95,7 +112,7 @@ SETS: dict[str, PublishedSet] = {
         ),
         PublishedSet(
             "xm3600", "images", 3_600, None, "captions.jsonl of captions.zip, google.github.io/crossmodal-3600",
-            layouts.languages_in_line(("captions.jsonl",), "image/key"),
+            layouts.records("captions.jsonl", image="image/key", captions="{}.caption"),
             "all captions of a language, about two an image; some tools take the first of every image only",
             "Thapliyal et al., Crossmodal-3600: A Massively Multilingual Multimodal Evaluation Dataset, EMNLP 2022",
             "captions CC BY 4.0; images of Open Images under their own licences",
@@ -110,7 +127,7 @@ SETS: dict[str, PublishedSet] = {
             "1,000 COCO images, one caption each; R@10 from text to image a language",
             "Aggarwal and Kale, Towards Zero-shot Cross-lingual Image Retrieval, arXiv 2012.05107; German and French "
             "of MIC, Japanese of STAIR", "Adobe's licence in LICENSE.md, for research",
-            languages=("en", "de", "es", "fr", "it", "jp", "ko", "pl", "ru", "tr", "zh"),
+            languages=("en", "de", "es", "fr", "it", "jp", "ko", "pl", "ru", "tr", "zh"), begin="COCO_",
             warning="some 800 of the 1,000 images of XTD10 are COCO training images: models that were trained on COCO "
             "have seen them",
         ),
@@ -126,37 +143,108 @@ SETS: dict[str, PublishedSet] = {
             "urban1k", "images", 1_000, 1_000, "folder caption of Urban1k.zip, Hugging Face BeichenZhang/Urban1k",
             layouts.texts_in_folder("caption", ".jpg"), "1,000 images, one caption of about 100 words each; R@1",
             "Zhang et al., Long-CLIP: Unlocking the Long-Text Capability of CLIP, ECCV 2024",
-            "see the page of the data set",
+            PAGE,
         ),
         PublishedSet(
             "msrvtt-1k", "videos", 1_000, 1_000, "MSRVTT_JSFUSION_test.csv, as in msrvtt_data.zip of GitHub "
             "ArrowLuo/CLIP4Clip",
-            layouts.table(("MSRVTT_JSFUSION_test.csv",), "video_id", ("sentence", "sentences"), "key"),
+            layouts.records(
+                "MSRVTT_JSFUSION_test.csv", image="video_id", captions=("sentence", "sentences"), caption_id="key"
+            ),
             "the split 1k-A: 1,000 videos, one caption each",
             "Xu et al., MSR-VTT: A Large Video Description Dataset for Bridging Video and Language, CVPR 2016; split "
             "of Yu et al., A Joint Sequence Fusion Model for Video Question Answering and Retrieval, ECCV 2018",
-            "see the page of the data set",
+            PAGE,
         ),
         PublishedSet(
             "msvd", "videos", 670, None, "AllVideoDescriptions.txt (English) and test_list.txt",
             layouts.described_clips("AllVideoDescriptions.txt", "test_list.txt"),
             "670 test videos, all their captions (about 40 each); every caption is a query from text to video",
             "Chen and Dolan, Collecting Highly Parallel Data for Paraphrase Evaluation, ACL 2011; split of "
-            "Venugopalan et al., Translating Videos to Natural Language, NAACL 2015", "see the page of the data set",
+            "Venugopalan et al., Translating Videos to Natural Language, NAACL 2015", PAGE,
         ),
         PublishedSet(
             "clotho", "audio clips", 1_045, 5_225, "clotho_captions_evaluation.csv, Zenodo record 4783391",
-            layouts.table(("clotho_captions_evaluation.csv",), "file_name", tuple(f"caption_{i}" for i in range(1, 6)),
-            each=True), "the evaluation set of version 2: 1,045 clips, five captions each",
+            layouts.records(
+                "clotho_captions_evaluation.csv", image="file_name", captions=[f"caption_{i}" for i in range(1, 6)],
+                each=True,
+            ), "the evaluation set of version 2: 1,045 clips, five captions each",
             "Drossos et al., Clotho: An Audio Captioning Dataset, ICASSP 2020",
             "captions: Tampere University licence, not for commercial use; clips under their own licences",
         ),
         PublishedSet(
             "audiocaps", "audio clips", 975, 4_875, "test.csv of GitHub cdjkim/audiocaps, folder dataset",
-            layouts.table(("test.csv",), "youtube_id", ("caption",), "audiocap_id"),
+            layouts.records("test.csv", image="youtube_id", captions="caption", caption_id="audiocap_id"),
             "975 test clips, five captions each; papers leave out clips that are gone (816 in Oncescu et al., "
             "Interspeech 2021)", "Kim et al., AudioCaps: Generating Captions for Audios in The Wild, NAACL 2019",
             "repository MIT; clips of AudioSet under their own licences",
+        ),
+        PublishedSet(
+            "msrvtt-full", "videos", 2_990, 59_800, "test_videodatainfo.json, or MSRVTT_data.json of msrvtt_data.zip",
+            layouts.records(
+                "test_videodatainfo.json", "MSRVTT_data.json", image="video_id", captions="caption",
+                caption_id="sen_id", inside="sentences", beside="videos", part="test",
+            ), "the official test split: 2,990 videos, 20 captions each; every caption is a query from text to video",
+            "Xu et al., MSR-VTT: A Large Video Description Dataset for Bridging Video and Language, CVPR 2016", PAGE,
+        ),
+        PublishedSet(
+            "didemo", "videos", 1_004, 1_004, "test_data.json of GitHub LisaAnne/LocalizingMoments",
+            layouts.records(
+                "test_data.json", "didemo_ret_test.json", image="video", captions=("description", "caption"),
+                joined=True,
+            ), "1,004 test videos; all descriptions of a video are one paragraph; papers that lost a video have 1,003",
+            "Hendricks et al., Localizing Moments in Video with Natural Language, ICCV 2017", PAGE,
+        ),
+        PublishedSet(
+            "vatex", "videos", None, None, "vatex_public_test_english_v1.1.json or vatex_validation_v1.0.json",
+            layouts.records(
+                "vatex_public_test_english_v1.1.json", "vatex_validation_v1.0.json", image="videoID", captions="enCap"
+            ), "all videos of the file, ten English captions each; many papers have half of the validation videos, "
+            "1,500 with 15,000 captions: a data set of your own",
+            "Wang et al., VATEX: A Large-Scale, High-Quality Multilingual Dataset for Video-and-Language Research, "
+            "ICCV 2019", PAGE,
+        ),
+        PublishedSet(
+            "docci", "images", 5_000, 5_000, "docci_descriptions.jsonlines, google.github.io/docci",
+            layouts.records("docci_descriptions.jsonlines", image="image_file", captions="description", part="test"),
+            "5,000 test images, one long description each",
+            "Onoe et al., DOCCI: Descriptions of Connected and Contrasting Images, ECCV 2024", "CC BY 4.0",
+        ),
+        PublishedSet(
+            "dci", "images", 7_805, 7_805, "splits.json and folder annotations of densely_captioned_images, GitHub "
+            "facebookresearch/DCI",
+            layouts.annotated_images("splits.json", "annotations", "image", ("short_caption", "extra_caption")),
+            "all 7,805 images, one long caption each: the short and the extra one, as in Wu et al., LoTLIP, NeurIPS "
+            "2024", "Urbanek et al., A Picture is Worth More Than 77 Text Tokens, CVPR 2024", "CC BY-NC",
+        ),
+        PublishedSet(
+            "sharegpt4v-1k", "images", 1_000, 1_000,
+            "share-captioner_coco_lcs_sam_1246k_1107.json, Hugging Face Lin-Chen/ShareGPT4V",
+            layouts.records(
+                "share-captioner_coco_lcs_sam_1246k_1107.json", image="image", captions="conversations.1.value",
+                first=1_000,
+            ), "the first 1,000 images of the file, as in Long-CLIP",
+            "Chen et al., ShareGPT4V: Improving Large Multi-Modal Models with Better Captions, ECCV 2024; choice of "
+            "Zhang et al., Long-CLIP, ECCV 2024", PAGE,
+        ),
+        _karpathy("rsicd", 1_093, 5_465, "dataset_rsicd.json of GitHub 201528014227051/RSICD_optimal",
+            "Lu et al., Exploring Models and Data for Remote Sensing Image Caption Generation, TGRS 2018"),
+        _karpathy("rsitmd", 452, 2_260, "dataset_RSITMD.json of GitHub xiaoyuan1996/AMFMN",
+            "Yuan et al., Exploring a Fine-Grained Multiscale Method for Cross-Modal Remote Sensing Image Retrieval, "
+            "TGRS 2021"),
+        PublishedSet(
+            "cuhk-pedes", "images", 3_074, 6_156, "reid_raw.json of CUHK-PEDES",
+            layouts.records("reid_raw.json", image="file_path", captions="captions", part="test"),
+            "3,074 test images of 1,000 persons; papers take every image of a person as right, which are labels: the "
+            "field id of the file", "Li et al., Person Search with Natural Language Description, CVPR 2017", PAGE,
+        ),
+        PublishedSet(
+            "multi30k", "images", 1_000, 1_000, "test_2016_flickr.txt (image_splits) and test_2016_flickr.{} (raw) of "
+            "GitHub multi30k/dataset, folder data/task1",
+            layouts.names_and_lines("test_2016_flickr.txt", ("test_2016_flickr.{}",)),
+            "1,000 Flickr30K images, one caption each in English, and its translations",
+            "Elliott et al., Multi30K: Multilingual English-German Image Descriptions, 2016", PAGE,
+            languages=("en", "de", "fr", "cs"),
         ),
     )
 }  # fmt: skip
@@ -239,9 +327,13 @@ class PublishedSets(SetSource):
 
     def split_like(self, image_id: str, caption_id: str, images: int) -> tuple[str, str] | None:
         """The language before a caption id, such as ``de:1007129816.jpg#0``; sets differ in the number of images."""
-        language, colon, _ = caption_id.partition(":")
-        sizes = {f"{found.name}:{language}": found.images for found in SETS.values() if language in found.languages}
-        return next(((split, caption_id) for split, size in sizes.items() if colon and size == images), None)
+        language, colon, rest = caption_id.partition(":")
+        like = (
+            found
+            for found in SETS.values()
+            if colon and language in found.languages and found.images == images and rest.startswith(found.begin)
+        )
+        return next(((f"{found.name}:{language}", caption_id) for found in like), None)
 
 
 def _command(name: str) -> str:
@@ -255,7 +347,9 @@ def _absent(found: PublishedSet) -> list[SplitStatus]:
         return []
     names = ", ".join(split.partition(":")[2] for split in absent) if len(absent) < 8 else f"{len(absent)} languages"
     files = found.files + (f"; {names}" if found.languages else "")
-    return [SplitStatus(found.name, found.images, found.captions or 0, "absent", False, _command(found.name), files)]
+    return [
+        SplitStatus(found.name, found.images or 0, found.captions or 0, "absent", False, _command(found.name), files)
+    ]
 
 
 def find(name: str) -> tuple[PublishedSet, tuple[str, ...]]:
@@ -299,7 +393,7 @@ def rows_of(
 def _check(found: PublishedSet, rows: CaptionRows) -> None:
     """Refuse other numbers of images and captions than the set has, and where the ids are known, other ids."""
     counts = len(rows.images()[0]), len(rows.caption_id)
-    wanted = found.images, counts[1] if found.captions is None else found.captions
+    wanted = found.images or counts[0], found.captions or counts[1]
     if counts != wanted:
         has = f"{wanted[1]:,} of {wanted[0]:,}" if found.captions is not None else f"{wanted[0]:,}"
         what = f"{count_of(counts[1], 'caption')} of {count_of(counts[0], 'image')}; '{found.name}' has {has}"
