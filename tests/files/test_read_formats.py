@@ -128,6 +128,115 @@ def test_torch(tmp_path: Path) -> None:
     assert raw.images.dtype == np.float32 and np.allclose(raw.images, IMAGES, rtol=2**-7)
 
 
+NAMES = [f"{name}.jpg" for name in IMAGE_IDS]
+
+
+def matlab_7_3(path: Path, arrays: dict[str, Any]) -> None:
+    """A file as MATLAB writes it with ``-v7.3``: axes reversed, cells in ``#refs#``."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w", userblock_size=512) as file:
+        for name, array in arrays.items():
+            kind, values = b"double", array.T
+            if array.dtype.kind == "O":
+                kind, values = b"cell", np.empty(array.T.shape, h5py.ref_dtype)
+                for at, text in np.ndenumerate(array.T):
+                    cell = file.create_dataset(
+                        f"#refs#/{name}{at}", data=np.frombuffer(text.encode("utf-16-le"), "<u2")
+                    )
+                    values[at] = cell.ref
+            file.create_dataset(name, data=values).attrs["MATLAB_class"] = np.bytes_(kind)
+
+
+@pytest.mark.parametrize("version", ["5", "7", "7.3"])
+def test_matlab(tmp_path: Path, version: str) -> None:
+    """Two axes everywhere, ids as double or as cells of texts; both versions have the shapes that MATLAB shows."""
+    import scipy.io
+
+    path, cells = tmp_path / "e.mat", np.array(NAMES, object)[None]
+    said = np.array([f"caption é {n}" for n in range(8)], object)[:, None]
+    arrays = {**FULL, "image_ids": cells, "text_ids": TEXT_IDS[None].astype(float), "captions": said}
+    arrays["image_of_text"] = cells[:, OWNER]
+    if version == "7.3":
+        matlab_7_3(path, arrays)
+    else:
+        scipy.io.savemat(path, arrays, do_compression=version == "7")
+    raw = read_embeddings(path)
+    assert raw.format == ("hdf5" if version == "7.3" else "mat") and raw.notes == ()
+    assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS)
+    assert raw.image_ids is not None and raw.image_ids.tolist() == NAMES
+    assert raw.text_ids is not None and raw.text_ids.tolist() == TEXT_IDS.tolist()
+    assert raw.image_of_text is not None and raw.image_of_text.tolist() == cells[0][OWNER].tolist()
+    assert raw.captions == tuple(said[:, 0])
+    path.write_bytes(path.read_bytes()[:700])
+    refused(path, "write or download the file again")
+
+
+def test_matlab_5_without_numbers(tmp_path: Path) -> None:
+    import scipy.io
+
+    cells = np.array([[1.0], [2.0], [3.0], [4.0]], object)
+    for change, words in (
+        ({"images": IMAGES * 1j}, "'images' is complex"),
+        ({"image_ids": cells}, "cells that are no t"),
+    ):
+        scipy.io.savemat(tmp_path / "e.mat", {"images": IMAGES, "texts": TEXTS, **change})
+        refused(tmp_path / "e.mat", words)
+
+
+def by_parts(kind: str) -> list[dict[str, Any]]:
+    """Files of images and of texts: vectors under their ids, or batches of vectors and of ids."""
+    if kind == "ids":
+        return [
+            dict(zip(NAMES, IMAGES, strict=True)),
+            {f"{NAMES[o]}#{n}": t for n, (o, t) in enumerate(zip(OWNER, TEXTS, strict=True))},
+        ]
+    texts = {f"text_embeddings/{n}": part for n, part in enumerate(np.array_split(TEXTS, 3))}
+    return [
+        {"images/1": IMAGES[3:], "images/0": IMAGES[:3]},
+        {**texts, "text_ids/0": TEXT_IDS[:6], "text_ids/1": TEXT_IDS[6:]},
+    ]
+
+
+@pytest.mark.parametrize("kind", ["ids", "batches"])
+@pytest.mark.parametrize("ending", [".npz", ".h5", ".pt"])
+def test_arrays_in_parts(tmp_path: Path, ending: str, kind: str) -> None:
+    parts = by_parts(kind)
+    paths = [tmp_path / f"images{ending}", tmp_path / f"texts{ending}", tmp_path / f"both{ending}"]
+    both = {f"{side}/{k}": v for side, one in zip(("images", "texts"), parts, strict=True) for k, v in one.items()}
+    for path, arrays in zip(paths, (*parts, both if kind == "ids" else {**parts[0], **parts[1]}), strict=True):
+        if ending == ".npz":
+            np.savez(path, **arrays)
+        elif ending == ".h5":
+            h5py = pytest.importorskip("h5py")
+            with h5py.File(path, "w") as file:
+                for name, array in arrays.items():
+                    file[name] = array
+        else:
+            torch = pytest.importorskip("torch")
+            torch.save({name: torch.from_numpy(array.copy()) for name, array in arrays.items()}, path)
+    for raw in (read_embeddings(paths[0], texts=paths[1]), read_embeddings(paths[2])):
+        order = list(range(4)) if raw.image_ids is None else [raw.image_ids.tolist().index(name) for name in NAMES]
+        assert np.array_equal(raw.images[order], IMAGES) and len(raw.texts) == 8
+        assert raw.text_ids is not None and len(raw.text_ids) == 8 and (raw.image_ids is None) == (kind == "batches")
+
+
+def test_torch_lists(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    images, texts = torch.from_numpy(IMAGES.copy()), torch.from_numpy(TEXTS.copy())
+    lists = {
+        "images": list(images),
+        "text_embeddings": list(texts.split(3)),
+        "image_ids": [NAMES[:3], NAMES[3:]],
+        "text_ids": TEXT_IDS.tolist(),
+    }
+    torch.save(lists, tmp_path / "e.pt")
+    raw = read_embeddings(tmp_path / "e.pt")
+    assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS) and raw.notes == ()
+    assert raw.image_ids is not None and raw.image_ids.tolist() == NAMES and raw.text_ids is not None
+    torch.save({"images": IMAGES.tolist(), "texts": texts}, tmp_path / "f.pt")
+    assert np.array_equal(read_embeddings(tmp_path / "f.pt").images, IMAGES)
+
+
 class Evil:
     """Unpickling it would create a file."""
 
@@ -233,8 +342,11 @@ def test_tables_that_are_refused(tmp_path: Path) -> None:
         ({"modality": None}, "has no image vectors and no text vectors under a known name; it holds embedding (12, 3)"),
         ({"id": None}, "has no column 'id'; it has modality (string)"),
         ({"modality": ["image"] * 4 + ["audio"] * 8}, "row 4: modality is 'audio', not image, text or caption"),
-        ({"modality": ["image"] * 12}, "has no text vectors under a known name; it holds image_embeddings (12, 3)"),
-        ({"embedding": [[1]] * 12}, "array 'image_embeddings' (4, 1) is int64"),
+        (
+            {"modality": ["image"] * 12},
+            "has no text vectors under a known name; it holds embedding/image_embeddings (12, 3)",
+        ),
+        ({"embedding": [[1]] * 12}, "array 'embedding/image_embeddings' (4, 1) is int64"),
         ({"embedding": ["1"] * 12}, "has no column 'embedding' or other lists of numbers; it has id (int64)"),
         ({"embedding": pa.array([[1.0]] * 11 + [[1.0, 2.0]], floats)}, "row 11 has an embedding of 2 values"),
         ({"embedding": pa.array([[1.0]] * 11 + [None], floats)}, "row 11 has no embedding"),
@@ -251,6 +363,44 @@ def test_tables_that_are_refused(tmp_path: Path) -> None:
     refused(path, "is a truncated or damaged table")
     path.write_bytes(b"ARROW1" + b"\0" * 50)
     refused(path, "is a truncated or damaged table")
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    items = [
+        {"id": str(i), "modality": "image", "embedding": v.tolist()} for i, v in zip(IMAGE_IDS, IMAGES, strict=True)
+    ]
+    said = [f"caption {n}" for n in range(8)]
+    for i, v, o, words in zip(TEXT_IDS, TEXTS, OWNER, said, strict=True):
+        text = {
+            "id": f"t{i}",
+            "modality": "text",
+            "embedding": v.tolist(),
+            "image_id": int(IMAGE_IDS[o]),
+            "caption": words,
+        }
+        items.append(text)
+
+    def write(name: str, rows: list[dict[str, Any]]) -> Path:
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return tmp_path / name
+
+    sides = [[{k: v for k, v in row.items() if k != "modality"} for row in part] for part in (items[:4], items[4:])]
+    paths = write("e.jsonl", items), write("i.jsonl", sides[0]), write("t.jsonl", sides[1])
+    for raw in (read_embeddings(paths[0]), read_embeddings(paths[1], texts=paths[2])):
+        assert raw.format in ("jsonl", "jsonl pair") and raw.holds == "ids" and raw.captions == tuple(said)
+        assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS)
+        assert raw.image_ids is not None and np.array_equal(raw.image_ids, IMAGE_IDS)
+        assert raw.image_of_text is not None and np.array_equal(raw.image_of_text, IMAGE_IDS[OWNER])
+    pairs = [
+        {"image_id": row["image_id"], "image_embedding": IMAGES[o].tolist(), "text_embedding": row["embedding"]}
+        for o, row in zip(OWNER, items[4:], strict=True)
+    ]
+    raw = read_embeddings(write("pairs.jsonl", pairs))
+    assert np.array_equal(raw.images, IMAGES[OWNER]) and np.array_equal(raw.texts, TEXTS)
+    assert raw.image_ids is not None and np.array_equal(raw.image_ids, IMAGE_IDS[OWNER])
+    paths[0].write_bytes(paths[0].read_bytes()[:-20])
+    refused(paths[0], "is a damaged file of JSON lines")
 
 
 # --- clip-retrieval folders ------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from collections.abc import Mapping
 from typing import Any
@@ -151,6 +152,25 @@ def arrow_files() -> list[bytes]:
         return stream.getvalue()
 
     return [file(table, pa.ipc.new_file) for table in _tables()[:3]] + [file(_tables()[1], pa.ipc.new_stream)]
+
+
+def mat_files() -> list[bytes]:
+    """MATLAB 5 files with cells of texts, plain and compressed, and scores."""
+    import scipy.io
+
+    def file(arrays: Mapping[str, Any], **options: Any) -> bytes:
+        stream = io.BytesIO()
+        cells = {name: x.astype(object) if x.dtype.kind == "U" else x for name, x in arrays.items()}
+        scipy.io.savemat(stream, cells, **options)
+        return stream.getvalue()
+
+    return [file(FULL), file(WIDE), file(WIDE, do_compression=True), file(SCORES), file(LABELS)]
+
+
+def vector_lines() -> list[bytes]:
+    """The tables of both modalities and of one as JSON lines."""
+    rows = [[{k: v for k, v in row.items() if v is not None} for row in t.to_pylist()] for t in _tables()[:3]]
+    return ["".join(json.dumps(row) + "\n" for row in table).encode() for table in rows]
 
 
 def clip_retrieval_folders() -> list[bytes]:

@@ -72,6 +72,8 @@ TARGETS: dict[str, Target] = {
         Target("torch", _arrays("e.pt"), seeds_arrays.torch_files, "binary", ("torch",), ("torch",)),
         Target("torch-members", loaders.torch_members, seeds_arrays.torch_members, "bundle", ("torch",), ("torch",)),
         Target("hdf5", loaders.hdf5, seeds_arrays.hdf5_files, "binary", ("hdf5",), ("h5py",)),
+        Target("mat", _arrays("e.mat"), seeds_arrays.mat_files, "binary", ("mat",)),
+        Target("jsonl", loaders.table, seeds_arrays.vector_lines, "json", ("jsonl",), ("pyarrow",)),
         Target("parquet", loaders.table, seeds_arrays.parquet_files, "binary", ("parquet",), ("pyarrow",)),
         Target("arrow", loaders.table, seeds_arrays.arrow_files, "binary", ("arrow",), ("pyarrow",)),
         Target(

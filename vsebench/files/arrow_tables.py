@@ -1,24 +1,27 @@
-"""Parquet and arrow tables: one row an item; the column ``modality`` is image or text."""
+"""Tables: parquet, arrow and JSON lines, one row an item; the column ``modality`` is image or text."""
 
 from __future__ import annotations
 
+import codecs
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import BadInput
+from ..memory import require
 from ..options import spell
 from ..types import Int
 from .ids import id_array
 from .raw import Array, Member
 from .regular import reading
 
-VECTORS = "embedding"  # the column of the vectors, unless another is named
+VECTORS = ("embedding", "embeddings", "vector", "vectors", "emb", "features")  # the first is taken without a name
 # The other columns of a table with modalities: their names as arrays, of a side.
 _NAMES = {"id": "{}_ids", "modality": "", "image_id": "image_id_of_text", "caption": "captions"}
 _SINGULAR = ("image_id", "text_id", "caption_id")  # columns of other tables whose arrays have the plural as name
@@ -28,6 +31,21 @@ _MODALITIES = {"image": "image", "text": "text", "caption": "text"}
 _BATCH = 8192  # rows read together
 PARQUET_START = b"PAR1"
 FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
+# An object with numbers under a name such as embedding, before any object inside it.
+_OBJECT = re.compile(rb'\s*\{(?:[^{}\[\]]|\[[^{}\[\]]*\])*?"[^"]*(?:emb|vec|feat)[^"]*"\s*:\s*\[\s*-?[0-9.]', re.I)
+
+
+class _Table(NamedTuple):
+    """A table: where it is, its schema of pyarrow, and what gives its batches, with some of the columns."""
+
+    path: Path
+    schema: Any
+    batches: Callable[[list[str]], Iterator[Any]]
+
+
+def is_vector_lines(head: bytes) -> bool:
+    """Whether a file begins with a JSON object that has a vector."""
+    return _OBJECT.match(head.removeprefix(codecs.BOM_UTF8)) is not None
 
 
 def table_members(path: Path) -> list[Member]:
@@ -41,37 +59,65 @@ def table_members(path: Path) -> list[Member]:
     Raises:
         BadInput: the file is damaged, has no vectors, or a row is of another modality.
     """
+
+    def batches(names: list[str]) -> Iterator[Any]:
+        with _table(path) as (_, each):
+            yield from each(names)
+
     with _table(path) as (schema, _):
-        types = {field.name: field.type for field in schema if schema.names.count(field.name) == 1}
-        found = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12]) or "none"
+        table = _Table(path, schema, batches)
+    return _members(table)
+
+
+def line_members(path: Path) -> list[Member]:
+    """The fields of JSON lines as arrays, as those of ``table_members``.
+
+    Raises:
+        BadInput: the file is damaged, or as ``table_members``.
+    """
+    import pyarrow.json
+
+    require(4 * path.stat().st_size, path)
+    with reading(path, "is a damaged file of JSON lines", "write one JSON object a line, with the same fields in each"):
+        table = pyarrow.json.read_json(path, pyarrow.json.ReadOptions(block_size=1 << 26))
+    return _members(_Table(path, table.schema, lambda names: iter(table.select(names).to_batches(_BATCH))))
+
+
+def _members(table: _Table) -> list[Member]:
+    """The arrays of a table, see ``table_members``."""
+    path, schema = table.path, table.schema
+    types = {field.name: field.type for field in schema if schema.names.count(field.name) == 1}
     stated = "modality" in types
     vectors = [name for name, kind in types.items() if _is_vector(kind) and name not in _NAMES]
     if not vectors or (stated and "id" not in types):
-        missing = "'id'" if vectors else f"'{VECTORS}' or other lists of numbers"
+        missing = "'id'" if vectors else f"'{VECTORS[0]}' or other lists of numbers"
+        found = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12]) or "none"
         fix = f"{_LAYOUT}, or name the column of the vectors: {spell('image_key')} and {spell('text_key')}"
         raise BadInput(f"has no column {missing}; it has {found}", where=path, fix=fix)
     others = [name for name in types if name not in vectors and (not stated or name in _NAMES)]
-    table = _read(path, [name for name in _NAMES if name in others] or [*others, *vectors][:1])
-    rows = len(next(iter(table.values())))
-    sides = _modalities(table["modality"].to_pylist(), path) if stated else np.full(rows, "")
-    widths = {name: _width(path, name, types[name]) for name in vectors}
-    load = cache(lambda name: _vectors(path, name, widths[name], sides))
+    known = _read(table, [name for name in _NAMES if name in others] or [*others, *vectors][:1])
+    sides = np.full(len(next(iter(known.values()))), "")
+    if stated:
+        sides = _modalities(known["modality"].to_pylist(), path)
+    usual = next((name for name in VECTORS if name in vectors), "")
+    widths = {name: _width(table, name) for name in vectors}
+    load = cache(lambda name: _vectors(table, name, widths[name], sides))
     out: list[Member] = []
     for side in dict.fromkeys(sides.tolist()):
         at = np.flatnonzero(sides == side)
         for name in vectors:
             number = np.dtype(types[name].value_type.to_pandas_dtype())
             shape, loaded = (len(at), widths[name]), partial(lambda name, side: load(name)[side], name, side)
-            known = name if not stated else f"{side}_embeddings" if name == VECTORS else f"{name}/{side}"
+            array = f"{name}/{side}{'_embeddings' * (name == usual)}" if stated else name
             note = _WITHOUT if side == "text" and "image_id" not in types else ""
-            out.append(Member(known, shape, number.name, math.prod(shape) * number.itemsize, loaded, note))
+            out.append(Member(array, shape, number.name, math.prod(shape) * number.itemsize, loaded, note))
         for name in others:
-            known = _NAMES[name] if stated else f"{name}s" if name in _SINGULAR else name
-            empty = int(np.asarray(table[name].is_null())[at].sum()) if name in table else 0
+            array = _NAMES[name] if stated else f"{name}s" if name in _SINGULAR else name
+            empty = int(np.asarray(known[name].is_null())[at].sum()) if name in known else 0
             if name == "modality" or empty == len(at) or (side == "image" and name != "id"):
                 continue
             kind = _dtype(types[name]) + (" with missing values" if empty else "")
-            out.append(Member(known.format(side), (len(at),), kind, 0, partial(_plain, path, name, at)))
+            out.append(Member(array.format(side), (len(at),), kind, 0, partial(_plain, table, name, at)))
     return out
 
 
@@ -170,30 +216,26 @@ def read_columns(path: Path, names: list[str] | None = None) -> dict[str, list[A
     return columns
 
 
-def _read(path: Path, names: list[str]) -> dict[str, Any]:
+def _read(table: _Table, names: list[str]) -> dict[str, Any]:
     """Columns of a table as arrays of pyarrow."""
     import pyarrow as pa
 
-    with _table(path) as (schema, batches):
-        parts = list(batches(names))
-        return {n: pa.chunked_array([part.column(n) for part in parts], schema.field(n).type) for n in names}
+    parts = list(table.batches(names))
+    return {n: pa.chunked_array([part.column(n) for part in parts], table.schema.field(n).type) for n in names}
 
 
-def _plain(path: Path, name: str, rows: Int) -> Array:
+def _plain(table: _Table, name: str, rows: Int) -> Array:
     """Some rows of a column of numbers or strings; raises BadInput for missing values."""
-    with reading(path, f"column '{name}' cannot be read"):
-        values = _read(path, [name])[name].take(rows).to_pylist()
+    with reading(table.path, f"column '{name}' cannot be read"):
+        values = _read(table, [name])[name].take(rows).to_pylist()
         if None in values:
-            raise BadInput(f"column '{name}' has missing values", where=path, fix="give every row one")
-        return id_array(values, name, path)
+            raise BadInput(f"column '{name}' has missing values", where=table.path, fix="give every row one")
+        return id_array(values, name, table.path)
 
 
-def _width(path: Path, name: str, kind: Any) -> int:
+def _width(table: _Table, name: str) -> int:
     """The numbers in the first row of a column of vectors."""
-    if hasattr(kind, "list_size"):
-        return int(kind.list_size)
-    with _table(path) as (_, batches):
-        column = next((batch.column(name) for batch in batches([name]) if batch.num_rows), None)
+    column = next((batch.column(name) for batch in table.batches([name]) if batch.num_rows), None)
     return 0 if column is None else len(column[0].as_py() or ())
 
 
@@ -204,16 +246,15 @@ def _modalities(names: list[Any], path: Path) -> Array:
     return np.array([_MODALITIES[name] for name in names], dtype=np.str_)
 
 
-def _vectors(path: Path, name: str, width: int, sides: Array) -> dict[str, Array]:
+def _vectors(table: _Table, name: str, width: int, sides: Array) -> dict[str, Array]:
     """The vectors of each side, (row, width)."""
     parts: dict[str, list[Array]] = {side: [] for side in dict.fromkeys(sides.tolist())}
     row = 0
-    with _table(path) as (_, batches):
-        for batch in batches([name]):
-            block = _block(batch.column(name), name, row, width, path)
-            for side, found in parts.items():
-                found.append(block[sides[row : row + len(block)] == side])
-            row += len(block)
+    for batch in table.batches([name]):
+        block = _block(batch.column(name), name, row, width, table.path)
+        for side, found in parts.items():
+            found.append(block[sides[row : row + len(block)] == side])
+        row += len(block)
     return {side: np.concatenate(found) for side, found in parts.items()}
 
 

@@ -108,7 +108,8 @@ def read_table(path: Path, ids: Sequence[str] = ()) -> dict[str, list[Any]]:
         records = [record for _, record in jsonl_records(text, where)]
         return {name: [r.get(name) for r in records] for name in dict.fromkeys(k for r in records for k in r)}
     rows = [row for _, row in table_records(text, where)]
-    return {name.strip(): _typed(name.strip(), [row[name] for row in rows], ids) for name in table_header(text)}
+    names = rows[0] if rows else table_header(text)
+    return {name.strip(): _typed(name.strip(), [row[name] for row in rows], ids) for name in names}
 
 
 def _typed(name: str, texts: Sequence[str], ids: Sequence[str]) -> list[Any]:

@@ -12,9 +12,10 @@ from importlib import import_module
 from pathlib import Path
 
 from ..errors import MissingPackage
-from .arrow_tables import FILE_START, PARQUET_START, table_members
+from .arrow_tables import FILE_START, PARQUET_START, is_vector_lines, line_members, table_members
 from .clip_retrieval import folder_members
 from .hdf5_file import hdf5_members, is_hdf5
+from .mat_file import mat_members
 from .npy import npy_members
 from .npz import is_npz, npz_members
 from .raw import Member
@@ -106,6 +107,10 @@ FORMATS: dict[str, Format] = {
             others=(".hdf5",), header=is_hdf5, arrays=hdf5_members, package="h5py", extra="formats",
         ),
         Format(
+            "mat", "a MATLAB 5 file", ".mat", "matrices with the names above; files of version 7.3 are HDF5",
+            starts=(b"MATLAB 5.0",), arrays=mat_members,
+        ),
+        Format(
             "parquet", "a parquet table", ".parquet", _COLUMNS,
             starts=(PARQUET_START,), arrays=table_members, table=True, package="pyarrow", extra="formats",
         ),
@@ -113,6 +118,10 @@ FORMATS: dict[str, Format] = {
             "arrow", "an arrow table", ".arrow", _COLUMNS,
             starts=(FILE_START, b"\xff\xff\xff\xff"), arrays=table_members, table=True,
             package="pyarrow", extra="formats",
+        ),
+        Format(
+            "jsonl", "JSON lines of vectors", ".jsonl", "an object a line with these fields",
+            header=is_vector_lines, arrays=line_members, table=True, package="pyarrow", extra="formats",
         ),
         Format(
             "clip-retrieval", "a folder of shards", "",
@@ -141,4 +150,5 @@ def array_suffixes() -> str:
 
 def array_endings() -> tuple[str, ...]:
     """All suffixes of the formats of arrays, without tables."""
-    return tuple(ending for kind in FORMATS.values() if kind.matrix for ending in (kind.suffix, *kind.others) if ending)
+    known = (ending for kind in FORMATS.values() if kind.matrix for ending in (kind.suffix, *kind.others))
+    return tuple(filter(None, known))

@@ -45,7 +45,7 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
     """Ids in canonical form.
 
     Args:
-        array: (item,) or (item, 1) integers, integral floats, bytes (UTF-8) or strings.
+        array: (item,), (item, 1) or (1, item) integers, integral floats, bytes (UTF-8) or strings.
         name: the array's name, for messages.
         where: the file, for messages.
 
@@ -57,8 +57,8 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
             characters that Unicode does not have.
     """
     ids = np.asarray(array)
-    if ids.ndim == 2 and ids.shape[1] == 1:
-        ids = ids[:, 0]
+    if ids.ndim == 2 and 1 in ids.shape:  # as MATLAB has them
+        ids = ids.ravel()
     if ids.ndim != 1:
         raise BadInput(f"'{name}' has shape {ids.shape}", where=where, fix="save ids as one 1-D array, one id a row")
     kind = ids.dtype.kind
@@ -185,7 +185,8 @@ def _from_floats(ids: Ids, name: str, where: Path | str) -> Ids:
 
 
 def as_strings(array: npt.NDArray[Any], name: str, where: Path | str) -> tuple[str, ...]:
-    """Captions of a one-dimensional array of strings or of bytes; raises BadInput for bytes that are not UTF-8."""
+    """Captions of an array of strings or of bytes, in its order; raises BadInput for bytes that are not UTF-8."""
+    array = array.ravel()
     return tuple((_decoded(array.tolist(), name, where) if array.dtype.kind == "S" else array).tolist())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -39,20 +39,28 @@ class Field:
     flag: str = ""
 
 
+_FORMS = ("embedding", "embed", "emb", "feature", "feat", "vector", "vec")
+
+
+def _vectors_of(*sides: str, plain: tuple[str, ...]) -> tuple[str, ...]:
+    """The usual names of vectors: ``image_embeddings``, ``image_emb``, ... of every side, and ``plain`` ones."""
+    return (*(f"{side}_{form}{end}" for side in sides for form in _FORMS for end in ("s", "")), *plain)
+
+
 IMAGES = Field(
     "image vectors",
-    ("image_embeddings", "image_embeds", "image_embs", "images", "img", "img_embs", "img_emb",
-     "image_features", "img_features", "image_vectors", "video_embeddings", "video_embeds", "video_embs",
-     "video_features", "videos", "clip_embeddings", "audio_embeddings", "audio_embeds", "audio_features", "audios"),
+    _vectors_of(
+        "image", "img", "video", "clip", "audio", plain=("images", "img", "video", "videos", "audio", "audios")
+    ),
     "image_key",
-)  # fmt: skip
+)
 TEXTS = Field(
     "text vectors",
-    ("text_embeddings", "text_embeds", "text_embs", "caption_embeddings", "captions", "texts", "txt", "cap",
-     "caps", "cap_embs", "text_features", "caption_features", "text_vectors",
-     "sentence_embeddings", "query_embeddings"),
+    _vectors_of(
+        "text", "txt", "caption", "cap", "sentence", "query", plain=("captions", "texts", "txt", "cap", "caps")
+    ),
     "text_key",
-)  # fmt: skip
+)
 IMAGE_IDS = Field("image ids", ("image_ids", "img_ids", "images_ids", "video_ids", "vid_ids", "clip_ids", "audio_ids"))
 TEXT_IDS = Field(
     "text ids", ("text_ids", "caption_ids", "cap_ids", "captions_ids", "sentence_ids", "sen_ids", "sent_ids")
@@ -82,10 +90,14 @@ SCORES = Field("scores", ("scores", "sims", "sim", "similarity", "similarities",
 
 Ids3 = tuple[Sequence[Field], Sequence[Field], Sequence[Field]]
 OF_BOTH: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), (IMAGE_OF_TEXT,))  # ids of images and texts, and the image of every text
-_IDS = (*IMAGE_IDS.names, *TEXT_IDS.names, *IMAGE_OF_TEXT.names)
+# Names of arrays that are no vectors.
+IDS = (*IMAGE_IDS.names, *TEXT_IDS.names, *IMAGE_OF_TEXT.names, "ids", "id", "keys")
+_BESIDE = (*IDS, *CAPTIONS.names)
+_PART = re.compile(r"(.+?)[/_](?:batch_)?[0-9]{1,9}")  # of an array, and its number
+LEAST_PARTS = 4  # vectors, each under its id
 
 
-_SUFFIX = re.compile(r"_?(?:embeddings?|embeds?|embs?|features?|feats?|vectors?|vecs?)$")
+_SUFFIX = re.compile(rf"_?(?:{'|'.join(_FORMS)})s?$")
 
 
 def ids_beside(member: Member, field: Field) -> tuple[Field, Field]:
@@ -103,7 +115,7 @@ class ArrayFile:
 
     @cached_property
     def members(self) -> list[Member]:
-        """Its arrays, described from its header.
+        """Its arrays, described from its header; vectors under an id each, and batches, as the arrays that they are.
 
         Raises:
             BadInput: the file is damaged, or of a format without arrays.
@@ -112,7 +124,7 @@ class ArrayFile:
         self.kind.require(self.path)
         if self.kind.arrays is None:
             raise BadInput(f"is {self.kind.words}, which holds no arrays", where=self.path, fix="give a file of arrays")
-        return self.kind.arrays(self.path)
+        return gathered(self.kind.arrays(self.path))
 
     def refuse_key(self, key: str | None, field: Field) -> None:
         """Refuse the name of an array for a file that holds one without a name; raises UsageError."""
@@ -130,6 +142,52 @@ class ArrayFile:
         fix = fix or f"name the array{named}"
         what = f"has no {field.words} under a known name; it holds {describe(self.members)}"
         raise BadInput(what, where=self.path, fix=fix)
+
+
+def gathered(members: list[Member]) -> list[Member]:
+    """The arrays of a file, of which several may be parts of one.
+
+    Arrays that have a usual name and a number behind it (``image_embeddings/0`` or ``image_embeddings_0``) are batches.
+    Vectors of one length, at least ``LEAST_PARTS`` and no other arrays in a group (or file), have their ids as names:
+    they are the array ``GROUP``, or ``vectors``, and their names are ``GROUP_ids``, or ``ids``.
+    """
+    groups: dict[str, list[Member]] = {}
+    for member in members:
+        batch, group = _PART.fullmatch(member.name), member.name.rpartition("/")[0]
+        stem = batch[1].rsplit("/", 1)[-1].lower() if batch else ""
+        if batch and member.shape and stem in (_BESIDE if len(member.shape) == 1 else (*IMAGES.names, *TEXTS.names)):
+            group = f"{batch[1]}#"
+        groups.setdefault(group, []).append(member)
+    out: list[Member] = []
+    for group, found in groups.items():
+        names = [m.name.rpartition("/")[2] for m in found]
+        shapes = {m.shape[1:] if group.endswith("#") else m.shape for m in found}
+        if group.endswith("#") and len(shapes) == 1 < len(found):
+            found.sort(key=lambda m: int(m.name.replace("/", "_").rpartition("_")[2]))
+            out.append(_joined(group[:-1], found))
+        elif len(shapes) == 1 and len(found) >= LEAST_PARTS and all(m.dtype in FLOATS and _is_row(m) for m in found):
+            out.append(_joined(group or "vectors", found, rows=True))
+            if names != [str(n) for n in range(len(names))]:  # a list has no ids
+                ids = np.array(names)
+                out.append(Member(f"{group}_ids".lstrip("_"), ids.shape, "str", 0, partial(np.asarray, ids)))
+        else:
+            out += found
+    return out
+
+
+def _is_row(member: Member) -> bool:
+    return member.size == max(member.shape, default=0) > 1
+
+
+def _joined(name: str, parts: Sequence[Member], rows: bool = False) -> Member:
+    """Arrays as one, one behind the other; ``rows``: each is a row."""
+
+    def load() -> Array:
+        return np.concatenate([m.load().reshape(1, -1) if rows else m.load() for m in parts])
+
+    first = parts[0]
+    shape = (len(parts), first.size) if rows else (sum(m.shape[0] for m in parts), *first.shape[1:])
+    return Member(name, shape, first.dtype, sum(m.nbytes for m in parts), load)
 
 
 def opened(path: Path) -> ArrayFile:
@@ -176,7 +234,7 @@ def read_array(
     chosen = file.members[0] if file.kind.single else pick(file.members, field, path, key)
     notes: tuple[str, ...] = ()
     if chosen is None:
-        several = [m for m in file.members if len(m.shape) > 1 and m.base not in _IDS]
+        several = [m for m in file.members if len(m.shape) > 1 and m.base not in IDS]
         several = [m for m in several if len(m.shape) == 2 or not matrix]
         if field is SCORES and any(m.base in (*IMAGES.names, *TEXTS.names) for m in several):
             name = spell("scores_key", "KEY")
@@ -299,8 +357,8 @@ def pick(
 
 
 def pick_strings(members: Sequence[Member], field: Field) -> Member | None:
-    """The first array of strings that has one of the names of ``field``, in their order; None without one."""
-    found = {m.base: m for m in reversed(members) if m.dtype in ("str", "bytes") and len(m.shape) == 1}
+    """The first list of strings that has one of the names of ``field``, in their order; None without one."""
+    found = {m.base: m for m in reversed(members) if m.dtype in ("str", "bytes") and m.size == max(m.shape, default=0)}
     return next((found[name] for name in field.names if name in found), None)
 
 
@@ -311,7 +369,9 @@ def named(members: Sequence[Member], key: str, field: Field, where: Path) -> Mem
         BadInput: there is none, or the last part fits several.
     """
     of_side = f"{key}/{field.words.split()[0]}"
-    found = [m for m in members if m.name in (key, of_side)] or [m for m in members if m.base == key.lower()]
+    found = [m for m in members if m.name in (key, of_side, f"{of_side}_embeddings")] or [
+        m for m in members if m.base == key.lower()
+    ]
     if len(found) == 1:
         return found[0]
     if found:

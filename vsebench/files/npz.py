@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zipfile
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -33,18 +34,20 @@ def npz_members(path: Path) -> list[Member]:
         twice = [name for name, n in Counter(info.filename for info in entries).items() if n > 1]
         if twice:
             raise BadInput(f"holds '{twice[0]}' more than once", where=path, fix="save every array once")
-        return [_member(path, archive, info) for info in entries]
+        again = cache(partial(zipfile.ZipFile, path))  # once, as an archive may have thousands of arrays
+        return [_member(path, archive, info, again) for info in entries]
 
 
-def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
+def _member(
+    path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, again: Callable[[], zipfile.ZipFile]
+) -> Member:
     name = info.filename.removesuffix(".npy")
     with reading(path, f"array '{name}' has no readable .npy header"), archive.open(info) as stream:
         header = read_header(stream)
     check_length(header, info.file_size - header.length, path, f"array '{name}'")
 
     def load() -> Array:
-        damaged = reading(path, f"array '{name}' is damaged")
-        with damaged, zipfile.ZipFile(path) as archive, archive.open(info) as stream:
+        with reading(path, f"array '{name}' is damaged"), again().open(info) as stream:
             array: Array = np.lib.format.read_array(stream, allow_pickle=False)
             stream.read(1)  # the checksum is compared at the end of the member
             return array

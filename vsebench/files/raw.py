@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,11 @@ class Member:
     load: Callable[[], Array]
     note: str = ""
     sources: tuple[Path, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many numbers or strings it has."""
+        return math.prod(self.shape)
 
     @property
     def base(self) -> str:

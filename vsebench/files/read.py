@@ -21,6 +21,7 @@ from .formats import FORMATS, suffixes
 from .ids import as_strings
 from .members import (
     CAPTIONS,
+    IDS,
     IMAGE_IDS,
     IMAGE_OF_TEXT,
     IMAGES,
@@ -129,7 +130,8 @@ def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
     if captions is None:
         fix = f"save them under the name {CAPTIONS.names[0]} as np.array([...]), or give a file of captions"
         raise BadInput(f"is {file.kind.words} without captions (an array of strings)", where=path, fix=fix)
-    named = pick(file.members, TEXT_IDS, path)
+    named = pick(file.members, TEXT_IDS, path) or pick(file.members, _BARE_IDS, path)
+    named = named if named is not None and named.size == captions.size else None
     require(sum(m.nbytes for m in (captions, named) if m is not None), path)
     return ids_of(named, path), as_strings(captions.load(), captions.name, path)
 
@@ -159,8 +161,8 @@ def _with_common_ids(raw: RawArray, n_text: tuple[int, ...], file: ArrayFile) ->
     common = pick(file.members, _BARE_IDS, file.path)
     if common is None:
         return raw
-    of_images = raw.image_ids is None and common.shape[:1] == raw.values.shape[:1]
-    of_texts = raw.text_ids is None and common.shape[:1] == n_text
+    of_images = raw.image_ids is None and (common.size,) == raw.values.shape[:1]
+    of_texts = raw.text_ids is None and (common.size,) == n_text
     if not of_images and not of_texts:
         return raw
     ids = ids_of(common, file.path)
@@ -176,7 +178,7 @@ def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> 
     missing = [field for field, member in ((IMAGES, images), (TEXTS, texts)) if member is None]
     words = " and no ".join(field.words for field in missing)
     flags = " and ".join(spell(field.flag, "KEY") for field in missing)
-    fix = f"name them with {flags}"
+    fix = "add the column modality, image or text, or " * file.kind.table + f"name them with {flags}"
     if texts is None and not holds_both(file):
         fix += ", or give the file of the text vectors behind that of the images"
     if any(m.base in SCORES.names for m in file.members) and len(missing) == 2:
@@ -306,4 +308,4 @@ def _matrix(file: ArrayFile, side: str, key: str | None) -> Member:
 
 
 def _matrices(file: ArrayFile) -> list[Member]:
-    return [m for m in file.members if len(m.shape) == 2 and m.dtype in FLOATS]
+    return [m for m in file.members if len(m.shape) == 2 and m.dtype in FLOATS and m.base not in IDS]

@@ -20,7 +20,6 @@ _CONVERT = (
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 # Formats that are not read, by their first bytes.
 _FOREIGN: tuple[tuple[bytes, str], ...] = (
-    (b"MATLAB 5.0", "a MATLAB 5 file"),
     (b"BZh", "a bzip2 archive"),
     (b"\xfd7zXZ", "an xz archive"),
     (b"\x28\xb5\x2f\xfd", "a zstd archive"),

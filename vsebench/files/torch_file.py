@@ -34,7 +34,8 @@ def is_torch_archive(names: Collection[str]) -> bool:
 def torch_members(path: Path) -> list[Member]:
     """The tensors of a torch file: a dict of them (one level nested at most) or a single one, ``tensor``.
 
-    Lists of integers or strings in the dict count as arrays, for ids. bfloat16 is loaded as float32.
+    In the dict, lists of integers, of strings or of lists of these count as arrays, for ids, and so do lists of
+    vectors; a list of tensors is one nested level. bfloat16 is loaded as float32.
 
     Raises:
         MissingPackage: torch is older than 2.6.
@@ -63,6 +64,8 @@ def torch_members(path: Path) -> list[Member]:
 def _flat(loaded: dict[Any, Any]) -> list[tuple[str, Any]]:
     out: list[tuple[str, Any]] = []
     for key, value in loaded.items():
+        if isinstance(value, (list, tuple)) and value and all(hasattr(item, "untyped_storage") for item in value):
+            value = dict(enumerate(value))
         if isinstance(value, dict):
             out.extend((f"{key}/{inner}", item) for inner, item in value.items())
         else:
@@ -75,14 +78,23 @@ def _value(name: str, value: Any, path: Path) -> Member | None:
 
     if isinstance(value, torch.Tensor):
         return _member(name, value, path)
-    if isinstance(value, (list, tuple)) and value and {type(item) for item in value} in ({int}, {str}):
-        try:
-            array = text_array(value, name, path) if isinstance(value[0], str) else np.array(value)
-        except OverflowError:
+    if not isinstance(value, (list, tuple)) or not value:
+        return None
+    nested = all(isinstance(item, (list, tuple)) for item in value)
+    items = [item for part in value for item in part] if nested else value
+    kinds = {type(item) for item in items}
+    try:
+        if kinds == {str}:
+            array = text_array(items, name, path)
+        elif kinds == {float} and nested and len(set(map(len, value))) == 1:
+            array = np.array(value)
+        elif kinds == {int}:
+            array = np.array(items)
+        else:
             return None
-        kind = "str" if array.dtype.kind == "U" else array.dtype.name
-        return Member(name, array.shape, kind, 0, lambda: array)
-    return None
+    except OverflowError:
+        return None
+    return Member(name, array.shape, "str" if array.dtype.kind == "U" else array.dtype.name, 0, lambda: array)
 
 
 def _member(name: str, tensor: Any, path: Path) -> Member:
