@@ -125,7 +125,7 @@ def report(name: str, images: int, repeats: int) -> Usage:
         VsebenchError: the tuples of SPICE are not built.
     """
     from vsebench import evaluate
-    from vsebench.relevance.kinds import load_gains, parse_spec
+    from vsebench.relevance import load_gains, parse_spec
 
     world = synthetic.world(images, DIM)
     split, _ = captions.load(images)

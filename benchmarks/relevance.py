@@ -16,8 +16,8 @@ import numpy.typing as npt
 from vsebench.errors import MissingPackage, VsebenchError
 from vsebench.numeric.parallel import default_threads, spread
 from vsebench.rank.full_order import largest
+from vsebench.relevance import load_gains
 from vsebench.relevance.gains import Gains
-from vsebench.relevance.kinds import load_gains
 from vsebench.text import tokenise as tokens
 from vsebench.types import DIRECTIONS, Direction, Split
 
@@ -68,7 +68,7 @@ def tasks(split: Split) -> dict[str, Callable[[], Work]]:
         return lambda: all_rows(gains, direction, lambda rows: largest(rows, DEPTH))
 
     def spice(direction: Direction) -> Work:
-        from vsebench.relevance.kinds import load_gains
+        from vsebench.relevance import load_gains
 
         return rows(load_gains("spice", split), direction)
 

@@ -30,7 +30,7 @@ def metrics_page() -> str:
     from vsebench.metrics import families
     from vsebench.metrics.graded_ranking import ALL_ZERO
     from vsebench.metrics.suites import ALL, SUITES
-    from vsebench.relevance import JUDGEMENTS
+    from vsebench.relevance import judgements
 
     out = ["# Metrics\n\n"]
     out.append(
@@ -55,7 +55,7 @@ def metrics_page() -> str:
     for family in families():
         out += _metric(family) if family.of_lists else []
     out.append("## Views\n\nThe judgements and candidates of a metric, named before it: `eccv:mAP@R`.\n\n")
-    out += [f"- `{name}`: {meaning}\n" for name, meaning in ((j.name, j.meaning) for j in JUDGEMENTS.values())]
+    out += [f"- `{name}`: {meaning}\n" for name, meaning in ((j.name, j.meaning) for j in judgements().values())]
     out.append("- any kind of gains: see [relevance](relevance.md)\n")
     out.append("\n## Suites\n\nNames for several metrics in `--metrics`; `vsebench metrics SUITE` lists one. ")
     out.append("`vsebench compare` tests the headline metrics.\n\n")

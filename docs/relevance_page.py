@@ -72,23 +72,23 @@ FURTHER = {
 
 def relevance_page() -> str:
     """Every judgement and every graded relevance: rule or formula, range, settings, source."""
-    from vsebench.relevance import JUDGEMENTS
-    from vsebench.relevance.kinds import GAINS
+    from vsebench.relevance.sources import judgements, kinds_of_gains
 
     out = [RELEVANCE]
-    for d in JUDGEMENTS.values():
+    for d in judgements().values():
         out.append(f"### {d.name}: {d.title}\n\n")
         where = ", ".join(f"`{s}`" for s in d.splits) or ("splits with folds" if d.folds else "every split")
-        facts = [("relevant", d.rule), ("judged by", d.judged_by), ("where", where), ("source", d.reference)]
+        facts = [("relevant", d.rule), ("where", where), ("source", d.reference)]
         out += [f"- {key}: {value}\n" for key, value in facts]
         out.append("\n")
+    gains = kinds_of_gains()
     out.append(GAINS_IN_WORDS)
     out.append("| name | what a gain measures | needs |\n|---|---|---|\n")
-    out += [f"| [`{g.name}`](#{_anchor(g)}) | {g.meaning} | {g.needs} |\n" for g in GAINS.values()]
+    out += [f"| [`{g.name}`](#{_anchor(g)}) | {g.meaning} | {g.needs} |\n" for g in gains.values()]
     out.append("\n" + NAMING_GAINS)
-    out += [_kind(g) for g in GAINS.values()]
+    out += [_kind(g) for g in gains.values()]
     out.append(SETTINGS_OF_GAINS)
-    out += _settings(GAINS)
+    out += _settings(gains)
     return "".join(out).rstrip("\n") + "\n"
 
 
@@ -99,25 +99,27 @@ def _anchor(kind: Any) -> str:
 
 def _kind(g: Any) -> str:
     """The section of a kind of gains."""
+    from vsebench.relevance.sources import takes_others
+
     low, high = ("no bound" if x is None else f"{x:g}" for x in (g.low, g.high))
     settings = "; ".join(
-        f"[`{k}`](#{k}) = {', '.join(f'`{x}`' for x in v)}{' or a file' if k in g.open_settings else ''}"
+        f"[`{k}`](#{k}) = {', '.join(f'`{x}`' for x in v)}{' or a file' if takes_others(k) else ''}"
         for k, v in g.settings.items()
     )
     facts = [
         ("range", f"{low} to {high}"),
-        ("argument", g.argument),
+        ("argument", g.argument.partition(": ")[2]),
         ("settings, the default first", settings),
         ("needs", g.needs),
         ("source", g.reference),
     ]
     lines = "".join(f"- {key}: {value}\n" for key, value in facts if value)
-    return f"### {g.name}: {g.title}\n\n`{g.formula}`\n\n{lines}{FURTHER.get(g.name, '')}\n"
+    return f"### {g.name}: {g.title}\n\n`{g.rule}`\n\n{lines}{FURTHER.get(g.name, '')}\n"
 
 
 def _settings(kinds: Any) -> list[str]:
     """What every setting and each of its values means, and which kinds have it."""
-    from vsebench.relevance.kinds.settings import SETTINGS
+    from vsebench.relevance.settings import SETTINGS
 
     out = []
     for key, setting in SETTINGS.items():

@@ -34,9 +34,9 @@ from vsebench.graded import engine as graded
 from vsebench.metrics import parse
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot
+from vsebench.relevance import load
 from vsebench.relevance.gains import Gains
-from vsebench.relevance.judgements.declare import from_pairs
-from vsebench.relevance.judgements.ground_truth import ground_truth
+from vsebench.relevance.grades import of_pairs
 from vsebench.report.model import Resampling, Result
 from vsebench.report.report import Report
 from vsebench.types import DIRECTIONS, Direction, Int, Relevance, Split, Vectors
@@ -109,8 +109,8 @@ def judgements(test: TestSet, direction: Direction) -> Relevance:
     """Positives beyond the captions written for the image: pairs of large gain, and the pairs of the ground truth."""
     positive = test.gains > 0.4
     positive[test.split.image_of, np.arange(positive.shape[1])] = True
-    query, item = np.nonzero(positive if direction == "i2t" else positive.T)
-    return from_pairs("eccv", direction, query, item)
+    positive = positive if direction == "i2t" else positive.T
+    return of_pairs("eccv", direction, positive.shape, *np.nonzero(positive)).positives
 
 
 def evaluate(test: TestSet, system: int) -> Report:
@@ -119,7 +119,7 @@ def evaluate(test: TestSet, system: int) -> Report:
     requests = [
         request
         for d in DIRECTIONS
-        for request in (Request("gt", ground_truth(split, d)), Request("eccv", judgements(test, d)))
+        for request in (Request("gt", load("gt", split, d)), Request("eccv", judgements(test, d)))
     ]
     observed = observe(scorer, requests, threads=1)
     single, sums = [], []

@@ -22,9 +22,9 @@ from vsebench.metrics.discounted import discounted_gain
 from vsebench.numeric import elementary
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance.gains import Gains
-from vsebench.relevance.kinds import GAINS, load_gains
 from vsebench.relevance.scenes.shares import holds, match
 from vsebench.relevance.scenes.truth import Truth
+from vsebench.relevance.sources import kinds_of_gains, load_gains
 from vsebench.relevance.spice.spice import gains as spice_gains
 from vsebench.relevance.spice.tuples import Tuples
 from vsebench.types import Embeddings, Split
@@ -81,7 +81,7 @@ def main() -> None:
             queries, items = rng.integers(0, images, 30), rng.integers(0, texts, (30, 7))
             rows = gains.rows("i2t", 0, images), gains.rows("t2i", 0, texts)
             found[spec] = digest(*rows, gains.at("i2t", queries, items))
-            assert gains.name in GAINS and not np.isnan(rows[0]).any()
+            assert gains.name in kinds_of_gains() and not np.isnan(rows[0]).any()
     n = np.arange(1, 30_000)
     found["functions"] = digest(elementary.log(n), elementary.log2(n), elementary.exp(-(n[:300] ** 2) / 72))
     gained = rng.random((20, 5000)).astype(np.float64)

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from vsebench.errors import UsageError
+from vsebench.relevance import SOURCES, load_gains, parse_spec
 from vsebench.relevance.gains import Gains, Progress
-from vsebench.relevance.kinds import GAINS, load_gains, parse_spec
 from vsebench.types import Int, Split
 
 from .config import Loss
 from .losses import DEGREES
 
-OF_CAPTIONS = [name for name, kind in GAINS.items() if kind.compares_captions]
+OF_CAPTIONS = [name for name, source in SOURCES.items() if source.load is not None and source.compares_captions]
 CANDIDATES = 256  # captions among which the nearest ones of a caption are searched
 
 
@@ -29,7 +29,7 @@ def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
     ``loss.own`` ``one`` it is at most 1, and 1 for a caption and its image. Gains that are 1 / (1 + distance), such as
     ``wmd``, become 1 - distance, because losses on label distances take 1 - degree for the distance.
     """
-    distance = GAINS[gains.name].from_distance if gains.name in GAINS else False
+    distance = gains.name in SOURCES and SOURCES[gains.name].from_distance
 
     def degree(images: Int, captions: Int) -> npt.NDArray[Any]:
         # A row a caption: consecutive pairs of one caption take less time.
@@ -57,7 +57,7 @@ def check_range(loss: Loss, expected: str | None) -> None:
     """
     if expected is None:
         return
-    kind, (low, high) = GAINS[parse_spec(loss.relevance).kind], DEGREES[expected]
+    kind, (low, high) = SOURCES[parse_spec(loss.relevance).kind], DEGREES[expected]
     ends = [-math.inf, 1.0] if kind.from_distance else [kind.low, kind.high]
     known = sorted(loss.scale * end for end in ends if end is not None)
     given = [min(end, 1.0) for end in known] if loss.own == "one" else known
@@ -78,7 +78,7 @@ def load(loss: Loss, split: Split, progress: Progress | None = None) -> Gains:
 
     Raises:
         UsageError: gains that are not computed from captions, with ``reference`` ``caption``.
-        UsageError, BadInput, MissingPackage: as ``vsebench.relevance.kinds.load_gains``.
+        UsageError, BadInput, MissingPackage: as ``vsebench.relevance.load_gains``.
     """
     spec = parse_spec(loss.relevance)
     if loss.reference == "caption":

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from vsebench.errors import UsageError
 from vsebench.options import spell
 from vsebench.registry import unknown
-from vsebench.relevance.kinds import parse_spec
+from vsebench.relevance import parse_spec
 
 from . import start
 from .config import Config, override

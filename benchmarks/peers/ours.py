@@ -149,7 +149,7 @@ def coherent(given: Inputs) -> Work:
 
 def cider(given: Inputs) -> Work:
     """CIDEr-D of all captions with all images, from caption strings; the row of one caption is returned."""
-    from vsebench.relevance.kinds import load_gains
+    from vsebench.relevance import load_gains
 
     from .. import captions
     from ..relevance import all_rows

@@ -13,9 +13,9 @@ import numpy as np
 
 from studies.validity.systems import LEVELS, Corruption, Oracle, System, vectors
 from studies.validity.world import World
-from vsebench.relevance.judgements.declare import Judgements, from_pairs
-from vsebench.relevance.judgements.table import JUDGEMENTS
-from vsebench.types import Bool, Direction, Relevance, Split
+from vsebench.relevance import SOURCES, Source, register
+from vsebench.relevance.grades import Grades, of_pairs
+from vsebench.types import Bool, Direction, Split
 
 DEPTH = 10  # candidates of a query that a system of the pool proposes
 NAME = "pooled"
@@ -48,27 +48,26 @@ def pooled(world: World, oracle: Oracle, systems: Sequence[System], depth: int =
     return found
 
 
-def judgements(positive: dict[Direction, Bool]) -> Judgements:
+def judgements(positive: dict[Direction, Bool]) -> Source:
     """Pairs, (image, caption) by direction, as the judgements ``pooled``."""
 
-    def load(split: Split, direction: Direction) -> Relevance:
-        table = positive[direction]
-        return from_pairs(NAME, direction, *np.nonzero(table if direction == "i2t" else table.T))
+    def load(split: Split, direction: Direction) -> Grades:
+        table = positive[direction] if direction == "i2t" else positive[direction].T
+        return of_pairs(NAME, direction, table.shape, *np.nonzero(table))
 
-    return Judgements(
-        name=NAME, title="Pooled", heading="pooled", meaning="true candidates among the first of five systems",
-        rule="the ground truth, and what is true among the first of a few systems", judged_by="the truth of scenes",
+    return Source(
+        name=NAME, title="pooled", meaning="true candidates among the first of five systems",
+        rule="the ground truth, and what is true among the first of a few systems", grades=load,
         cite="chun2022eccv", reference="Chun et al., ECCV Caption: Correcting False Negatives, ECCV 2022",
-        load=load, identity=lambda split: None,
     )  # fmt: skip
 
 
 @contextmanager
-def registered(*several: Judgements) -> Iterator[None]:
+def registered(*several: Source) -> Iterator[None]:
     """Judgements are known under their names while the context lasts."""
-    JUDGEMENTS.update({one.name: one for one in several})
+    register(*several)
     try:
         yield
     finally:
         for one in several:
-            del JUDGEMENTS[one.name]
+            del SOURCES[one.name]

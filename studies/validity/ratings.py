@@ -25,11 +25,13 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from vsebench.relevance.judgements.declare import Judgements, from_pairs
+from vsebench.relevance import Source
+from vsebench.relevance.gains import shape_of
+from vsebench.relevance.grades import Grades, of_pairs
 from vsebench.relevance.scenes.shares import match
 from vsebench.relevance.scenes.truth import fingerprint, scenes_of, truth_of
 from vsebench.scenes.draws import Draws
-from vsebench.types import Bool, Direction, Float, Int, Relevance, Split, Vectors
+from vsebench.types import Bool, Direction, Float, Int, Split, Vectors
 
 STRATA = ((4, 0.01), (3, 0.1), (3, 1.0))  # pairs an image; of this share of the other captions, the best
 RATERS, POOL = 5, 20
@@ -106,12 +108,12 @@ def _normal(draws: Draws, shape: tuple[int, ...]) -> Float:
     return np.asarray(total * (sqrt(3) / 0x10000), np.float64)
 
 
-def _load(split: Split, direction: Direction) -> Relevance:
+def _load(split: Split, direction: Direction) -> Grades:
     """The rated pairs with a mean rating of at least ``LEAST``; rated items without any are in ``without``."""
     images, captions, scores = ratings_of(split)
     positive = scores.mean(axis=1, dtype=np.float64) >= LEAST
     query, item = (images, captions) if direction == "i2t" else (captions, images)
-    return from_pairs("judged", direction, query[positive], item[positive], query)
+    return of_pairs("judged", direction, shape_of(split, direction), query[positive], item[positive], judged=query)
 
 
 def _identity(split: Split) -> str:
@@ -120,11 +122,10 @@ def _identity(split: Split) -> str:
     return f"ratings#{hashlib.sha256(made_of.encode()).hexdigest()[:8]}"
 
 
-JUDGED = Judgements(
-    name="judged", title="Simulated judgements", heading="Simulated judgements",
+JUDGED = Source(
+    name="judged", title="Simulated judgements",
     meaning=f"rated pairs with a mean rating of at least {LEAST:g}; few pairs are rated, others count as wrong",
     rule=f"the mean of {RATERS} simulated ratings on the scale 0 to 5 is at least {LEAST:g}",
-    judged_by=f"{RATERS} simulated raters a pair, who err, over pairs sampled by match",
     cite="parekh2021cxc", reference="the protocol follows Parekh et al., Crisscrossed Captions, EACL 2021",
-    load=_load, identity=_identity,
+    grades=_load, identity=_identity,
 )  # fmt: skip

@@ -17,7 +17,7 @@ from vsebench.errors import UsageError
 from vsebench.evaluation.plan import _refuse_misses
 from vsebench.metrics.suites import expand
 from vsebench.rank.observe import Request
-from vsebench.relevance.judgements.declare import from_pairs
+from vsebench.relevance.grades import of_pairs
 from vsebench.types import Split
 
 TOP = ["schema", "split", "signature", "provenance", "warnings", "intervals", "results", "parts", "per_query"]
@@ -157,7 +157,9 @@ def test_metrics_without_a_value_for_a_miss_are_refused_before_ranking(
 
 
 def test_queries_without_positives_in_the_gallery_are_counted_before_ranking() -> None:
-    judged = from_pairs("eccv", "i2t", np.array([0, 1, 1]), np.array([1, -1, -1]), np.array([0, 1, 2]))
+    judged = of_pairs(
+        "eccv", "i2t", (3, 2), np.array([0, 1, 1]), np.array([1, -1, -1]), judged=np.array([0, 1, 2])
+    ).positives
     requests, metrics = [Request("eccv", judged)], expand("eccv:R@1,eccv:MRR,eccv:MedR,R@1,MedR", ["gt", "eccv"])
     _refuse_misses(metrics, requests, "skip")
     _refuse_misses(metrics[:2], requests, "miss")

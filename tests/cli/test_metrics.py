@@ -8,7 +8,7 @@ from tests.commands import document, invoke
 from tests.messages import Pinned
 from vsebench.metrics import families, parse
 from vsebench.metrics.suites import INTRA, SUITES
-from vsebench.relevance import JUDGEMENTS
+from vsebench.relevance import judgements
 
 LISTED = [s for s in SUITES.values() if not s.intra]
 
@@ -18,7 +18,7 @@ def test_metrics_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
     found = document("metrics")
     for key, graded in (("metrics", False), ("graded_metrics", True)):
         assert [m["name"] for m in found[key]] == [f.template.replace("{k}", "k") for f in families(graded=graded)]
-    assert found["views"] == {name: j.meaning for name, j in JUDGEMENTS.items()} and found["families"] == {
+    assert found["views"] == {name: j.meaning for name, j in judgements().items()} and found["families"] == {
         s.name: list(s.metrics) for s in LISTED
     }
     assert {"cider", "spice", "matrix"} <= set(found["graded_views"])
@@ -72,7 +72,7 @@ def test_a_suite_is_explained(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_words_for_many_metrics_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     binary, graded, both = (document("metrics", name) for name in ("binary", "graded", "all"))
-    assert {parse(m).view for m in binary["metrics"]} == set(JUDGEMENTS)
+    assert {parse(m).view for m in binary["metrics"]} == set(judgements())
     assert {parse(m).view for m in graded["metrics"]} == {"cider"} and "cider:CS@100" in graded["metrics"]
     assert sorted(both["metrics"]) == sorted(binary["metrics"] + graded["metrics"])
     text = invoke("metrics", "all").stdout

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import vsebench as vb
 from tests import oracle
 from tests.commands import invoke
-from vsebench.relevance.judgements.table import load
-from vsebench.relevance.kinds import load_gains
+from vsebench.relevance import load, load_gains
 from vsebench.sets import catalogue
 from vsebench.types import AllItems
 

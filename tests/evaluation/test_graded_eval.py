@@ -17,7 +17,7 @@ from vsebench.cli import app
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.graded.engine import run
 from vsebench.rank.scorers import Matrix
-from vsebench.relevance.kinds import load_gains
+from vsebench.relevance import load_gains
 from vsebench.sets.captions import with_captions
 from vsebench.types import Split
 

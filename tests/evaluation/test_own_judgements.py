@@ -373,7 +373,7 @@ def test_retrieved_lists(files: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.real_data
 def test_the_judgements_of_eccv_caption_given_as_qrels_are_eccv(real_data: Path, tmp_path: Path):
-    from vsebench.relevance.judgements.coco_files import ECCV_FILES
+    from vsebench.relevance.coco import ECCV_FILES
     from vsebench.sets.packages import read_judgements
 
     pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")

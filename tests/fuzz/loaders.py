@@ -111,8 +111,8 @@ def _captions(path: Path) -> None:
 
 
 def _gains(path: Path) -> None:
+    from vsebench.relevance import load_gains
     from vsebench.relevance.gains import Spec
-    from vsebench.relevance.kinds import load_gains
 
     load_gains(Spec("matrix", str(path), {}), SPLIT)
 
@@ -335,8 +335,8 @@ def metric_name(data: bytes, folder: Path) -> None:
 
 def gains_specification(data: bytes, folder: Path) -> None:
     """The specification of gains, and those that it combines."""
+    from vsebench.relevance import parse_spec
     from vsebench.relevance.coarse import read_argument
-    from vsebench.relevance.kinds import parse_spec
 
     spec = accepts(parse_spec, _text(data))
     if spec is not None and spec.kind == "coarse" and (parts := accepts(read_argument, spec.argument)) is not None:

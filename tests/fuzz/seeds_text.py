@@ -264,17 +264,20 @@ def metric_names() -> list[bytes]:
 
 def gains_specifications() -> list[bytes]:
     """Every kind of gains, with every setting."""
-    from vsebench.relevance.kinds import GAINS
+    from vsebench.relevance.sources import kinds_of_gains
 
     settings = [
         f"{'g.npy' if k.endings else k.name}:{s}={v}"
-        for k in GAINS.values()
+        for k in kinds_of_gains().values()
         for s, values in k.settings.items()
         for v in values
     ]
     more = ["sentence:all-MiniLM-L6-v2:own=one", "bow:glove.txt", "g.npy:rows=captions", "cider:df=t.jsonl"]
     coarse = "coarse:bow:glove.txt:idf=yes:above=0.8:sentence:all-MiniLM-L6-v2:own=one"
-    return [text.encode() for text in (*(k.name for k in GAINS.values() if not k.endings), *settings, *more, coarse)]
+    return [
+        text.encode()
+        for text in (*(k.name for k in kinds_of_gains().values() if not k.endings), *settings, *more, coarse)
+    ]
 
 
 def other_names() -> list[bytes]:

@@ -17,7 +17,7 @@ from vsebench.evaluation.binary import measure
 from vsebench.metrics import Family, Metric, families, metric, metric_sum, parse
 from vsebench.metrics.declare import DEPTHS, family_of, known_names
 from vsebench.metrics.suites import SUITES
-from vsebench.relevance import JUDGEMENTS
+from vsebench.relevance import judgements
 from vsebench.types import UNRANKED, Ranks, Relevance, Split
 
 EVERY, BINARY = families(), families(graded=False)
@@ -68,7 +68,7 @@ def test_every_metric_is_tested() -> None:
 
 
 @pytest.mark.parametrize("m", ALL, ids=identify)
-@pytest.mark.parametrize("view", sorted(JUDGEMENTS))
+@pytest.mark.parametrize("view", sorted(judgements()))
 def test_the_name_parses_back(m: Metric, view: str) -> None:
     in_view = Metric(m.template, m.k, view)
     assert parse(str(in_view)) == in_view

@@ -13,7 +13,7 @@ from vsebench.errors import USAGE, UsageError
 from vsebench.evaluation.plan import choose_metrics
 from vsebench.metrics import Metric, families, parse
 from vsebench.metrics.suites import INTRA, SUITES, default_words, expand, members
-from vsebench.relevance import JUDGEMENTS, sets_of
+from vsebench.relevance import judgements, judgements_of
 from vsebench.types import DIRECTIONS, Split
 
 
@@ -27,7 +27,7 @@ def refused(text: str) -> str:
 BINARY = [f.template for f in families(graded=False)]
 
 
-@given(st.sampled_from(BINARY), st.sampled_from(sorted(JUDGEMENTS)), st.integers(1, 10**18 - 1))
+@given(st.sampled_from(BINARY), st.sampled_from(sorted(judgements())), st.integers(1, 10**18 - 1))
 def test_any_name_parses_back(template: str, view: str, k: int) -> None:
     m = Metric(template, k if "{k}" in template else None, view)
     assert parse(str(m)) == m
@@ -143,13 +143,13 @@ def test_views_that_a_split_does_not_have(word: str) -> None:
 def test_a_sum_needs_both_directions() -> None:
     split = Split("custom", np.arange(3), np.arange(3), np.arange(3))
     with pytest.raises(UsageError) as error:
-        choose_metrics("RSum", split=split, directions=["i2t"], judgements=sets_of(split))
+        choose_metrics("RSum", split=split, directions=["i2t"], judgements=judgements_of(split))
     assert str(error.value) == (
         "RSum is a sum over both directions, and only i2t is ranked\n  fix: leave it out, or rank both directions"
     )
-    alone = choose_metrics("recall", split=split, directions=["i2t"], judgements=sets_of(split))
+    alone = choose_metrics("recall", split=split, directions=["i2t"], judgements=judgements_of(split))
     assert "RSum" not in [str(m) for m in alone]
-    both = choose_metrics("RSum,R@1", split=split, directions=DIRECTIONS, judgements=sets_of(split))
+    both = choose_metrics("RSum,R@1", split=split, directions=DIRECTIONS, judgements=judgements_of(split))
     assert [str(m) for m in both] == ["RSum", "R@1"]
 
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from tests.gates import gate
 from tests.processor_digits import every_kind
 from vsebench.numeric import elementary
-from vsebench.relevance.kinds import GAINS
+from vsebench.relevance.sources import kinds_of_gains
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -72,7 +72,7 @@ def test_every_kind_of_gains_and_complete_evaluations(processor: str) -> None:
 
 def test_every_kind_is_among_them(tmp_path: Path) -> None:
     pytest.importorskip("ot", reason="POT is not installed (extra: wmd)")
-    assert {gains.name for _, gains in every_kind(tmp_path, np.random.default_rng(7))} == set(GAINS)
+    assert {gains.name for _, gains in every_kind(tmp_path, np.random.default_rng(7))} == set(kinds_of_gains())
 
 
 @pytest.mark.parametrize("name", ["log", "log2", "exp"])

@@ -26,9 +26,9 @@ from vsebench.errors import EXIT_CODES
 from vsebench.metrics import declare, families, parse
 from vsebench.metrics.declare import separate
 from vsebench.metrics.suites import ALL, members
-from vsebench.relevance import JUDGEMENTS
-from vsebench.relevance.kinds import GAINS, parse_spec
-from vsebench.relevance.kinds.settings import SETTINGS
+from vsebench.relevance import judgements
+from vsebench.relevance.settings import SETTINGS
+from vsebench.relevance.sources import kinds_of_gains, parse_spec
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(p for folder in ("", "studies") for p in (ROOT / "docs" / folder).glob("*.md"))
@@ -40,7 +40,7 @@ def test_every_metric_view_and_exit_code_is_documented():
     for family in families():
         assert f"## {family.template.replace('{k}', 'k')}\n" in metrics
         assert family.formula in metrics
-    for view in JUDGEMENTS:
+    for view in judgements():
         assert f"- `{view}`:" in metrics
     cli = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     for code, words in EXIT_CODES.items():
@@ -109,13 +109,12 @@ def test_every_argument_and_method_of_the_api_is_documented(name):
 
 def test_every_setting_of_gains_and_every_value_is_explained():
     page = (ROOT / "docs" / "relevance.md").read_text(encoding="utf-8")
-    for kind in GAINS.values():
+    for kind in kinds_of_gains().values():
         assert kind.meaning in page
         for key, values in kind.settings.items():
             assert set(values) <= set(SETTINGS[key].values)
             assert all(f"- `{key}={value}`" in page for value in values)
-            assert bool(SETTINGS[key].other) == (key in kind.open_settings)
-    assert set(SETTINGS) == {key for kind in GAINS.values() for key in kind.settings}
+    assert set(SETTINGS) == {key for kind in kinds_of_gains().values() for key in kind.settings}
 
 
 def test_every_page_is_in_the_table_of_contents():
@@ -137,7 +136,7 @@ def test_every_environment_variable_is_documented():
 
 def test_every_citation_key_has_a_reference():
     listed = set(re.findall(r"^- `(\w+)`:", (ROOT / "docs" / "references.md").read_text(encoding="utf-8"), re.M))
-    used = {key for family in families() for key in family.cite} | {d.cite for d in JUDGEMENTS.values()}
+    used = {key for family in families() for key in family.cite} | {d.cite for d in judgements().values()}
     assert used <= listed
     assert all(family.cite for family in families())
 

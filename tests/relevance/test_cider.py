@@ -19,9 +19,9 @@ from tests import oracle_cider
 from tests.word_world import whole
 from vsebench.errors import BadInput, UsageError
 from vsebench.numeric.parallel import spread
+from vsebench.relevance import load_gains
 from vsebench.relevance.cider import features as cider_features
 from vsebench.relevance.gains import Gains, Spec
-from vsebench.relevance.kinds import load_gains
 from vsebench.types import Direction, Split
 
 WHITESPACE = {"tokens": "whitespace"}

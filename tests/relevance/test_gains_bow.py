@@ -15,9 +15,9 @@ from tests.messages import Pinned
 from tests.word_world import TABLE, lines_of, saved, split_of, whole
 from vsebench.errors import BadInput, UsageError
 from vsebench.numeric.parallel import one_blas_thread
+from vsebench.relevance import load_gains
 from vsebench.relevance.embedding import word_vectors as word_vectors
 from vsebench.relevance.embedding.word_vectors import read_word_vectors
-from vsebench.relevance.kinds import load_gains
 from vsebench.types import Split
 
 

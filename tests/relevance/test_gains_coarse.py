@@ -15,9 +15,8 @@ from hypothesis.extra import numpy as hnp
 from tests.word_world import TABLE, lines_of, saved, whole
 from vsebench.errors import UsageError
 from vsebench.numeric.parallel import one_blas_thread
-from vsebench.relevance import coarse
+from vsebench.relevance import coarse, load_gains, parse_spec
 from vsebench.relevance.coarse import coarse_to_fine, read_argument
-from vsebench.relevance.kinds import load_gains, parse_spec
 from vsebench.relevance.matrix import matrix_gains
 from vsebench.types import Split
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,17 @@ import vsebench
 from tests.word_world import split_of
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
-from vsebench.relevance.kinds import GAINS, NAMED, kind_of, load_gains, parse_spec
+from vsebench.relevance.sources import (
+    SOURCES,
+    judgements,
+    kinds_of_gains,
+    load_gains,
+    named,
+    parse_spec,
+    register,
+    source_of,
+    takes_others,
+)  # fmt: skip
 from vsebench.types import DIRECTIONS
 
 LENGTHS = '''
@@ -22,11 +33,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vsebench.relevance.gains import Gains
-from vsebench.relevance.kinds.declare import GainsKind
+from vsebench.relevance import Source
 
-KIND = GainsKind(
-    name="lengths", title="Difference in length", formula="1 / (1 + |l_j - mean l_m|)", low=0.0, high=1.0,
-    settings={"unit": ("words", "letters")}, needs="the captions of the split", load=f"{__name__}.load",
+KIND = Source(
+    name="lengths", title="Difference in length", meaning="", rule="1 / (1 + |l_j - mean l_m|)", low=0.0, high=1.0,
+    settings={"unit": ("words", "letters")}, needs="the captions of the split",
+    load=lambda *given: load(*given),
 )
 
 
@@ -57,7 +69,7 @@ def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     import length_gains  # type: ignore[import-not-found]
 
-    monkeypatch.setitem(GAINS, "lengths", length_gains.KIND)
+    monkeypatch.setitem(SOURCES, "lengths", length_gains.KIND)
 
 
 def test_a_new_kind_is_one_file_and_one_entry(lengths: None) -> None:
@@ -79,12 +91,15 @@ def test_a_new_kind_is_one_file_and_one_entry(lengths: None) -> None:
 
 
 def test_the_table_is_consistent() -> None:
-    for name, kind in GAINS.items():
+    for name, kind in kinds_of_gains().items():
         assert kind.name == name
-        assert all((kind.title, kind.formula, kind.needs)) and (kind.reference or kind.endings)
-        assert callable(kind.loader())
-        assert all(len(values) > 1 or key in kind.open_settings for key, values in kind.settings.items())
+        assert all((kind.title, kind.rule, kind.needs)) and (kind.reference or kind.endings)
+        assert all(len(values) > 1 or takes_others(key) for key, values in kind.settings.items())
         assert kind.low is None or kind.high is None or kind.low < kind.high
-        assert kind_of("gains.npy" if kind.endings else name) is kind
-    assert [name for name, kind in GAINS.items() if not kind.endings] == NAMED
-    assert kind_of("nothing") is kind_of("matrix") is None
+        assert source_of("gains.npy" if kind.endings else name) is kind
+    assert (
+        named() == [*list(kinds_of_gains())[:-1]] == [name for name in SOURCES if name not in {*judgements(), "matrix"}]
+    )
+    with pytest.raises(UsageError, match="there is a source of relevance 'gt' already"):
+        register(replace(SOURCES["cxc"], name="gt"))
+    assert source_of("nothing") is source_of("matrix") is None

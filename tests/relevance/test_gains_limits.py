@@ -13,11 +13,11 @@ import vsebench
 from tests.evaluation.test_graded_eval import world
 from tests.graded_worlds import FakeGains, large_world
 from vsebench.errors import BadInput, UsageError
-from vsebench.evaluation.chosen_gains import leave_out
+from vsebench.evaluation.chosen import leave_out
 from vsebench.graded.engine import run
 from vsebench.metrics import parse
 from vsebench.rank.scorers import Matrix
-from vsebench.relevance.kinds import load_gains, parse_spec
+from vsebench.relevance import load_gains, parse_spec
 from vsebench.types import DIRECTIONS, Direction, Vectors
 
 Array = np.ndarray[Any, Any]

@@ -16,7 +16,7 @@ import vsebench
 from tests.word_world import whole
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.formats import array_endings
-from vsebench.relevance.kinds import load_gains, parse_spec
+from vsebench.relevance import load_gains, parse_spec
 from vsebench.relevance.matrix import Stored, matrix_gains
 from vsebench.types import Split
 

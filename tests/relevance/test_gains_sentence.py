@@ -24,11 +24,11 @@ from tests.word_world import whole
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files import models, store
 from vsebench.numeric.parallel import one_blas_thread
+from vsebench.relevance import load_gains, parse_spec
+from vsebench.relevance.declared import AGGREGATES, OWN_OF_VECTORS
 from vsebench.relevance.embedding import aggregate, encoders
 from vsebench.relevance.embedding.aggregate import caption_cosine
 from vsebench.relevance.gains import Gains
-from vsebench.relevance.kinds import load_gains, parse_spec
-from vsebench.relevance.kinds.declarations import AGGREGATES, OWN_OF_VECTORS
 from vsebench.types import Split
 
 

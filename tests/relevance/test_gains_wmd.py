@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests import oracle_gains
 from tests.word_world import lines_of, saved, split_of, whole
 from vsebench.errors import MissingPackage, UsageError, VsebenchError
+from vsebench.relevance import load_gains, parse_spec
 from vsebench.relevance.gains import Gains
-from vsebench.relevance.kinds import load_gains, parse_spec
 from vsebench.relevance.wmd import word_mover as wmd
 from vsebench.relevance.wmd.transport import Transport
 from vsebench.types import Split

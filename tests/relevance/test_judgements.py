@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from vsebench import relevance
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.metrics import parse
-from vsebench.relevance.judgements.declare import Judgements, from_pairs
+from vsebench.relevance import coco as coco_files
+from vsebench.relevance.gains import shape_of
+from vsebench.relevance.grades import Grades, of_pairs
+from vsebench.relevance.sources import Source
 from vsebench.sets import packages as wheels
 from vsebench.types import DIRECTIONS, Direction, Relevance, Split
 
@@ -26,7 +29,7 @@ def as_sets(judged: Relevance) -> dict[int, set[int]]:
 
 
 def identities(split: Split) -> dict[str, str]:
-    found = {name: judged.identity(split) for name, judged in relevance.sets_of(split).items()}
+    found = {name: judged.identity(split) for name, judged in relevance.judgements_of(split).items()}
     return {name: identity for name, identity in found.items() if identity is not None}
 
 
@@ -37,17 +40,17 @@ def uneven() -> Split:
 
 
 def test_ground_truth_of_any_split(uneven: Split) -> None:
-    assert list(relevance.sets_of(uneven)) == ["gt"] and identities(uneven) == {}
+    assert list(relevance.judgements_of(uneven)) == ["gt"] and identities(uneven) == {}
     i2t, t2i = relevance.load("gt", uneven, "i2t"), relevance.load("gt", uneven, "t2i")
     assert as_sets(i2t) == {0: {1, 4}, 1: {3}, 2: {0, 2, 5}}
     assert as_sets(t2i) == {0: {2}, 1: {0}, 2: {2}, 3: {1}, 4: {0}, 5: {2}}
     assert (i2t.name, i2t.direction, i2t.skipped, i2t.unreachable) == ("gt", "i2t", 0, 0)
 
 
-@pytest.mark.parametrize(("name", "direction"), list(relevance.COUNTS))
+@pytest.mark.parametrize(("name", "direction"), list(coco_files.COUNTS))
 def test_judgements_have_the_published_counts_and_the_right_pairs(coco: Split, name: str, direction: Direction) -> None:
     judged = relevance.load(name, coco, direction)
-    assert (len(judged.queries), int(judged.size.sum()), judged.unreachable) == relevance.COUNTS[name, direction]
+    assert (len(judged.queries), int(judged.size.sum()), judged.unreachable) == coco_files.COUNTS[name, direction]
     side = {"i2t": "image_to_caption", "t2i": "caption_to_image"}[direction]
     lists = json.loads(wheels.judgement_file(f"{name}_{side}.json").read_text(encoding="utf-8"))
     query, gallery = (coco.image_ids, coco.caption_ids) if direction == "i2t" else (coco.caption_ids, coco.image_ids)
@@ -77,9 +80,9 @@ def test_judgements_are_matched_by_id(coco: Split, rng: np.random.Generator) -> 
 
 
 def test_errors(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert list(relevance.sets_of(coco)) == ["gt", "1k", "eccv", "cxc"]
+    assert list(relevance.judgements_of(coco)) == ["gt", "1k", "eccv", "cxc"]
     one = Split("coco-1k", coco.image_ids, coco.caption_ids, coco.image_of)
-    assert list(relevance.sets_of(one)) == ["gt"] and identities(one) == {}
+    assert list(relevance.judgements_of(one)) == ["gt"] and identities(one) == {}
     with pytest.raises(UsageError, match=r"'eccv' are of .* not of split 'coco-1k'\n  fix: use split='coco-5k'"):
         relevance.load("eccv", one, "i2t")
     with pytest.raises(UsageError, match=r"unknown judgements 'ecv'\n  fix: did you mean 'eccv'"):
@@ -115,7 +118,7 @@ def test_identities_name_the_judgements(coco: Split) -> None:
 def test_invalid_pairs_are_refused(pairs: list[tuple[int, int]], message: str) -> None:
     query, item = np.array(pairs).T
     with pytest.raises(BadInput, match=message):
-        from_pairs("x", "i2t", query, item)
+        of_pairs("x", "i2t", (9, 9), query, item)
 
 
 @given(st.dictionaries(st.integers(0, 30), st.sets(st.integers(0, 20))), st.randoms())
@@ -123,23 +126,23 @@ def test_pairs_in_any_order(lists: dict[int, set[int]], random: Any) -> None:
     pairs = [(q, i) for q, items in lists.items() for i in items]
     random.shuffle(pairs)
     array = np.array(pairs, np.int64).reshape(-1, 2)
-    judged = from_pairs("x", "i2t", array[:, 0], array[:, 1], 1000 + np.arange(3))
+    judged = of_pairs("x", "i2t", (34, 21), array[:, 0], array[:, 1], judged=31 + np.arange(3)).positives
     assert as_sets(judged) == {q: items for q, items in lists.items() if items}
     assert judged.skipped == 3 and judged.unreachable == 0
 
 
 def test_pairs_outside_the_gallery_are_missing() -> None:
-    judged = from_pairs("x", "i2t", np.array([5, 0, 5, 5]), np.array([-1, -1, 3, -1]))
+    judged = of_pairs("x", "i2t", (6, 4), np.array([5, 0, 5, 5]), np.array([-1, -1, 3, -1])).positives
     assert judged.queries.tolist() == [0, 5] and judged.missing.tolist() == [1, 2] and judged.size.tolist() == [1, 3]
 
 
 def test_the_table_of_judgements() -> None:
-    assert list(relevance.JUDGEMENTS) == ["gt", "1k", "eccv", "cxc", "entails"]
-    assert "agg_score >= 3" in relevance.JUDGEMENTS["cxc"].rule
-    for name, j in relevance.JUDGEMENTS.items():
+    assert list(relevance.judgements()) == ["gt", "1k", "eccv", "cxc", "entails"]
+    assert "agg_score >= 3" in relevance.SOURCES["cxc"].rule
+    for name, j in relevance.judgements().items():
         assert j.name == name
-        assert all((j.title, j.heading, j.meaning, j.rule, j.judged_by, j.cite, j.reference))
-    assert [name for name, j in relevance.JUDGEMENTS.items() if j.folds] == ["1k"]
+        assert all((j.title, j.meaning, j.rule, j.cite, j.reference))
+    assert [name for name, j in relevance.judgements().items() if j.folds] == ["1k"]
 
 
 def test_folds_have_the_positives_of_the_ground_truth(uneven: Split) -> None:
@@ -148,16 +151,16 @@ def test_folds_have_the_positives_of_the_ground_truth(uneven: Split) -> None:
 
 
 def test_a_set_of_judgements_is_one_declaration_and_one_entry(uneven: Split, monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(split: Split, direction: Direction) -> Relevance:
+    def load(split: Split, direction: Direction) -> Grades:
         n = len(split.image_ids)
-        return from_pairs("first", direction, np.arange(n), np.arange(n))
+        return of_pairs("first", direction, shape_of(split, direction), np.arange(n), np.arange(n))
 
-    declared = Judgements(
-        name="first", title="First", heading="First", meaning="", rule="equal index", judged_by="", cite="",
-        reference="", load=load, identity=lambda split: "first#00000000", splits=("custom",),
+    declared = Source(
+        name="first", title="First", meaning="", rule="equal index", grades=load,
+        identity=lambda split: "first#00000000", splits=("custom",),
     )  # fmt: skip
-    monkeypatch.setitem(relevance.JUDGEMENTS, "first", declared)
-    assert list(relevance.sets_of(uneven)) == ["gt", "first"]
+    monkeypatch.setitem(relevance.SOURCES, "first", declared)
+    assert list(relevance.judgements_of(uneven)) == ["gt", "first"]
     assert identities(uneven) == {"first": "first#00000000"}
     assert as_sets(relevance.load("first", uneven, "i2t")) == {0: {0}, 1: {1}, 2: {2}}
     assert str(parse("first:R@1")) == "first:R@1"

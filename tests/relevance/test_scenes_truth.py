@@ -26,7 +26,7 @@ from tests.word_world import whole
 from vsebench import relevance
 from vsebench.cli import app
 from vsebench.errors import BadInput, MissingPackage, UsageError
-from vsebench.relevance.kinds import load_gains, parse_spec
+from vsebench.relevance import load_gains, parse_spec
 from vsebench.relevance.scenes.shares import Share, holds, match
 from vsebench.relevance.scenes.truth import Truth
 from vsebench.scenes.facts import Facts, Mention, matched
@@ -241,12 +241,12 @@ def test_entails_is_every_pair_that_is_true(scenes_split: Split, direction: Dire
 
 
 def test_entails_has_a_fingerprint_and_only_scenes_have_it(scenes_split: Split) -> None:
-    assert list(relevance.sets_of(scenes_split)) == ["gt", "entails"]
-    found = relevance.JUDGEMENTS["entails"].identity(scenes_split)
+    assert list(relevance.judgements_of(scenes_split)) == ["gt", "entails"]
+    found = relevance.SOURCES["entails"].identity(scenes_split)
     assert found is not None
     assert found.startswith("scenes#") and len(found) == len("scenes#") + 8
     custom = Split("custom", scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
-    assert list(relevance.sets_of(custom)) == ["gt"] and relevance.JUDGEMENTS["entails"].identity(custom) is None
+    assert list(relevance.judgements_of(custom)) == ["gt"] and relevance.SOURCES["entails"].identity(custom) is None
 
 
 def vectors(split: Split, path: Path, noise: float, seed: int = 0) -> Path:

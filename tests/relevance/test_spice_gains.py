@@ -24,8 +24,8 @@ from tests.word_world import split_of, whole
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files import store
 from vsebench.numeric.parallel import spread
+from vsebench.relevance import load_gains
 from vsebench.relevance.gains import Gains
-from vsebench.relevance.kinds import load_gains
 from vsebench.relevance.spice import postings as spice_postings
 from vsebench.relevance.spice import spice as spice
 from vsebench.relevance.spice.spice import gains

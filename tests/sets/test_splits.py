@@ -12,7 +12,7 @@ import pytest
 
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files.caption_rows import CaptionRows
-from vsebench.relevance.judgements.table import verify_judgements
+from vsebench.relevance.coco import verify_judgements
 from vsebench.sets import catalogue as splits
 from vsebench.sets import identity, packages, stored
 from vsebench.sets.declared import DECLARED

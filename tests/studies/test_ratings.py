@@ -33,7 +33,7 @@ def test_judged_are_the_pairs_rated_three_or_more_and_only_the_study_has_them(sc
     pairs = list(zip(images.tolist(), captions.tolist(), strict=True))
     good = {pair for pair, of_pair in zip(pairs, scores.tolist(), strict=True) if sum(of_pair) >= 3 * len(of_pair)}
     with registered(JUDGED):
-        assert list(relevance.sets_of(scenes_split)) == ["gt", "entails", "judged"]
+        assert list(relevance.judgements_of(scenes_split)) == ["gt", "entails", "judged"]
         for direction in DIRECTIONS:
             found = relevance.load("judged", scenes_split, direction)
             listed = zip(np.repeat(found.queries, np.diff(found.indptr)).tolist(), found.items.tolist(), strict=True)

@@ -15,7 +15,7 @@ from train_reference import config, start  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 from train_reference.sources import SOURCES  # noqa: E402
 from vsebench.errors import BadInput, UsageError  # noqa: E402
-from vsebench.relevance.kinds import parse_spec  # noqa: E402
+from vsebench.relevance import parse_spec  # noqa: E402
 
 RECIPES = config.recipes()
 PAPERS = [name for name in RECIPES if not name.startswith("scenes/")]

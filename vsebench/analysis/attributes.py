@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import BadInput, UsageError
 from ..files import columns
 from ..options import spell
-from ..relevance.kinds import is_gains
+from ..relevance.sources import is_gains
 from ..report.values import SIDE
 from ..sets.captions import Captions, is_file, with_captions
 from ..types import DIRECTIONS, Direction, Float, Modality, Split

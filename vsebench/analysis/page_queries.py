@@ -12,7 +12,7 @@ from ..files.ids import places
 from ..metrics import Metric
 from ..metrics.suites import headlines
 from ..options import spell
-from ..relevance.judgements.table import load
+from ..relevance.sources import load
 from ..report.charts import heading
 from ..report.explorer import Explorer, Ranking, Side
 from ..report.values import SIDE

@@ -23,7 +23,7 @@ from ..metrics.suites import Names as Names
 from ..metrics.suites import expand, words
 from ..options import spell
 from ..registry import closest
-from ..relevance.kinds import is_gains
+from ..relevance.sources import is_gains
 from ..report import document
 from ..report.model import Result
 from ..report.report import Report

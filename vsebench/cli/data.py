@@ -168,7 +168,7 @@ def verify(
     name: Annotated[str, typer.Argument(help="The split, or a data set of scenes.")],
 ) -> None:
     """Check counts, ids and judgements of a split; exit code 1 when one does not hold."""
-    from ..relevance.judgements.table import verify_judgements
+    from ..relevance.coco import verify_judgements
     from ..sets import catalogue as splits
 
     checks = [*splits.verify(name), *(check for split in splits.splits_of(name) for check in verify_judgements(split))]

@@ -28,13 +28,12 @@ def run(
     from ..metrics import families
     from ..metrics.declare import HUBNESS, separate
     from ..metrics.suites import ALL, INTRA, SUITES
-    from ..relevance import JUDGEMENTS
-    from ..relevance.kinds import GAINS
+    from ..relevance.sources import judgements, kinds_of_gains
 
-    judgements = {j.name: j.meaning for j in JUDGEMENTS.values()}
-    kinds = {k.name: f"{k.title}, written {k.form}; needs {k.needs}" for k in GAINS.values()}
+    judged = {j.name: j.meaning for j in judgements().values()}
+    gains = {g.name: f"{g.title}, written {g.form}; needs {g.needs}" for g in kinds_of_gains().values()}
     lists = [_facts(f) for f in families() if f.of_lists]
-    views = {**judgements, **kinds, HUBNESS: "none: what is retrieved, whatever its relevance is"}
+    views = {**judged, **gains, HUBNESS: "none: what is retrieved, whatever its relevance is"}
     if names:
         found = [_about(word, views) for name in names for word in separate(name) or [name]]
         if terminal.json:
@@ -52,8 +51,8 @@ def run(
                 "metrics": binary,
                 "graded_metrics": graded,
                 "hubness_metrics": lists,
-                "views": judgements,
-                "graded_views": kinds,
+                "views": judged,
+                "graded_views": gains,
                 "families": {k: list(v) for k, v in suites.items() if k != INTRA},
             }
         )
@@ -67,8 +66,8 @@ def run(
         terminal.table(rows, ("name", "also", "range", "better", "formula"), title=title)
     described = {k: ", ".join(v) for k, v in suites.items() if k != INTRA} | {INTRA: SUITES[INTRA].meaning}
     for title, facts_of in (
-        ("views, put in front of a name as in eccv:R@1", judgements),
-        ("kinds of gains, put in front of a graded metric; cider when none is named, or the first of --gains", kinds),
+        ("views, put in front of a name as in eccv:R@1", judged),
+        ("kinds of gains, put in front of a graded metric; cider when none is named, or the first of --gains", gains),
         ("words for --metrics", described | ALL),
     ):
         terminal.table(facts_of.items(), ("", ""), title=title, show_header=False)
@@ -115,17 +114,17 @@ def _known(view: str, views: Mapping[str, str]) -> str:
 
 def _suite(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     """The metrics of a word of ``--metrics`` that is no metric, None when it is one."""
-    from ..evaluation.chosen_gains import suits
+    from ..evaluation.chosen import suits
     from ..evaluation.intra import THRESHOLD
     from ..metrics import parse
     from ..metrics.declare import DEFAULT_GAINS
     from ..metrics.suites import ALL, SUITES, expand, members
-    from ..relevance import JUDGEMENTS
+    from ..relevance import judgements
 
     word = word.strip()
     lower = word.lower()
     if lower in ALL:
-        found = expand(lower, list(JUDGEMENTS), [DEFAULT_GAINS], lambda metric: suits(metric, {}))
+        found = expand(lower, list(judgements()), [DEFAULT_GAINS], lambda metric: suits(metric, {}))
         each, gains = "those of the split, here of coco-5k", f"{DEFAULT_GAINS}, or those of --gains"
         through = {"all": f"{each}; {gains}", "binary": each, "graded": gains}[lower]
         return {"family": lower, "meaning": ALL[lower], "view": through, "metrics": [str(m) for m in found]}

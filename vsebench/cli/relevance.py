@@ -52,13 +52,13 @@ def build(
 ) -> None:
     """Parse captions into the cache. An interrupted build continues when it is started again."""
     from ..registry import unknown
-    from ..relevance.kinds import GAINS, NAMED
+    from ..relevance.sources import SOURCES, named
     from ..relevance.spice.parser.build import build as parse
 
-    if kind not in NAMED:
-        raise unknown("graded relevance", kind, NAMED)
+    if kind not in (known := named()):
+        raise unknown("graded relevance", kind, known)
     if kind != "spice":
-        words = f"{kind} needs no building, it is computed when it is used; it takes {GAINS[kind].needs}"
+        words = f"{kind} needs no building, it is computed when it is used; it takes {SOURCES[kind].needs}"
         terminal.answer({"kind": kind, "needed": False}, words)
         return
     strings = _captions(split, captions, text)

@@ -8,8 +8,8 @@
 - ``accumulate``: ``Accumulator``, which collects the vectors of a validation loop for ``evaluate``
 - ``inputs``: vectors, a score matrix or retrieved lists in the order of a split; ``misread``: refuses rows in
   another order and recall at chance (``chance``), with what explains it (``readings``, ``wording``)
-- ``plan``: metrics, judgements and candidates, decided once; ``chosen_gains``: the kinds of gains and loading them;
-  ``chosen_judgements``: the judgements that are given
+- ``plan``: metrics, judgements and candidates, decided once; ``chosen``: the gains and judgements that are asked for,
+  and loading them
 - ``second_stage``: the scores of a cross-encoder (``second_scores``), by which the top of the rankings is ordered again
 - ``binary``: values from the ranks of relevant items; ``graded``: values of graded metrics as results; ``intra``:
   image-image and text-text retrieval of CxC

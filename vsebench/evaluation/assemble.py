@@ -13,7 +13,7 @@ from ..metrics import Metric
 from ..metrics.suites import INTRA
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
-from ..relevance.kinds import GAINS
+from ..relevance.sources import SOURCES, is_gains
 from ..report.model import Result
 from ..report.report import Report
 from ..sets.published import warning_of
@@ -135,8 +135,8 @@ def _signature(plan: Plan, data: Input, ratings: str | None) -> dict[str, str]:
 def _gains_identities(gains: Mapping[str, Gains], split: Split) -> dict[str, str]:
     """View -> every setting of its gains that can move a digit, and the captions they are made from."""
     # A file is identified by its content: copies may have other names.
-    of_kinds = {view: g for view, g in gains.items() if view in GAINS}  # others are judgements
+    of_kinds = {view: g for view, g in gains.items() if is_gains(view)}  # others are judgements
     fields = {view: ",".join(f"{k}={v}" for k, v in g.settings.items() if k != "file") for view, g in of_kinds.items()}
-    if split.captions is not None and any(GAINS[view].uses_captions for view in of_kinds):
+    if split.captions is not None and any(SOURCES[view].captions != "unused" for view in of_kinds):
         fields["captions"] = signature.captions_fingerprint(split.captions)
     return fields

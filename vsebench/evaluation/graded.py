@@ -12,7 +12,7 @@ from ..metrics import Metric
 from ..rank.rerank import Reranking
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
-from ..relevance.kinds import GAINS
+from ..relevance.sources import SOURCES
 from ..report.model import Result
 from ..text import warnings as caption_warnings
 from ..types import Direction, Float, Ids
@@ -57,7 +57,9 @@ def results(
     if undefined:
         warnings.append(f"{', '.join(undefined)}: undefined for every query, left out")
     # of captions whose words mean little, for the gains that are made from words
-    if of_words := [view for view in plan.gains if view in GAINS and {"tokens", "text"} & set(GAINS[view].settings)]:
+    if of_words := [
+        view for view in plan.gains if view in SOURCES and {"tokens", "text"} & set(SOURCES[view].settings)
+    ]:
         little = caption_warnings.of_captions(split.captions or ())
         warnings += [f"{', '.join(of_words)}: {what}" for what in little]
     return out, [*warnings, *_without_gains(plan, found)]

@@ -25,8 +25,7 @@ from ..sets.items import last_of_all
 from ..sets.placing import SIDES, Rows, with_places
 from ..signature import ENCODER
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Modality, PathLike, Split, id_rows, is_path
-from . import chosen_gains as gains
-from . import chosen_judgements, run_alone, top_scored
+from . import run_alone, top_scored
 from .options import Given, Options
 from .second_scores import SecondScores
 
@@ -244,7 +243,7 @@ def _runs(named: Sequence[tuple[Direction | None, Any]], options: Options) -> li
 
 def _split_of(runs: Sequence[Pairs], given: Given, options: Options) -> tuple[Split | str, run_alone.Alone | None]:
     """The split of retrieved lists; where they are of none, what the judgements that are given make of them."""
-    chosen = chosen_judgements.choose(options.judgements)
+    chosen = options.chosen.judgements
     if given.split is not None and (given.split != "custom" or not chosen):
         return given.split, None
     if given.split is None:
@@ -387,8 +386,7 @@ def captions_file(options: Options) -> Path | None:
 
 def beside(options: Options) -> list[Path]:
     """Files that were read beside the input: captions, and what gains were made from."""
-    named = [captions_file(options), options.part[0], *(spec.argument for spec in gains.choose(options.gains).values())]
-    named += chosen_judgements.files(options.judgements)
+    named = [captions_file(options), options.part[0], *(spec.argument for spec in options.chosen.specs)]
     named += [options.correction.bank] if options.correction else []
     return [path for path in (Path(x).expanduser() for x in named if x is not None) if path.is_file()]
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import BadInput
 from ..files.ids import places
 from ..metrics import Metric
-from ..relevance.judgements.table import in_folds
+from ..relevance.sources import in_folds
 from ..report.model import Resampling, Result
 from ..report.values import SIDE
 from ..stats import bootstrap

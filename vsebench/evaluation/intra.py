@@ -22,7 +22,7 @@ from ..human.cxc import CxcRatings, read_cxc
 from ..options import spell
 from ..rank.observe import Request, observe
 from ..rank.scorers import choose
-from ..relevance.judgements.declare import from_pairs
+from ..relevance.grades import of_pairs
 from ..report.model import Result
 from ..types import Direction, Embeddings, Int, Modality, Ranks, Relevance, Split, Without
 from .binary import measure
@@ -95,7 +95,7 @@ def ranked(
     n = len(embeddings.ids)
     scorer, _ = choose(embeddings, embeddings, similarity)
     # For the ranking queries are rows and the gallery columns, as images and captions are in i2t.
-    itself = from_pairs("self", "i2t", np.arange(n), np.arange(n))
+    itself = of_pairs("self", "i2t", (n, n), np.arange(n), np.arange(n)).positives
     observed = observe(scorer, [Request(VIEW, relevance, Without(itself))], ties=ties, threads=threads)
     return observed["i2t"].ranks[VIEW]
 
@@ -125,7 +125,7 @@ def positives(split: Split, modality: Modality, judgements: CxcRatings, threshol
     query, item = np.divmod(np.unique(np.concatenate(pairs)), n)
     other = query != item
     query, item = query[other], item[other]
-    return from_pairs(VIEW, "i2t", query, item, np.arange(n))
+    return of_pairs(VIEW, "i2t", (n, n), query, item, judged=np.arange(n)).positives
 
 
 def identity(judgements: CxcRatings) -> str:

@@ -13,11 +13,10 @@ from ..errors import BadInput, UsageError
 from ..files import columns
 from ..options import spell
 from ..rank.scorers import Dot, Matrix, Scorer
-from ..relevance.kinds import GAINS
+from ..relevance.sources import SOURCES
 from ..sets import placing
 from ..sets.captions import with_captions
 from ..types import Direction, Embeddings, Int
-from . import chosen_gains as gains
 from .inputs import Input, captions_file
 from .options import PART_GRAMMAR, Options
 
@@ -84,9 +83,9 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
 
 def _refuse_gains(options: Options) -> None:
     """Refuse gains and caption vectors that have rows of the complete data set."""
-    for kind, spec in gains.choose(options.gains).items():
+    for kind, spec in options.chosen.gains.items():
         file = spec.argument is not None and Path(spec.argument).expanduser().is_file()
-        if spec.values is not None or GAINS[kind].endings or (kind == "sentence" and file):
+        if spec.values is not None or SOURCES[kind].endings or (kind == "sentence" and file):
             what = f"{spell('only', options.only)} with gains '{kind}' of the complete data set"
             raise UsageError(
                 what, fix=f"give gains that are made from captions, such as cider, or leave out {spell('only')}"

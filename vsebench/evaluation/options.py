@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..report.model import Resampling
     from ..sets.captions import Captions
     from ..types import Direction, GainsLike, JudgementsLike, PathLike, ReportProgress
+    from .chosen import Chosen
 
 MOST = 100  # items a query that a report keeps
 LEAST_WEIGHT = 1e-6  # of a system, relative to the largest
@@ -204,6 +206,13 @@ class Options(Fields):
                 f"{spell('scheduler')} is '{printable(self.scheduler[:80])}', no address",
                 fix="give a host and a port, such as tcp://10.0.0.1:8786",
             )
+
+    @cached_property
+    def chosen(self) -> Chosen:
+        """The kinds of gains and the judgements that ``gains`` and ``judgements`` ask for; raises UsageError."""
+        from .chosen import choose
+
+        return choose(self.gains, self.judgements)
 
     @property
     def directions(self) -> tuple[Direction, ...]:

@@ -19,15 +19,13 @@ from ..options import spell
 from ..rank.observe import Request
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains, Spec
-from ..relevance.judgements.declare import Judgements
-from ..relevance.judgements.table import JUDGEMENTS, in_folds, sets_of
-from ..relevance.kinds import GAINS, is_gains
+from ..relevance.sources import SOURCES, Source, in_folds, is_gains, judgements_of
 from ..report.model import Resampling
 from ..sets import catalogue
 from ..sets.published import SETS
 from ..types import AllItems, Candidates, Direction, SameFold, Split
-from . import chosen_gains as gains_of
-from . import chosen_judgements
+from .chosen import leave_out as allowed
+from .chosen import load_gains_of, load_judgements, suits, unknown_ties
 from .inputs import Input
 from .options import Options
 from .short_lists import graded_too_short, leave_out
@@ -65,7 +63,7 @@ class Plan:
     metrics: tuple[Metric, ...]
     named: frozenset[Metric]
     directions: tuple[Direction, ...]
-    judgements: Mapping[str, Judgements]
+    judgements: Mapping[str, Source]
     requests: tuple[Request, ...]
     gains: Mapping[str, Gains]
     intra: tuple[Metric, ...]
@@ -125,9 +123,9 @@ def make_plan(data: Input, options: Options) -> Plan:
             f"no list for {', '.join(options.directions)}", where=data.where, fix="give a run of that direction"
         )
     intra, names = _intra(options, data)
-    chosen = gains_of.choose(options.gains)
-    given = chosen_judgements.load(options.judgements, options.level, data.split, data.complete, data.judged)
-    known = {} if data.split.image_of is None else sets_of(data.split)
+    chosen = options.chosen.gains
+    given = load_judgements(options.chosen.judgements, options.level, data.split, data.complete, data.judged)
+    known = {} if data.split.image_of is None else judgements_of(data.split)
     judgements = {**known, **given}
     if data.second or options.normalise:  # both are of complete galleries
         judgements = {view: judged for view, judged in judgements.items() if not judged.folds}
@@ -152,7 +150,7 @@ def make_plan(data: Input, options: Options) -> Plan:
         gains = {view: g for view, g in gains.items() if any(m.view == view for m in metrics)}
         notes += [f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}"] * bool(lost or within)
     requests = [
-        Request(view, judgements[view].load(split, d), _candidates(view, split, d))
+        Request(view, judgements[view].positives(split, d), _candidates(view, split, d))
         for view in dict.fromkeys(m.view for m in metrics if _of_ranks(m))
         for d in directions
     ]
@@ -164,7 +162,7 @@ def make_plan(data: Input, options: Options) -> Plan:
     if graded and options.ties not in ("index", EXPECTED):
         notes.append(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
     if graded and data.lists is not None:
-        notes += gains_of.unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
+        notes += unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
     depth = max(
         options.kept or 0,
         options.lists,
@@ -180,17 +178,16 @@ def make_plan(data: Input, options: Options) -> Plan:
 
 def check_names(options: Options, split: Split | str | None) -> None:
     """Find a misspelt metric, kind of gains or split before a large file is read; raises UsageError."""
-    chosen = gains_of.choose(options.gains)
     rest = None if options.metrics is None else [w for w in words(options.metrics) if w.lower() != INTRA]
     for word in rest or ():
-        if word in GAINS and word not in SUITES:
+        if is_gains(word) and word not in SUITES:
             raise UsageError(
                 f"'{word}' is a kind of gains, not a metric", fix=f"name a metric of them, such as {word}:ncs"
             )
     if rest or (rest is not None and not words(options.metrics)):
-        own = list(chosen_judgements.choose(options.judgements))
-        known = [*JUDGEMENTS, *own, *GAINS, HUBNESS]
-        for metric in expand(rest, ["gt", *own], tuple(chosen)):
+        own = list(options.chosen.judgements)
+        known = [*SOURCES, *own, HUBNESS]
+        for metric in expand(rest, ["gt", *own], tuple(options.chosen.gains)):
             if metric.view not in known:
                 near = difflib.get_close_matches(metric.view, known)
                 meant = f"did you mean {' or '.join(map(repr, near))}" if near else f"known: {', '.join(known)}"
@@ -201,7 +198,7 @@ def check_names(options: Options, split: Split | str | None) -> None:
         catalogue.declared(catalogue.splits_of(split)[0] if split in SETS else split)
 
 
-def _absent(judgements: Mapping[str, Judgements], split: Split) -> list[str]:
+def _absent(judgements: Mapping[str, Source], split: Split) -> list[str]:
     """Sets of judgements of the split that are not installed."""
     return [view for view, judged in judgements.items() if judged.splits and judged.identity(split) is None]
 
@@ -212,7 +209,7 @@ def choose_metrics(
     *,
     split: Split,
     directions: Sequence[Direction],
-    judgements: Mapping[str, Judgements],
+    judgements: Mapping[str, Source],
     own: Sequence[str] = (),
 ) -> list[Metric]:
     """The requested metrics; without words the headline suites whose judgements are installed.
@@ -234,8 +231,8 @@ def choose_metrics(
     if names is None:
         absent = _absent(judgements, split)
         names = default_words([v for v in available if v not in absent], own)
-    suits = functools.partial(gains_of.suits, gains=gains or {})
-    metrics = expand(names, available, tuple(gains or ()), suits=suits)
+    fits = functools.partial(suits, gains=gains or {})
+    metrics = expand(names, available, tuple(gains or ()), suits=fits)
     for m in metrics:
         _refuse_view(m, split, judgements)
     if len(directions) == 2:
@@ -248,7 +245,7 @@ def choose_metrics(
     return [m for m in metrics if m.family.compute is not None]
 
 
-def _refuse_view(metric: Metric, split: Split, judgements: Mapping[str, Judgements]) -> None:
+def _refuse_view(metric: Metric, split: Split, judgements: Mapping[str, Source]) -> None:
     """Refuse judgements that the split does not have, and graded metrics of judgements inside folds."""
     view = metric.view
     if split.image_of is None and view in ("gt", "1k") and not metric.family.of_lists:
@@ -263,11 +260,11 @@ def _refuse_view(metric: Metric, split: Split, judgements: Mapping[str, Judgemen
     if view in judgements or (in_folds(view) and split.in_folds):
         return
     what = f"{metric}: split '{split.name}' has no view '{view}' (it has {', '.join(judgements)})"
-    patterns = JUDGEMENTS[view].splits if view in JUDGEMENTS else ()
+    patterns = SOURCES[view].splits if view in SOURCES else ()
     where = ", ".join(f"splits named {p}" if "*" in p else f"all of {p}" for p in patterns) or "all of coco-5k"
     fix = (
         f"leave it out; {view} is defined on {where}"
-        if view in JUDGEMENTS
+        if view in SOURCES
         else f"give {spell('judgements', f'{view}=FILE')}"
     )
     raise UsageError(what, fix=fix)
@@ -307,7 +304,7 @@ def _by_name(names: list[str] | None, choose: Choose, chosen: Mapping[str, Spec]
 
 def _metrics_and_gains(
     data: Input, options: Options, names: list[str] | None, of_names: frozenset[Metric], chosen: Mapping[str, Spec],
-    judgements: Mapping[str, Judgements], choose: Choose,
+    judgements: Mapping[str, Source], choose: Choose,
 ) -> tuple[list[Metric], Split, dict[str, Gains], list[str]]:  # fmt: skip
     """The metrics that can be measured, the split (with captions where gains need them), the gains, and notes."""
     split = data.split
@@ -321,7 +318,7 @@ def _metrics_and_gains(
         refused = graded_too_short(graded, split, data.lists, _directions(data, options))
         metrics, short = leave_out(metrics, refused, of_names, data.where, options.short_lists)
     try:
-        split, gains, notes = gains_of.load(metrics, chosen, judgements, split, options.captions)
+        split, gains, notes = load_gains_of(metrics, chosen, judgements, split, options.captions)
     except (UsageError, MissingPackage) as error:
         binary = [m for m in metrics if not m.graded]
         # `all` measures what there is; whoever names a graded metric, gains or captions gets the error.
@@ -330,7 +327,7 @@ def _metrics_and_gains(
         return binary, split, {}, [*short, f"graded relevance left out: {error.what} ({error.fix})"]
     by_name = [w for w in names or () if w.lower() not in ALL]
     named = choose(by_name or None, kinds) if gains or chosen else []
-    metrics, left_out = gains_of.leave_out(metrics, named, gains, chosen)
+    metrics, left_out = allowed(metrics, named, gains, chosen)
     used = {m.view for m in metrics}
     return metrics, split, {view: g for view, g in gains.items() if view in used}, [*short, *notes, *left_out]
 

@@ -11,8 +11,9 @@ from ..errors import BadInput, UsageError, count_of
 from ..files.ids import as_ids
 from ..files.pairs import Pairs, indices
 from ..options import spell
+from ..relevance.gains import Spec
+from ..relevance.own import pairs_of
 from ..types import DIRECTIONS, QUERIES_OF, SIDES, Direction, Ids, Modality, Split
-from .chosen_judgements import Source, pairs_of
 
 Judged = dict[str, list[Pairs]]
 
@@ -27,7 +28,7 @@ class Alone:
     notes: tuple[str, ...]
 
 
-def items_of(runs: Sequence[Pairs], chosen: Mapping[str, Sequence[Source]], fused: Sequence[Pairs] = ()) -> Alone:
+def items_of(runs: Sequence[Pairs], chosen: Mapping[str, Sequence[Spec]], fused: Sequence[Pairs] = ()) -> Alone:
     """The queries and the gallery of retrieved lists and of judgements of them; captions have no image of their own.
 
     Lists of which nothing states the direction have queries that are texts. Those that are ``fused`` with them are of
@@ -37,7 +38,7 @@ def items_of(runs: Sequence[Pairs], chosen: Mapping[str, Sequence[Source]], fuse
         UsageError: a matrix or labels, which do not have the ids of queries.
         BadInput: judgements of other queries, or several runs without a direction.
     """
-    judged = {name: [p for source in found for p in _pairs(name, source)] for name, found in chosen.items()}
+    judged = {name: [p for spec in found for p in _pairs(spec)] for name, found in chosen.items()}
     every = [pairs for found in judged.values() for pairs in found]
     runs, notes = _stated(runs, every)
     judged = {name: [_like(pairs, runs) for pairs in found] for name, found in judged.items()}
@@ -53,10 +54,10 @@ def items_of(runs: Sequence[Pairs], chosen: Mapping[str, Sequence[Source]], fuse
     return Alone(split, runs, judged, tuple(notes))
 
 
-def _pairs(name: str, source: Source) -> list[Pairs]:
-    pairs = pairs_of(source, f"judgements '{name}'")
+def _pairs(spec: Spec) -> list[Pairs]:
+    pairs = pairs_of(spec)
     if pairs is None:
-        what = f"judgements '{name}' are a matrix or labels, and lists without a data set have no order of items"
+        what = f"{spec.what} are a matrix or labels, and lists without a data set have no order of items"
         raise UsageError(what, fix=f"give {spell('split', 'NAME')}, or judgements as pairs of ids")
     return pairs
 

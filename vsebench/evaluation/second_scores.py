@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..rank.scorers import Matrix
-from ..relevance.judgements.as_gains import Entries
+from ..relevance.grades import Entries
 from ..types import Direction, Float, Int
 
 

@@ -23,7 +23,8 @@ from ..rank.corrected import shown
 from ..rank.observe import observe
 from ..rank.rerank import Reranking, ranks_of, reordered
 from ..rank.scorers import Matrix, Scorer, part_of
-from ..relevance.judgements.as_gains import Entries
+from ..relevance.gains import shape_of
+from ..relevance.grades import Entries, of_pairs
 from ..report.format import printed
 from ..sets import placing
 from ..sets.align import align_scores
@@ -130,14 +131,13 @@ def _entries(path: Path, direction: Direction, split: Split) -> tuple[SecondScor
     if not given:
         raise BadInput(f"has no scores of {direction}", where=path, fix=SCORED.fix)
     found = place(replace(given[0], direction=direction), split)
-    inside = found.item >= 0
-    gallery = len(split.ids(SIDES[direction][1]))
-    entries = Entries.of_pairs(found.query[inside], found.item[inside], found.grade[inside], gallery)
-    each = np.bincount(found.query[inside], minlength=len(split.ids(SIDES[direction][0])))
+    shape = shape_of(split, direction)
+    scored = of_pairs("scores", direction, shape, found.query, found.item, found.grade)
+    each = np.diff(scored.inside.indptr)
     notes = [f"re-ranking, {note}" for note in found.notes]
-    if lost := int((~inside).sum()):
+    if lost := scored.outside.nnz:
         notes.append(f"re-ranking, {direction}: {lost:,} scores are of items that are not in the gallery")
-    return SecondScores(direction, entries, None, each, 0, False, gallery, str(path)), notes
+    return SecondScores(direction, Entries(scored.inside), None, each, 0, False, shape[1], str(path)), notes
 
 
 def read(data: Input, given: Given, options: Options) -> Input:

@@ -36,8 +36,7 @@ from ..rank import part_of_scan as scan_part
 from ..rank.observe import Counter, Depths, Request, Scan, make_counters
 from ..rank.ties import EXPECTED
 from ..types import Direction, Relevance, SameFold, Split, is_path
-from . import chosen_gains as gains_of
-from . import chosen_judgements, corrections, cuts, inputs, provenance, second_stage, system
+from . import corrections, cuts, inputs, provenance, second_stage, system
 from . import depths as backend_depths
 from .cuts import Shard, rankings_of
 from .inputs import Input
@@ -98,14 +97,13 @@ def source_of(given: Given, options: Options) -> Source:
     Raises:
         UsageError: something is in memory, where they cannot read it.
     """
-    gains = any(spec.values is not None for spec in gains_of.choose(options.gains).values())
-    judged = chosen_judgements.choose(options.judgements)
+    chosen = options.chosen
     captions = options.captions is not None and not is_path(options.captions)
     named = {name: getattr(given, name) for name in ("images", "texts", "scores", "fuse", "rerank")}
     each = {name: [f for x in inputs.leaves(given) for f in inputs.leaves(x)] for name, given in named.items()}
     memory = [name for name, files in each.items() if not all(map(is_path, files))]
-    memory += ["gains"] * gains + ["captions"] * captions
-    memory += ["judgements"] * any(source.path is None for sources in judged.values() for source in sources)
+    memory += ["gains"] * any(spec.values is not None for spec in chosen.gains.values()) + ["captions"] * captions
+    memory += ["judgements"] * any(spec.path is None for specs in chosen.judgements.values() for spec in specs)
     if isinstance(given.split, Split) or memory:
         memory.append("split")
         fix = f"write it to a file and give the path (a split: its name), or leave out {spell('engine', 'dask')}"
@@ -114,12 +112,12 @@ def source_of(given: Given, options: Options) -> Source:
         replace(spec, argument=str(_absolute(spec.argument)))
         if spec.argument is not None and Path(spec.argument).expanduser().is_file()
         else spec
-        for spec in gains_of.choose(options.gains).values()
+        for spec in chosen.gains.values()
     ]
     own = [
-        f"{name}={'' if source.holds is None else f'{source.holds}:'}{_absolute(source.path)}"
-        for name, sources in judged.items()
-        for source in sources
+        f"{name}={f'{spec.holds}:' if spec.holds else ''}{_absolute(spec.path)}"
+        for name, specs in chosen.judgements.items()
+        for spec in specs
     ]
     correction, (table, column, _) = options.correction, options.part
     if correction is not None and correction.bank is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import UsageError
 from ..options import spell
 from ..relevance.gains import Gains
-from ..relevance.judgements.table import load
+from ..relevance.sources import load
 from ..report.lists import NOTHING, Lists
 from ..sets.align import AlignedLists
 from ..types import DIRECTIONS, SIDES, Bool, Direction, Int, Observation, Split, Vectors

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ..metrics import Metric
 from ..options import spell
-from ..relevance.judgements.table import in_folds
+from ..relevance.sources import in_folds
 from ..report.format import fixed
 from ..report.model import Result
 from ..types import Direction, Observation, Split

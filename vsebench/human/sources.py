@@ -12,7 +12,7 @@ from ..numeric.parallel import one_blas_thread
 from ..registry import unknown
 from ..relevance.captioning import TITLES, pair_scores
 from ..relevance.gains import Spec
-from ..relevance.kinds import GAINS, NAMED, kind_of, load_gains, parse_spec
+from ..relevance.sources import SOURCES, load_gains, named, parse_spec, source_of
 from ..types import Float, Int, Split
 from .protocols import PairGain, Task
 
@@ -39,8 +39,8 @@ def check(name: str) -> str:
     """
     head = name.strip().partition(":")[0]
     if head not in (BINARY, *TITLES) or head != name.strip():
-        if kind_of(head) is None:
-            raise unknown("relevance", head, [BINARY, *NAMED, *TITLES])
+        if source_of(head) is None:
+            raise unknown("relevance", head, [BINARY, *named(), *TITLES])
         parse_spec(name)
     return name.strip()
 
@@ -52,7 +52,7 @@ def fits(name: str, task: Task) -> bool:
 
 def needs_captions(name: str) -> bool:
     """Whether a relevance is made from the captions as strings."""
-    return name != BINARY and (name in TITLES or GAINS[parse_spec(name).kind].uses_captions)
+    return name != BINARY and (name in TITLES or SOURCES[parse_spec(name).kind].captions != "unused")
 
 
 def open_source(name: str, task: Task, java: str | None = None, progress: Progress | None = None) -> Source:
@@ -67,7 +67,7 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
         progress: called with (done, in all).
 
     Raises:
-        UsageError, BadInput, MissingPackage: as ``relevance.kinds.load_gains`` and ``captioning.pair_scores``.
+        UsageError, BadInput, MissingPackage: as ``relevance.load_gains`` and ``captioning.pair_scores``.
     """
     if name == BINARY:
         return Source(name, lambda images, captions: (task.origin[captions] == images).astype(np.float64))

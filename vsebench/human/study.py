@@ -13,7 +13,7 @@ from ..errors import MissingPackage, UsageError, count_of
 from ..files import read
 from ..options import spell
 from ..registry import unknown
-from ..relevance.kinds import load_gains
+from ..relevance.sources import load_gains
 from ..report.correlation import Over, Row, Study
 from ..report.model import Resampling
 from ..sets import catalogue

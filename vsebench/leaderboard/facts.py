@@ -14,7 +14,7 @@ from typing import Literal
 from ..errors import UsageError
 from ..metrics import parse
 from ..registry import unknown
-from ..relevance.kinds import is_gains
+from ..relevance.sources import is_gains
 
 PAPER = "paper"
 Scale = Literal["percent", "rank", "number"]  # percent: a fraction that is printed times 100

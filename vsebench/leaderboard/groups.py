@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from .. import signature
 from ..errors import UsageError
-from ..relevance.judgements.table import JUDGEMENTS
-from ..relevance.kinds import GAINS, is_gains
+from ..relevance.sources import SOURCES, is_gains
 from .benchmarks import BENCHMARKS, page_of
 from .facts import FAMILIES, facts
 from .schema import LEVELS, Entry, Level
@@ -101,7 +100,7 @@ def rules(entry: Entry, metric: str) -> str:
     view = metric.partition(":")[0] if ":" in metric else "gt"
     graded = is_gains(view)
     # What a system is and does is no rule.
-    others = {*JUDGEMENTS, *GAINS, "vsebench", "score", signature.ENCODER, *(() if graded else ("captions",))} - {view}
+    others = {*SOURCES, "vsebench", "score", signature.ENCODER, *(() if graded else ("captions",))} - {view}
     kept = {
         key: text for key, text in fields.items() if key not in others and (key == view or not text.startswith("own#"))
     }

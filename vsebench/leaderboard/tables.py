@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import VsebenchError
-from ..relevance.kinds import GAINS
+from ..relevance.sources import SOURCES
 from ..report.format import ARROWS, UNDEFINED, fixed
 from ..report.grid import Cell
 from ..types import Float
@@ -160,7 +160,7 @@ def table(group: Group, board: Board) -> Table:
         cells = tuple(column[i] for column in numbers)
         rows.append(Row(tuple(line), rank, _source(line, board), url, words, cells, first.level != group.level))
     family = group.family
-    title = FAMILIES.get(family) or f"Graded relevance: {GAINS[family].title if family in GAINS else family}"
+    title = FAMILIES.get(family) or f"Graded relevance: {SOURCES[family].title if family in SOURCES else family}"
     how = "their intervals" if changes is None else "their difference on the same images"
     notes = _notes(group, by, rows, None if places is None else how) + _of_papers(group, board)
     return Table(group, title, by, columns, tuple(rows), tuple(notes))

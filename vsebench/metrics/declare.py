@@ -26,7 +26,7 @@ from ..arguments import shown
 from ..errors import UsageError
 from ..options import spell
 from ..registry import Registry, closest, unknown
-from ..relevance.kinds import is_gains
+from ..relevance.sources import is_gains
 from ..types import Float, Int, Ranks, Unit
 from .graded_ranking import GradedRanking
 

@@ -1,24 +1,27 @@
-"""Relevance of gallery items to queries: binary judgements and graded gains.
+"""Relevance of gallery items to queries: one table of sources, of judgements and of graded gains.
 
 ```
- Split ──► judgements.table: load(name, split, direction) ──► Relevance   positives of every query
- Split ──► kinds: load_gains("cider:own=out", split)      ──► Gains       one number for every image-caption pair
+ Split, direction ──► Source.grades ──► Grades   the judged pairs, and with their level the positives of every query
+ Split, Spec      ──► Source.gains  ──► Gains    one number for every image-caption pair; those of judgements are grades
 ```
 
-Judgements are loaded as index lists; ``Gains`` compute rows and pairs on request. Modules:
-
-- ``judgements``: ``gt``, ``1k``, ``eccv``, ``cxc``; ``entails`` of scenes
-- ``gains``: ``Gains``: what is known of them, and checks of the requested rows and pairs; ``Values`` compute them
-- ``kinds``: the table of the kinds of gains, specifications such as ``cider:own=out``, loading
+- ``sources``: ``Source``, what one declares; ``SOURCES``, the table; ``register``; specifications such as
+  ``cider:own=out``, and loading; ``settings``: what the settings mean; ``declared``: those that come with vsebench
+- ``grades``: ``Grades`` are judgements, sparse matrices of pairs; ``gains``: ``Gains``, of which rows and pairs are
+  computed on request
+- judgements: ``coco`` (``eccv``, ``cxc``); ``own`` and ``labels``: those of the user
 - ``cider``, ``spice``, ``wmd``, ``embedding`` (sentence encoders, bags of words): gains computed from captions
 - ``scenes``: which captions are true of which scenes
-- ``matrix``: gains in a file; ``coarse``: gains of two kinds combined
+- ``matrix``: gains in a file; ``coarse``: gains of two sources combined
 - ``captioning``: METEOR, ROUGE-L and BLEU of given pairs, for the studies of human judgements
 - ``checks``: of values that were computed elsewhere
 """
 
 from __future__ import annotations
 
-from .judgements.table import COUNTS, JUDGEMENTS, load, sets_of
+from . import declared as declared
+from .sources import SOURCES, Source, is_gains, judgements, judgements_of, load, load_gains, parse_spec, register
 
-__all__ = ["COUNTS", "JUDGEMENTS", "load", "sets_of"]
+__all__ = [
+    "SOURCES", "Source", "is_gains", "judgements", "judgements_of", "load", "load_gains", "parse_spec", "register",
+]  # fmt: skip

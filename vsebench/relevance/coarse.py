@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import UsageError
 from ..types import Bool, Direction, Int, Split, Vectors
 from .gains import Gains, Progress
-from .kinds import load_gains
+from .sources import load_gains
 
 ABOVE = "above="
 GRAMMAR = "write coarse:CHEAP:above=NUMBER:COSTLY, such as coarse:bow:glove.txt:above=0.8:sentence:all-MiniLM-L6-v2"
@@ -100,7 +100,7 @@ def _either(one: Mapping[Direction, Bool], other: Mapping[Direction, Bool]) -> d
 def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Both gains of ``CHEAP:above=NUMBER:COSTLY``, each loaded as by its own specification.
 
-    Args, see ``kinds.declare.Loader``:
+    Args, see ``sources.Loader``:
         argument: for example ``bow:glove.txt:idf=yes:above=0.8:sentence:all-MiniLM-L6-v2:own=one``.
         settings: ``elsewhere`` (cheap, zero).
         progress: called with the fraction that is done, one half for each of the two.

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -120,15 +121,31 @@ class Gains:
 class Spec:
     """Which gains are meant, for example ``cider``, ``sentence:all-MiniLM-L6-v2:own=one`` or ``gains.npy``."""
 
-    kind: str  # a key of ``vsebench.relevance.kinds.GAINS``
+    kind: str  # the name of a source, or of judgements of the user
     argument: str | None  # a model or a file
     settings: Mapping[str, str]  # the ``key=value`` parts
-    values: npt.NDArray[Any] | None = field(default=None, compare=False, repr=False)  # a matrix in memory
+    values: Any = field(default=None, compare=False, repr=False)  # a matrix or judgements in memory
+
+    @property
+    def path(self) -> Path | None:
+        """The argument as a file."""
+        return None if self.argument is None else Path(self.argument).expanduser()
+
+    @property
+    def holds(self) -> Direction | Literal["labels", ""]:
+        """What judgements of the user are said to be of: a direction, or class labels; empty where nothing is said."""
+        return self.settings.get("holds", "")  # type: ignore[return-value]
+
+    @property
+    def what(self) -> str:
+        """Judgements of the user, for messages."""
+        return f"judgements '{self.kind}'"
 
 
-def shape_of(split: Split) -> tuple[int, int]:
-    """(images, captions) of a split."""
-    return len(split.image_ids), len(split.caption_ids)
+def shape_of(split: Split, direction: Direction = "i2t") -> tuple[int, int]:
+    """How many queries and items of the gallery a direction of a split has: images and captions in i2t."""
+    images, captions = len(split.image_ids), len(split.caption_ids)
+    return (images, captions) if direction == "i2t" else (captions, images)
 
 
 def captions_of(image_of: Int, images: int) -> tuple[Int, Int]:

@@ -81,7 +81,7 @@ def load(split: Split, argument: str, settings: Mapping[str, str], progress: Pro
     file holds ``image_ids`` and ``text_ids``, rows and columns are matched by id. Otherwise they are in the order of
     the split, which for a custom split is the order of the user's own file.
 
-    Args, see ``kinds.declare.Loader``:
+    Args, see ``sources.Loader``:
         argument: a file of any format that holds arrays; see ``files.formats``.
         settings: ``rows``; ``negative`` is handled by the caller.
 

@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 from ..errors import MissingPackage, UsageError, printable
 from ..options import check_word
-from ..relevance.judgements.table import JUDGEMENTS
-from ..relevance.kinds import GAINS
+from ..relevance.sources import SOURCES
 from ..types import Direction
 from .format import ARROWS
 from .model import MetricName
@@ -72,12 +71,8 @@ class Panel:
 
 
 def heading(view: str) -> str:
-    """A set of judgements or a kind of gains, as charts call it."""
-    if view == "gt":
-        return "ground truth"
-    if view in JUDGEMENTS:
-        return JUDGEMENTS[view].title
-    return GAINS[view].title if view in GAINS else view
+    """A source of relevance, as charts and tables call it."""
+    return SOURCES[view].title if view in SOURCES else view
 
 
 def curves(points: Points) -> list[Panel]:

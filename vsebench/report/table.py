@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import signature
-from ..relevance.judgements.table import JUDGEMENTS
-from ..relevance.kinds import LABELS
+from ..relevance.sources import LABELS, heading
 from ..types import Direction
 from .format import ARROWS, UNITS, bracketed, interval_words, printed
 from .grid import Cell, Grid, text_only
@@ -36,7 +35,7 @@ def grids(split: str, results: Sequence[Result], how: Resampling | None, line: s
         if view == LABELS:  # a row a list length
             tables.append(_by_length(group))
             continue
-        title = JUDGEMENTS[view].heading if view in JUDGEMENTS else view
+        title = heading(view)
         if view == "gt" and directions == CROSS_MODAL:
             title = f"{split} · {title}"
         title = " · ".join((title, *corrected(line))) if not tables else title

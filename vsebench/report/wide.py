@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import count_of
 from ..options import spell
-from ..relevance.judgements.table import JUDGEMENTS
+from ..relevance.sources import heading
 from ..types import Direction
 from .format import ARROWS, best_of
 from .grid import Cell, Grid
@@ -27,7 +27,7 @@ def wide(split: str, systems: Sequence[str], columns: Sequence[Column], cells_of
         cells_of: the cells of a column, one a system.
         more: of the grid.
     """
-    views = {m.view: JUDGEMENTS[m.view].heading if m.view in JUDGEMENTS else m.view for m, _ in columns}
+    views = {m.view: heading(m.view) for m, _ in columns}
     above = []
     for metric, direction in columns:
         view = views[metric.view] if len(views) > 1 and metric.view != "gt" else ""

@@ -27,7 +27,7 @@ from ..metrics.suites import Names, words
 from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, spread
 from ..options import check_one, check_word, spell
-from ..relevance.kinds import LABELS
+from ..relevance.sources import LABELS
 from ..report.model import Resampling, Result
 from ..report.report import Report
 from ..types import (

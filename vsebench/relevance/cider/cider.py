@@ -27,7 +27,7 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
     ``pycocoevalcap`` to 1e-6. Source: Vedantam et al., CVPR 2015, and the released code, which averages where the
     paper's eq. 3-4 weigh the n-gram lengths equally.
 
-    Args, see ``kinds.declare.Loader``:
+    Args, see ``sources.Loader``:
         settings: ``tokens`` (ptb, whitespace); ``variant``: ``d`` (CIDEr-D) or ``plain``; ``df``: ``split``
             or a file of captions (see ``frequencies``); ``own``: ``in``, or ``out`` to
             compare a caption with the other captions of its own image.

@@ -48,7 +48,7 @@ class Bags:
 def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Gains from a file of word vectors.
 
-    Args, see ``kinds.declare.Loader``:
+    Args, see ``sources.Loader``:
         argument: a file of word vectors in GloVe or word2vec text format, plain or gzip.
         settings: ``tokens`` (ptb, whitespace); ``idf`` (no, yes): weight a word by log(images / images whose
             captions contain it); ``agg`` (max, mean, first); ``own`` (in, one, out).

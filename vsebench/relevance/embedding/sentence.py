@@ -28,7 +28,7 @@ from .aggregate import caption_cosine
 def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Gains of a sentence encoder, or of caption vectors in a file.
 
-    Args, see ``kinds.declare.Loader``:
+    Args, see ``sources.Loader``:
         split: with its captions, unless the vectors come from a file.
         argument: a sentence-transformers model (name or folder), or a file of caption vectors; the model
             all-MiniLM-L6-v2 when None.

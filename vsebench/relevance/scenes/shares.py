@@ -71,7 +71,7 @@ def holds(truth: Truth) -> Share:
 
 
 def load_holds(split: Split, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
-    """The gains ``holds`` of a split of scenes, which needs no strings; see ``kinds.declare.Loader``.
+    """The gains ``holds`` of a split of scenes, which needs no strings; see ``sources.Loader``.
 
     Raises:
         UsageError, MissingPackage, BadInput: as ``truth.truth_of``.

@@ -26,7 +26,7 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
     equal size, and every element shares a word or a WordNet synset; 0 when nothing matches. Values are the exact ratio
     rounded to float32. Source: Anderson et al., ECCV 2016; where the paper leaves it open, the tool SPICE 1.0.
 
-    Args, see ``kinds.declare.Loader``:
+    Args, see ``sources.Loader``:
         settings: ``text``: ``original``, or ``ptb`` for captions that are tokenised before they are parsed, as on the
             COCO evaluation server; ``own``: ``in``, or ``out`` to compare a caption with the other captions of its own
             image.

@@ -78,7 +78,7 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
 
     Captions without a word that has a vector are left out of the sums; their own gains are 0.
 
-    Args, see ``kinds.declare.Loader``:
+    Args, see ``sources.Loader``:
         argument: a file of word vectors in GloVe or word2vec text format, plain or gzip.
         settings: ``tokens`` (ptb, whitespace) and ``own`` (in, out).
 

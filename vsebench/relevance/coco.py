@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from ...errors import BadInput, UsageError, count_of
-from ...files.ids import places
-from ...options import spell
-from ...sets.packages import has_ids, judgement_file, read_judgements
-from ...types import Direction, Relevance, Split
-from .declare import Judgements, from_pairs
+from ..errors import BadInput, UsageError, VsebenchError, count_of
+from ..files.ids import places
+from ..options import spell
+from ..sets.catalogue import declared, load_split
+from ..sets.packages import has_ids, judgement_file, read_judgements
+from ..sets.source import Check
+from ..types import Direction, Split
+from .gains import shape_of
+from .grades import Grades, of_pairs
+from .sources import load
 
 JUDGED_SPLIT = "coco-5k"
 Files = Mapping[Direction, str]  # the name of the file in the package for each direction: query id -> ids of positives
+ECCV_FILES: Files = {"i2t": "eccv_image_to_caption.json", "t2i": "eccv_caption_to_image.json"}
+CXC_FILES: Files = {"i2t": "cxc_image_to_caption.json", "t2i": "cxc_caption_to_image.json"}
+COUNTS: dict[tuple[str, Direction], tuple[int, int, int]] = {  # queries, positives, positives not in the gallery
+    # Two positives are not among the 25,000 captions: 144675 of image 575916 and 467259 of image 421999.
+    ("eccv", "i2t"): (1_261, 22_550, 2),
+    ("eccv", "t2i"): (1_332, 11_279, 0),
+    ("cxc", "i2t"): (5_000, 35_585, 0),
+    ("cxc", "t2i"): (24_972, 35_585, 0),
+}
 
 
-def load(name: str, files: Files, split: Split, direction: Direction, *, all_queries: bool = False) -> Relevance:
+def judged(name: str, files: Files, split: Split, direction: Direction, *, all_queries: bool = False) -> Grades:
     """The judgements of one direction over the items of COCO 5K, in any order.
 
     Args:
@@ -47,7 +60,7 @@ def load(name: str, files: Files, split: Split, direction: Direction, *, all_que
 @lru_cache(maxsize=8)  # a training loop evaluates the same split again and again
 def _load(
     name: str, file: str, split: Split, direction: Direction, all_queries: bool, path: Path, _modified: int
-) -> Relevance:
+) -> Grades:
     lists = read_judgements(file)
     try:
         query_ids = np.fromiter(map(int, lists), np.int64, len(lists))
@@ -64,8 +77,9 @@ def _load(
         counted = count_of(len(unknown_ids), "judged query is", "judged queries are")
         what = f"{counted} not in split '{split.name}' (first: {unknown_ids[0]})"
         raise BadInput(what, where=path, fix="check the ids of the split: vsebench data verify coco-5k")
-    judged = np.arange(len(queries)) if all_queries else query[sizes > 0]
-    return from_pairs(name, direction, np.repeat(query, sizes), places(gallery, positive_ids), judged)
+    covered = np.arange(len(queries)) if all_queries else query[sizes > 0]
+    pairs = np.repeat(query, sizes), places(gallery, positive_ids)
+    return of_pairs(name, direction, shape_of(split, direction), *pairs, judged=covered)
 
 
 def identity(files: Files, split: Split) -> str | None:
@@ -78,39 +92,27 @@ def identity(files: Files, split: Split) -> str | None:
     return f"eccv_caption#{digest.hexdigest()[:8]}"
 
 
-ECCV_FILES: Files = {"i2t": "eccv_image_to_caption.json", "t2i": "eccv_caption_to_image.json"}
-CXC_FILES: Files = {"i2t": "cxc_image_to_caption.json", "t2i": "cxc_caption_to_image.json"}
+def verify_judgements(name: str) -> list[Check]:
+    """One check for every set of judgements and direction of a declared split, none where no judgements apply.
 
-ECCV = Judgements(
-    name="eccv",
-    title="ECCV Caption",
-    heading="ECCV Caption",
-    meaning="ECCV Caption judgements over COCO 5K; the complete gallery is ranked",
-    rule=(
-        "the original pairs (6,296 of 6,305 image-to-text), those among the top candidates of five models that people "
-        "accepted, and all positives of CxC"
-    ),
-    judged_by="crowd workers, over candidates proposed by five retrieval models; the raters of CxC count as one more",
-    cite="chun2022eccv",
-    reference="Chun et al., ECCV Caption: Correcting False Negatives, ECCV 2022",
-    load=partial(load, "eccv", ECCV_FILES),
-    identity=partial(identity, ECCV_FILES),
-    splits=(JUDGED_SPLIT,),
-    # Two positives are not among the 25,000 captions: 144675 of image 575916 and 467259 of image 421999.
-    counts={"i2t": (1_261, 22_550, 2), "t2i": (1_332, 11_279, 0)},
-)
+    Args:
+        name: the split; ``coco-1k`` has the items of ``coco-5k``.
 
-CXC = Judgements(
-    name="cxc",
-    title="Crisscrossed Captions",
-    heading="CxC",
-    meaning="Crisscrossed Captions judgements (similarity of at least 3) over COCO 5K; the complete gallery is ranked",
-    rule="image-text similarity (SITS) with agg_score >= 3 on the scale 0 to 5",
-    judged_by="the mean of several raters a pair, over pairs sampled by similarity",
-    cite="parekh2021cxc",
-    reference="Parekh et al., Crisscrossed Captions, EACL 2021",
-    load=partial(load, "cxc", CXC_FILES, all_queries=True),
-    identity=partial(identity, CXC_FILES),
-    splits=(JUDGED_SPLIT,),
-    counts={"i2t": (5_000, 35_585, 0), "t2i": (24_972, 35_585, 0)},
-)
+    Raises:
+        UsageError: no such split.
+        MissingPackage: the split is neither built nor installed.
+    """
+    if declared(name).built_as != JUDGED_SPLIT or not has_ids():
+        return []
+    checks = []
+    split = load_split(JUDGED_SPLIT)
+    for (judgements, direction), published in COUNTS.items():
+        try:
+            found = load(judgements, split, direction)
+        except VsebenchError as error:
+            checks.append(Check(f"{judgements} {direction}", False, error.what))
+            continue
+        counts = (len(found.queries), int(found.size.sum()), found.unreachable)
+        detail = "{:,} queries, {:,} positives, {} not among the captions".format(*counts)
+        checks.append(Check(f"{judgements} {direction}", counts == published, detail))
+    return checks

@@ -9,15 +9,15 @@ import numpy as np
 from ...numeric.parallel import each
 from ...scenes.encode import FACTS_COUNT
 from ...scenes.settings import of_split
-from ...types import Direction, Int, Relevance, Split
-from ..scenes.truth import Truth, fingerprint, truth_of
-from .declare import Judgements
+from ...types import Direction, Int, Split
+from ..grades import Grades, of_pairs
+from .truth import Truth, fingerprint, truth_of
 
 BLOCK = 1 << 22  # pairs compared at a time
 
 
 @lru_cache(maxsize=4)  # a training loop evaluates the same split again and again
-def entailed(split: Split, direction: Direction) -> Relevance:
+def entailed(split: Split, direction: Direction) -> Grades:
     """The captions that state at least one fact and of whose facts all hold in the scene of an image.
 
     Captions that are true of no image, and images of which no caption is true, are no queries; they are in
@@ -33,10 +33,8 @@ def entailed(split: Split, direction: Direction) -> Relevance:
     blocks = each(lambda start: _true(truth, direction, start, min(start + height, queries)), range(0, queries, height))
     found = np.concatenate([count for count, _ in blocks])
     items = np.concatenate([item for _, item in blocks])
-    judged = np.flatnonzero(found)
-    indptr = np.concatenate([[0], np.cumsum(found[judged])])
-    return Relevance(
-        "entails", direction, judged, indptr, items, np.zeros(len(judged), np.int64), np.flatnonzero(found == 0)
+    return of_pairs(
+        "entails", direction, (queries, gallery), np.repeat(np.arange(queries), found), items, judged=np.arange(queries)
     )
 
 
@@ -53,19 +51,3 @@ def _true(truth: Truth, direction: Direction, start: int, stop: int) -> tuple[In
 def identity(split: Split) -> str | None:
     """``scenes#`` and eight digits of the SHA-256 of scenes and facts; None for splits of other data."""
     return None if of_split(split.name) is None else f"scenes#{fingerprint(truth_of(split))}"
-
-
-ENTAILS = Judgements(
-    name="entails",
-    title="Captions that are true of an image",
-    heading="Entailment",
-    meaning="every caption that is true of the image, of whichever image it was written; the complete gallery is "
-    "ranked; scenes only",
-    rule="the caption states at least one fact, and all of its facts hold in the scene of the image",
-    judged_by="nobody: it follows from the scene and the facts, so that judgements are complete and without errors",
-    cite="young2014denotations",
-    reference="the denotation of a caption: Young et al., From Image Descriptions to Visual Denotations, TACL 2014",
-    load=entailed,
-    identity=identity,
-    splits=("scenes-*",),
-)

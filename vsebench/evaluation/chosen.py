@@ -1,41 +1,79 @@
-"""The gains of an evaluation: which kinds are meant, loading them, and the metrics that they allow."""
+"""The sources of relevance of an evaluation: which are asked for, loading them, and the metrics that they allow."""
 
 from __future__ import annotations
 
+import math
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..arguments import numbers, shown
 from ..errors import BadInput, MissingPackage, UsageError
+from ..files.pairs import Pairs
 from ..files.sniff import sniff
 from ..graded.rankings import pseudo_positives
 from ..metrics.declare import DEFAULT_GAINS, Metric
-from ..metrics.suites import words
+from ..metrics.suites import ALL, SUITES, words
 from ..metrics.values import without_negative
 from ..options import spell
+from ..relevance import own
 from ..relevance.gains import Gains, Progress, Spec
-from ..relevance.judgements.as_gains import gains_of
-from ..relevance.judgements.declare import Judgements
-from ..relevance.kinds import GAINS, kind_of, load_gains, parse_spec
 from ..relevance.matrix import of_array
+from ..relevance.sources import LABELS, SOURCES, Source, load_gains, parse_spec, source_of
 from ..relevance.spice.tuples import NotParsed
 from ..sets import placing
 from ..sets.captions import Captions, check_file, is_file, with_captions, without_ids
-from ..types import Direction, Split
+from ..signature import STAGES
+from ..types import DIRECTIONS, Direction, Split, is_path
+
+GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
+# The keys of a signature are no names of judgements.
+SIGNED = ("vsebench", "split", "score", *STAGES, "order", "ties", "empty", "short", "gains", "captions", "paper")
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 
 
-def choose(given: Any) -> dict[str, Spec]:
-    """The requested kinds of gains, by view; the first is that of metrics whose name has no view.
+@dataclass(frozen=True)
+class Chosen:
+    """What is asked for beside the sources that a split has: kinds of gains, and judgements of the user, by view.
+
+    Attributes:
+        gains: the first is that of metrics whose name has no view.
+        judgements: the parts of each: one, or one a direction.
+    """
+
+    gains: Mapping[str, Spec]
+    judgements: Mapping[str, Sequence[Spec]]
+
+    @property
+    def specs(self) -> Iterator[Spec]:
+        """All of them."""
+        yield from self.gains.values()
+        for parts in self.judgements.values():
+            yield from parts
+
+
+def choose(gains: Any, judgements: Any) -> Chosen:
+    """What the options ``gains`` and ``judgements`` ask for.
 
     Args:
-        given: specifications separated by commas, a path, a matrix (image, caption), or a list of any of these; None
+        gains: specifications separated by commas, a path, a matrix (image, caption), or a list of any of these; None
             and an empty list for none.
+        judgements: ``NAME=FILE``, ``NAME=i2t:FILE``, ``NAME=labels:FILE``, a list of these, or a mapping from names to
+            a file, ``{query id: item ids}``, ``{query id: {item id: grade}}``, a list of (image id, caption id[,
+            grade]), a matrix (image, caption), one of each under ``i2t`` and ``t2i``, or ``{"labels": (of the images,
+            of the captions)}``; None and empty ones for none.
 
     Raises:
-        UsageError: an unknown kind or setting, two of one kind, or a value of another type.
+        UsageError: an unknown kind or setting, two of one kind; a name that judgements cannot have, or a direction of
+            them that is given twice; another form.
     """
+    return Chosen(_gains(gains), _judgements(judgements))
+
+
+def _gains(given: Any) -> dict[str, Spec]:
     if isinstance(given, str):
         listed: list[Any] = words(given)
     elif given is None or (isinstance(given, (list, tuple)) and not _is_matrix(given)):
@@ -63,7 +101,7 @@ def _spec(given: Any) -> Spec:
     if isinstance(given, str):
         return parse_spec(given)
     if hasattr(given, "__fspath__"):
-        kind = kind_of(str(given))
+        kind = source_of(str(given))
         return Spec(kind.name, str(given), {}) if kind is not None and kind.endings else parse_spec(str(given))
     if not hasattr(given, "__array__") and not (isinstance(given, (list, tuple)) and _is_matrix(given)):
         fix = "give a string such as 'cider', a path, a matrix of gains, or a list of these"
@@ -71,13 +109,95 @@ def _spec(given: Any) -> Spec:
     return Spec("matrix", None, {}, numbers(given, "gains"))
 
 
+def _judgements(given: Any) -> dict[str, list[Spec]]:
+    if given is not None and not isinstance(given, (str, list, tuple, Mapping)):
+        raise UsageError(f"{spell('judgements')} is {shown(given)}", fix="give {NAME: JUDGEMENTS} or 'NAME=FILE'")
+    found: dict[str, list[Spec]] = {}
+    pairs = (
+        given.items() if isinstance(given, Mapping) else map(_named, [given] if isinstance(given, str) else given or ())
+    )
+    for name, value in pairs:
+        if not isinstance(name, str):
+            raise UsageError(f"{spell('judgements')} has the name {shown(name)}", fix="give names that are words")
+        if not NAME.fullmatch(name):
+            raise UsageError(f"'{name[:60]}' cannot name judgements", fix="use lower-case letters, digits, - and _")
+        if name in (*SOURCES, LABELS, *SUITES, *ALL, *SIGNED):
+            raise UsageError(f"'{name}' names something else already", fix="give the judgements another name")
+        found.setdefault(name, []).extend(_parts(name, value))
+    for name, parts in found.items():
+        if len(parts) > 1 and sorted(part.holds for part in parts) != sorted(DIRECTIONS):
+            what = f"{spell('judgements')} gives '{name}' {len(parts)} times"
+            raise UsageError(what, fix=f"give one file, or {name}=i2t:FILE and {name}=t2i:FILE")
+    return found
+
+
+def _named(text: Any) -> tuple[str, str]:
+    """The name and the file of ``NAME=FILE``."""
+    name, equals, file = text.partition("=") if isinstance(text, str) else ("", "", "")
+    if not equals or not name.strip() or not file.strip():
+        raise UsageError(f"{spell('judgements')} is {shown(text)}", fix=GRAMMAR)
+    return name.strip(), file.strip()
+
+
+def _parts(name: str, value: Any) -> list[Spec]:
+    """What one set of judgements consists of."""
+    if is_path(value):
+        head, colon, tail = str(value).partition(":")
+        if colon and head in (*DIRECTIONS, LABELS):
+            return [Spec(name, tail, {"holds": head})]
+        return [Spec(name, str(value), {})]
+    if isinstance(value, Mapping) and (set(value) == {LABELS} or (value and set(value) <= set(DIRECTIONS))):
+        return [
+            Spec(name, str(x), {"holds": head}) if is_path(x) else Spec(name, None, {"holds": head}, x)
+            for head, x in value.items()
+        ]
+    return [Spec(name, None, {}, value)]
+
+
+def load_judgements(
+    chosen: Mapping[str, Sequence[Spec]], level: float, split: Split, complete: Split | None = None,
+    pairs: Mapping[str, Sequence[Pairs]] | None = None,
+) -> dict[str, Source]:  # fmt: skip
+    """The judgements of the user, over the items of a split.
+
+    Args:
+        chosen: see ``choose``.
+        level: the smallest grade of a positive.
+        split: what is evaluated.
+        complete: the split of which ``split`` is a part, if it is one: what the judgements are of.
+        pairs: those that have been read, by name.
+
+    Raises:
+        UsageError: a split of which only folds are ranked; a level without judgements; another form.
+        BadInput, MissingPackage: the judgements cannot be read, or are not of this split.
+    """
+    if not math.isfinite(level) or (level != 1 and not chosen):
+        what = f"{spell('level', level)} has no meaning" + ("" if chosen else f" without {spell('judgements')}")
+        raise UsageError(what, fix="give the smallest grade of a positive" if chosen else "leave it out")
+    if chosen and split.in_folds:
+        what = f"split '{split.name}' ranks folds, and judgements of one's own are of complete galleries"
+        raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
+    found = {}
+    for name, specs in chosen.items():
+        where = " and ".join(spec.path.name for spec in specs if spec.path is not None) or "memory"
+        if known := (pairs or {}).get(name):
+            read = [own.of_read(name, one, split) for one in known]
+        else:
+            read = [grades for spec in specs for grades in own.read(spec, complete or split)]
+        both = own.complete(read, level, where)
+        own.check_level(both, where)
+        both = both if complete is None else own.within(both, complete, split)
+        found[name] = own.source(both)
+    return found
+
+
 def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
     """Whether a graded metric is defined with the gains of its view, by what is known before they are loaded.
 
     Mean label distance needs gains made from a distance, and ratios of gains need gains that cannot be negative.
     """
-    kind = GAINS.get(metric.view)
-    if kind is None:  # judgements
+    kind = SOURCES.get(metric.view)
+    if kind is None or kind.grades is not None:  # judgements
         return True
     if metric.unit == "distance":
         return kind.from_distance
@@ -85,7 +205,7 @@ def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
     if spec is not None and spec.settings.get("negative") == "zero":
         return True
     lowest = metric.family.lowest_gain
-    return lowest is None or kind.finds_lowest or (kind.low is not None and kind.low >= lowest)
+    return lowest is None or bool(kind.endings) or (kind.low is not None and kind.low >= lowest)
 
 
 def _why_not(metric: Metric, gains: Gains) -> tuple[str, str] | None:
@@ -122,13 +242,13 @@ def leave_out(
             kept.append(m)
         elif m in named:
             spec = chosen.get(m.view)
-            where = spec.argument if spec and GAINS[m.view].endings else None
+            where = spec.argument if spec and SOURCES[m.view].endings else None
             raise BadInput(f"{m}: {why[0]}", where=where, fix=why[1])
         else:
             lost.setdefault(why[0], []).append(str(m))
     notes = [f"{', '.join(names)} left out: {why}" for why, names in lost.items()]
     idle = [view for view in chosen if view not in {m.view for m in metrics}]
-    for path in (chosen[k].argument for k in idle if GAINS[k].endings):
+    for path in (chosen[k].argument for k in idle if SOURCES[k].endings):
         if path is not None:
             sniff(Path(path).expanduser())  # a wrong path is an error even where it is not read
     if idle:
@@ -138,10 +258,10 @@ def leave_out(
     return kept, notes
 
 
-def load(
+def load_gains_of(
     metrics: Sequence[Metric],
     chosen: Mapping[str, Spec],
-    judgements: Mapping[str, Judgements],
+    judgements: Mapping[str, Source],
     split: Split,
     captions: Captions | None,
     progress: Progress | None = None,
@@ -167,7 +287,7 @@ def load(
             check_file(Path(captions))  # a wrong path is an error even where it is not read
         return split, {}, [f"{spell('captions')}: no metric uses them"]
     why: UsageError | MissingPackage | None = None
-    source = _source(split, captions)
+    source = _option(split, captions)
     try:
         split = with_captions(split, captions)
     except (UsageError, MissingPackage) as error:
@@ -178,9 +298,9 @@ def load(
         notes += placing.notes("captions", ["caption"], split)
     for kind in kinds:
         if kind in judgements:
-            found[kind] = gains_of(judgements[kind], split)
+            found[kind] = judgements[kind].gains(split, Spec(kind, None, {}))
             continue
-        if GAINS[kind].endings and kind not in chosen:
+        if SOURCES[kind].endings and kind not in chosen:
             raise UsageError(
                 f"the view '{kind}' needs a file of gains", fix=f"give it with {spell('gains', 'FILE.npy')}"
             )
@@ -193,7 +313,7 @@ def load(
             raise error.about(source) from None
         except BadInput:
             # Why there are no captions is more useful than that they are missing.
-            if why is not None and split.captions is None and GAINS[kind].needs_captions:
+            if why is not None and split.captions is None and SOURCES[kind].captions == "needed":
                 raise why from None
             raise
         notes += [note if note.startswith(f"{kind}: ") else f"{kind}: {note}" for note in found[kind].notes]
@@ -203,7 +323,7 @@ def load(
     return split, found, notes
 
 
-def _source(split: Split, captions: Captions | None) -> str | None:
+def _option(split: Split, captions: Captions | None) -> str | None:
     """The option of a command that the captions come from, when this is not the split by its name."""
     if captions is not None:
         return f"--captions {shlex.quote(str(captions)) if is_file(captions) else 'FILE'}"

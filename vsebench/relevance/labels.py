@@ -1,0 +1,132 @@
+"""Class labels as judgements: relevant are the items of the other side that share a class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arguments import shown
+from ..errors import BadInput, UsageError, count_of
+from ..files.columns import LABEL_COLUMNS, missing, read_table, text_of
+from ..files.ids import as_ids, id_array
+from ..files.pairs import indices
+from ..files.read_pairs import columns_of
+from ..sets import placing
+from ..sets.placing import SIDES
+from ..types import Bool, Ids, Modality, Split
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Class labels of the images and captions: (item,) ids, None for the order of the split, and labels of each."""
+
+    ids: Mapping[Modality, Ids | None]
+    labels: Mapping[Modality, Sequence[Sequence[str]]]
+    where: str
+
+
+def read_labels(path: Path) -> Labels:
+    """Class labels of images and captions of a table; an item may have several, in several rows or separated by bars.
+
+    A row has the label of an image, of a caption, or of both, where it has both ids.
+
+    Raises:
+        BadInput: unreadable, no column of labels or several, or not both of image and caption ids.
+        MissingPackage: parquet without pyarrow.
+    """
+    table = read_table(path)
+    columns = [name for name in table if name.lower() in LABEL_COLUMNS]
+    sides = {side: next((name for name in table if name.lower() in columns_of(side)), None) for side in SIDES}
+    if len(columns) != 1 or None in sides.values():
+        what = f"has columns {', '.join(map(str, table)) or '(none)'}"
+        raise BadInput(what, where=path, fix="write the columns image_id, caption_id and one called label")
+    found: dict[Modality, dict[str, dict[str, None]]] = {side: {} for side in SIDES}
+    for side, name in sides.items():
+        for item, label in zip(table[str(name)], table[columns[0]], strict=True):
+            if not missing(item) and not missing(label):
+                words = (word.strip() for word in text_of(label).split("|"))
+                found[side].setdefault(text_of(item), {}).update((word, None) for word in words if word)
+    ids = {side: as_ids(id_array(list(own), "ids", path), f"{side}_id", path) for side, own in found.items()}
+    return Labels(ids, {side: [list(words) for words in own.values()] for side, own in found.items()}, str(path))
+
+
+def in_memory(value: Any, where: str) -> Labels:
+    """Labels in memory, in the order of the split: a word or a number an item, or several, or (item, class) of 0, 1."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise UsageError(f"{where}: labels are {shown(value)}", fix="give those of the images and of the captions")
+    images, captions = (_classes(labels, where) for labels in value)
+    return Labels({"image": None, "caption": None}, {"image": images, "caption": captions}, where)
+
+
+def _classes(labels: Any, where: str) -> list[list[str]]:
+    """The classes of every item as words, none of an item without a label."""
+    labels = labels.toarray() if hasattr(labels, "toarray") else labels
+    if hasattr(labels, "__array__"):
+        array = np.asarray(labels)
+        if array.ndim == 2 and array.shape[1] > 1 and np.isin(array, (0, 1)).all():
+            return [[str(c) for c in np.flatnonzero(row)] for row in array]
+        if array.ndim != 1 and array.shape[1:] != (1,):
+            what = f"{where}: labels are {shown(array)}"
+            raise UsageError(what, fix="give a label an item, or (item, class) of 0 and 1")
+        labels = array.ravel().tolist()
+    if not isinstance(labels, (list, tuple)):
+        raise UsageError(f"{where}: labels are {shown(labels)}", fix="give a label an item")
+    rows = [list(row) if isinstance(row, (list, tuple, set, frozenset)) else [row] for row in labels]
+    if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1 and all(x in (0, 1) for row in rows for x in row):
+        what = f"{where}: labels are rows of 0 and 1, which may be columns of classes, or the classes 0 and 1"
+        raise UsageError(what, fix="give columns of classes as an array, and classes as words")
+    return [[word for x in row if not missing(x) and (word := text_of(x))] for row in rows]
+
+
+def of_labels(labels: Labels, split: Split) -> tuple[csr_array, tuple[Bool, Bool], Sequence[str]]:
+    """(image, caption) 1 where the two share a class; the images and captions that have a label; and notes.
+
+    Items without a label are no queries, and no positives.
+
+    Raises:
+        BadInput: labels for another number of items, or for none of the split.
+    """
+    from scipy.sparse import csr_array
+
+    classes: dict[str, int] = {}
+    tables = []
+    for side in SIDES:
+        found = [
+            (i, classes.setdefault(word, len(classes)))
+            for i, words in zip(*_placed(labels, side, split), strict=True)
+            for word in words
+            if i >= 0
+        ]
+        tables.append(np.array(found, np.int64).reshape(-1, 2).T)
+    image, caption = (
+        csr_array((np.ones(len(row), np.int32), (row, column)), shape=(len(split.ids(side)), max(len(classes), 1)))
+        for side, (row, column) in zip(SIDES, tables, strict=True)
+    )
+    shared = (image @ caption.T).astype(np.float64)
+    shared.data[:] = 1
+    unnamed: list[Modality] = [side for side in SIDES if labels.ids[side] is None]
+    labelled = np.diff(image.indptr) > 0, np.diff(caption.indptr) > 0
+    return shared, labelled, placing.notes("labels", unnamed, split)
+
+
+def _placed(labels: Labels, side: Modality, split: Split) -> tuple[list[int], Sequence[Sequence[str]]]:
+    """The index of every labelled item of one side, -1 of one that the split does not have, and the labels of each."""
+    known, ids, own = split.ids(side), labels.ids[side], labels.labels[side]
+    if ids is None:
+        if len(own) != len(known):
+            what = f"labels of {count_of(len(own), side)} for {len(known):,} {side}s of split '{split.name}'"
+            raise BadInput(what, where=labels.where, fix=f"give one label a {side}, in the order of the rows")
+        row = placing.order(split, side)
+        return list(range(len(known))), own if row is None else [own[i] for i in row.tolist()]
+    at = indices(ids, known)
+    if not (at >= 0).any():
+        what = f"none of its {side} ids is in split '{split.name}' (first: {ids[0]})"
+        raise BadInput(what, where=labels.where, fix=f"use ids such as {known[0]}")
+    return at.tolist(), own

@@ -1,0 +1,278 @@
+"""The one table of relevance: sources of judgements and of gains, their specifications, and loading them.
+
+A specification (``cider:own=out``, ``sentence:MODEL``, ``gains.npy``, or the view of a metric such as ``eccv``) names a
+source. Add one with ``register``; the declarations of those that come with vsebench are in ``declared``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Literal
+
+import numpy as np
+
+from ..errors import BadInput, UsageError
+from ..options import spell
+from ..registry import unknown
+from ..types import DIRECTIONS, Direction, Relevance, Split
+from .gains import Gains, Progress, Spec
+from .grades import Grades, as_gains
+from .settings import SETTINGS
+
+LABELS = "labels"  # the view of gains made from labels of the items, see ``vsebench.unimodal``
+# Split (with its captions, where the source needs them), argument, the value of every setting, and a callback for the
+# fraction that is done.
+Loader = Callable[[Split, "str | None", Mapping[str, str], "Progress | None"], Gains]
+
+
+def _split_alone(split: Split) -> None:
+    """The identity of what nothing but the split decides."""
+    return
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source of relevance: judgements, where it has ``grades``, or gains of every pair, where it has ``load``.
+
+    Attributes:
+        name: the view in the names of metrics, as ``eccv`` in ``eccv:mAP@R`` and ``cider`` in ``cider:NCS@10``.
+        title: the full name, printed above results.
+        meaning: one line: what a gain measures, or which candidates are positives and which are ranked.
+        rule: when a candidate is a positive, or the formula of a gain.
+        load: ``load(split, argument, settings, progress)`` gives the gains.
+        grades: ``grades(split, direction)`` gives the judged pairs; raises UsageError for a split that was not judged,
+            MissingPackage when the judgements are not installed, BadInput when their files are damaged.
+        reference: the publication.
+        cite: citation key of ``docs/references.md``.
+        needs: what has to be installed, built or given.
+        identity: ``identity(split)`` gives, for the signature, the origin of judgements and eight hexadecimal digits of
+            the SHA-256 of their files; None when nothing but the split matters, or nothing is installed.
+        splits: names of the splits that were judged, or patterns such as ``scenes-*``; empty for every split.
+        folds: whether only the items of the query's fold are candidates, as in COCO 1K; needs a split with folds.
+        notes: what was decided when judgements were read.
+        low, high: range of a gain; None where there is no bound.
+        settings: key -> allowed values, the default first; ``settings.SETTINGS`` says what they mean.
+        argument: what may follow the name after a colon: ``FILE: what it holds``; empty when nothing may.
+        endings: of file names; a specification that begins with such a file is of this source, the file its argument.
+        nested: whether the argument consists of other specifications with settings of their own.
+        captions: whether the captions of the split are ``needed``, may be ``used``, or are ``unused``.
+        from_distance: whether gains are 1 / (1 + d) of a distance d, so that mean label distance is defined.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    rule: str
+    load: Loader | None = None
+    grades: Callable[[Split, Direction], Grades] | None = None
+    reference: str = ""
+    cite: str = ""
+    needs: str = ""
+    identity: Callable[[Split], str | None] = _split_alone
+    splits: tuple[str, ...] = ()
+    folds: bool = False
+    notes: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    argument: str = ""
+    endings: tuple[str, ...] = ()
+    nested: bool = False
+    captions: Literal["needed", "used", "unused"] = "needed"
+    from_distance: bool = False
+
+    @property
+    def compares_captions(self) -> bool:
+        """Whether any caption is compared with any others, so that a caption can stand for an image."""
+        return self.captions != "unused" and not self.nested
+
+    @property
+    def form(self) -> str:
+        """How it is written for ``--gains``, as in ``sentence:NAME``."""
+        if self.endings:
+            return f"FILE{self.endings[0]}"
+        return f"{self.name}:{self.argument.partition(': ')[0]}" if self.argument else self.name
+
+    def covers(self, split: Split) -> bool:
+        """Whether its judgements are of a split: of its name, and with folds where these are ranked."""
+        named = not self.splits or any(fnmatchcase(split.name, pattern) for pattern in self.splits)
+        return named and (not self.folds or (split.fold is not None and not split.in_folds))
+
+    def value(self, settings: Mapping[str, str], key: str) -> str:
+        """The value of a setting, its default when it is not among ``settings``.
+
+        Raises:
+            UsageError: a value that the setting does not take.
+        """
+        allowed = self.settings[key]
+        value = settings.get(key, allowed[0])
+        if value not in allowed and not takes_others(key):
+            raise UsageError(f"{self.name}: {key} is '{value}'", fix=f"use {', '.join(allowed)}")
+        return value
+
+    def positives(self, split: Split, direction: Direction) -> Relevance:
+        """The positives of the items of a split; raises as ``grades``."""
+        assert self.grades is not None  # they are judgements
+        return self.grades(split, direction).positives
+
+    def gains(self, split: Split, spec: Spec, progress: Progress | None = None) -> Gains:
+        """The gains of a split by this source; raises as ``load_gains``."""
+        if self.grades is not None:
+            return as_gains(self.name, {direction: self.grades(split, direction) for direction in DIRECTIONS})
+        assert self.load is not None  # it is one of the two
+        settings = {key: self.value(spec.settings, key) for key in self.settings}
+        if self.captions == "needed" and split.captions is None:
+            what = f"{self.name} needs the captions of split '{split.name}', which are not known"
+            raise BadInput(what, fix=f"give them with {spell('captions', 'FILE')}")
+        gains = self.load(split, spec.argument, settings, progress)
+        without = np.bincount(split.owners, minlength=len(split.image_ids)) == 0
+        if self.compares_captions and without.any():  # an image without a caption is a candidate alone
+            gains = replace(gains, no_query={"i2t": without, **gains.no_query})
+        return gains.without_negative() if settings.get("negative") == "zero" else gains
+
+
+SOURCES: dict[str, Source] = {}
+
+
+def register(*sources: Source) -> None:
+    """Add sources to the table; their names are known from then on.
+
+    Raises:
+        UsageError: a name that another source has.
+    """
+    for source in sources:
+        if SOURCES.setdefault(source.name, source) is not source:
+            raise UsageError(f"there is a source of relevance '{source.name}' already", fix="give it another name")
+
+
+def judgements() -> dict[str, Source]:
+    """The sources of judgements, ``gt`` first."""
+    return {name: source for name, source in SOURCES.items() if source.grades is not None}
+
+
+def kinds_of_gains() -> dict[str, Source]:
+    """The sources of gains of every pair."""
+    return {name: source for name, source in SOURCES.items() if source.grades is None}
+
+
+def named() -> list[str]:
+    """The sources of gains that are specified by name, not by a file."""
+    return [name for name, source in kinds_of_gains().items() if not source.endings]
+
+
+def judgements_of(split: Split) -> dict[str, Source]:
+    """The judgements that apply to a split, installed or not, ``gt`` first."""
+    return {name: source for name, source in judgements().items() if source.covers(split)}
+
+
+def is_gains(view: str) -> bool:
+    """Whether a view in the name of a metric is of gains; every other one is of judgements."""
+    return view == LABELS or (view in SOURCES and SOURCES[view].grades is None)
+
+
+def in_folds(view: str) -> bool:
+    """Whether only the items of the query's fold are candidates in a view."""
+    return view in SOURCES and SOURCES[view].folds
+
+
+def heading(view: str) -> str:
+    """What results of a view are called: the title of judgements, the name of gains, whose settings say more."""
+    return SOURCES[view].title if view in SOURCES and not is_gains(view) else view
+
+
+def takes_others(key: str) -> bool:
+    """Whether a setting takes values that are not listed, such as a file."""
+    return key in SETTINGS and bool(SETTINGS[key].other)
+
+
+def load(name: str, split: Split, direction: Direction) -> Relevance:
+    """The positives of one source of judgements over the items of a split.
+
+    Args:
+        name: of ``judgements()``.
+        split: the items.
+        direction: ``i2t`` or ``t2i``.
+
+    Raises:
+        UsageError: an unknown name or direction, or a split that was not judged.
+        MissingPackage: the package with the judgements is not installed.
+        BadInput: its files are damaged, or the split lacks judged queries.
+    """
+    if direction not in DIRECTIONS:
+        raise UsageError(f"unknown direction '{direction}'", fix="give i2t or t2i")
+    if name not in (known := judgements()):
+        error = unknown("judgements", name, known)
+        only = f"those that are given with {spell('judgements')} are known to that evaluation only"
+        raise UsageError(error.what, fix=f"{error.fix}; {only}")
+    return known[name].positives(split, direction)
+
+
+def source_of(head: str) -> Source | None:
+    """The gains that the first part of a specification names: a source, or a file of gains; else None."""
+    for source in kinds_of_gains().values():
+        if head.endswith(source.endings) if source.endings else head == source.name:
+            return source
+    return None
+
+
+def parse_spec(text: str) -> Spec:
+    """The gains that a specification ``NAME[:ARGUMENT][:key=value...]`` or ``FILE[:key=value...]`` names.
+
+    Raises:
+        UsageError: an unknown source (close matches are named), an argument or a setting that it does not have, a
+            value that the setting does not take, or a setting given twice.
+    """
+    head, *parts = text.strip().split(":")
+    source = source_of(head)
+    if source is None:
+        raise unknown("graded relevance", head, named())
+    words = [head] if source.endings else []
+    if source.nested:
+        parts, nested = _own_settings(source, parts)
+        words += nested
+    settings: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not equals or key not in source.settings:
+            if source.endings or (equals and "/" not in key and "." not in key):
+                if not source.settings:
+                    raise UsageError(f"{head} has no settings, so none called '{key}'", fix=f"write {head} alone")
+                raise unknown(f"setting of {source.name}", key, source.settings)
+            words.append(part)
+            continue
+        source.value({key: value}, key)
+        if key in settings:
+            raise UsageError(f"{source.name}: {key} is given twice: {settings[key]} and {value}", fix="give it once")
+        settings[key] = value
+    argument = ":".join(words) or None
+    if argument is not None and not source.argument and not source.endings:
+        fix = f"settings are {', '.join(source.settings)}" if source.settings else f"write {head} alone"
+        raise UsageError(f"{head} takes no '{argument}'", fix=fix)
+    return Spec(source.name, argument, settings)
+
+
+def _own_settings(source: Source, parts: list[str]) -> tuple[list[str], list[str]]:
+    """The settings of a nested source itself, and the rest: the parts of the specifications that it combines."""
+    if parts and parts[-1].startswith("negative="):  # at the end it is a setting of ``coarse``
+        parts = [parts[-1], *parts[:-1]]
+    end = next((at for at, part in enumerate(parts) if part.partition("=")[0] not in source.settings), len(parts))
+    return parts[:end], parts[end:]
+
+
+def load_gains(text: str | Spec, split: Split, progress: Progress | None = None) -> Gains:
+    """The gains of a split.
+
+    Args:
+        text: a specification: ``cider``, ``spice``, ``sentence:NAME``, ``bow:FILE``, ``wmd:FILE``, ``gains.npy``.
+        split: with its captions, unless the source can do without.
+        progress: called with the fraction of the preparation that is done.
+
+    Raises:
+        UsageError: an unknown source or setting.
+        BadInput: the split has no captions, or a file is damaged.
+        MissingPackage: something has to be installed or built first; the message has the command.
+    """
+    spec = parse_spec(text) if isinstance(text, str) else text
+    return SOURCES[spec.kind].gains(split, spec, progress)
