@@ -58,6 +58,10 @@ WITH_IDS: dict[str, str] = {
     "wide": table([["file_name", *(f"caption_{k + 1}" for k in range(TIMES))],
                    *([name, *texts] for name, texts in zip(NAMES, SAYS, strict=True))], ","),
     "ids alone": "caption_id\tcaption\n" + lines("{stem}#enc#{k}\t{text}"),
+    "lists of Python": table([["image", "captions"], *([n, str(t)] for n, t in zip(NAMES, SAYS, strict=True))], ","),
+    "lists of JSON": table([["raw", "filename"], *([json.dumps(t), n] for n, t in zip(NAMES, SAYS, strict=True))], ","),
+    "karpathy": json.dumps({"images": [{"filename": n, "split": "test", "sentences": [{"raw": x} for x in t]}
+                                       for n, t in zip(NAMES, SAYS, strict=True)]}),
     "array": json.dumps([{"image": n, "caption": t} for n, t in zip(NAMES, SAYS, strict=True)]),
     "array of pairs": json.dumps([{"image": n, "image_id": f"coco_{n}", "caption": t} for n, _, t in FLAT]),
     "results": json.dumps([{"image_id": n, "caption": t} for n, _, t in FLAT]),
@@ -94,6 +98,9 @@ PLAIN: dict[str, str] = {
     "numbered, a comma": "\n".join(f"{i},{text}" for i, text in enumerate(TEXTS)),
     "numbered, a point": "\n".join(f"{i}. {text}" for i, text in enumerate(TEXTS, 1)),
     "numbered, a space": "\n".join(f"{i} {text}" for i, text in enumerate(TEXTS)),
+    "strings": json.dumps(TEXTS, indent=1),
+    "a column": "caption\n" + "\n".join(TEXTS),
+    "a column of quotes": table([["text"], *([text] for text in TEXTS)], ","),
     "numbered from 1": "\n".join(f"{i}\t{text}" for i, text in enumerate(TEXTS, 1)) + "\n",
 }
 

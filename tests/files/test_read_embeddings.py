@@ -15,6 +15,7 @@ from tests.embedding_files import (
     FULL,
     IMAGE_IDS,
     IMAGES,
+    OWNER,
     RNG,
     TEXT_IDS,
     TEXTS,
@@ -75,6 +76,20 @@ def test_strings_of_captions_are_not_taken_for_vectors(tmp_path: Path) -> None:
         save(tmp_path / "e.npz", images=IMAGES, captions=np.array(["a dog"] * 8), caption_embeddings=TEXTS)
     )
     assert raw.texts.shape == (8, 3) and raw.notes == () and raw.captions == ("a dog",) * 8
+    said = np.array([f"caption {n}" for n in range(8)])
+    raw = read_embeddings(save(tmp_path / "e.npz", images=IMAGES, texts=TEXTS, captions=said.reshape(4, 2)))
+    assert raw.captions == tuple(said) and raw.image_of_text is not None and np.array_equal(raw.image_of_text, OWNER)
+    assert raw.derived and raw.holds == "rows" and "'captions' is (image, caption)" in raw.notes[0]
+
+
+@pytest.mark.parametrize("exists", [1, 0])
+def test_a_mask_of_captions(tmp_path: Path, exists: int) -> None:
+    texts, there = RNG.standard_normal((4, 3, 3)), np.arange(3) < np.array([1, 2, 3, 1])[:, None]
+    mask = there == bool(exists)
+    raw = read_embeddings(save(tmp_path / "e.npz", images=IMAGES, texts=texts, mask=mask))
+    assert np.array_equal(np.isnan(raw.texts).all(axis=2), ~there) and np.array_equal(raw.texts[there], texts[there])
+    raw = read_embeddings(save(tmp_path / "e.npz", images=IMAGES, texts=texts, mask=mask[:, ::-1]))
+    assert np.array_equal(raw.texts, texts) and raw.notes == ()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f4", ">f8"])

@@ -129,7 +129,7 @@ def padded(fill: float, most: int = 6) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("fill", [0.0, np.nan])
-@pytest.mark.parametrize("form", ["blocks", "rows", "owners"])
+@pytest.mark.parametrize("form", ["blocks", "rows", "owners", "ids", "ids and owners"])
 def test_padded_captions_are_left_out(fill: float, form: str) -> None:
     texts, there = padded(fill)
     owner = np.repeat(np.arange(40), there.sum(axis=1))
@@ -138,6 +138,13 @@ def test_padded_captions_are_left_out(fill: float, form: str) -> None:
         "blocks": {"texts": texts},
         "rows": {"texts": flat},
         "owners": {"texts": flat, "image_of_text": np.repeat(np.arange(40), 6)},
+        "ids": {"texts": flat, "image_ids": IDS, "text_ids": np.array([f"{i}#{k}" for i in IDS for k in range(6)])},
+        "ids and owners": {
+            "texts": flat,
+            "text_ids": np.arange(240),
+            "image_of_text": np.repeat(IDS, 6),
+            "image_ids": IDS,
+        },
     }[form]
     ready = aligned(images=X, **given)
     assert np.array_equal(ready.split.image_of, owner) and np.array_equal(ready.captions.vectors, texts[there])

@@ -166,8 +166,8 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
     ("untested", json.dumps({"images": [karpathy_image(1, split="val")]}).encode(), "no image has split 'test'"),
     (
         "short",
-        json.dumps({"images": [karpathy_image(1, 4)]}).encode(),
-        r"images\[0\]: 4 sentences, expected at least 5",
+        json.dumps({"images": [karpathy_image(1, 0)]}).encode(),
+        r"images\[0\]: has no sentence",
     ),
     (
         "no raw",

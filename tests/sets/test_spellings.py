@@ -46,6 +46,13 @@ def test_one_spelling_is_found_and_said(words: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(
+    "ids,known", [(["20#0", "3#1"], ["003#1", "020#0"]), (["a.b", "a.c"], ["a.b.jpg", "a.c.jpg", "a.jpg"])]
+)
+def test_zeros_and_points(ids: list[str], known: list[str]) -> None:
+    assert set(spelled(np.array(ids), np.array(known))[0].tolist()) == set(known[:2])
+
+
+@pytest.mark.parametrize(
     "ids,known",
     [
         (["a", "b"], ["a.wav", "a.mp3"]),  # fits both

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +41,7 @@ INDEX = ("caption_index", "caption_number", "comment_number")
 FILE = ("file_name", "filename", "image_name", *_FILE, "file")
 PART = ("split", "part", "subset")
 _WIDE = re.compile(r"(?:caption|text|sentence|comment|raw)[_ ]?\d+")  # a column for each caption of an image
+_LIST = re.compile(r"\s*\[\s*(?:[\"'].*[\"']\s*,?\s*)?\]\s*", re.S)
 SHARED = 0.8  # distinct ids of captions, as a share, from which an id is not one of captions
 LAYOUT = "call the caption caption or text, its image image_id or image, and its own id caption_id or id"
 
@@ -206,9 +210,19 @@ def _captions(record: Mapping[str, Any], fields: Fields, spot: str) -> list[Any]
     """The captions of a record: of one field or list, or of several fields, of which the last may be empty."""
     if len(fields.captions) == 1:
         own = field(record, fields.captions[0], (str, list), spot)
-        return [own] if isinstance(own, str) else own
+        return _listed(own) if isinstance(own, str) else own
     values = [record.get(name) for name in fields.captions]
     return [value for value in values if value is not None and not (isinstance(value, str) and not value.strip())]
+
+
+def _listed(text: str) -> list[Any]:
+    """The captions of a cell, which may have a list of texts as JSON or Python write it."""
+    for read in (json.loads, ast.literal_eval) if _LIST.fullmatch(text) else ():
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            found = read(text.strip())
+            if isinstance(found, list) and all(isinstance(x, str) for x in found):
+                return found
+    return [text]
 
 
 def _caption_id(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import BadInput
-from .caption_records import LAYOUT, Record, find_fields
+from .caption_records import CAPTION, LAYOUT, Record, find_fields
 from .jsonl import is_jsonl, jsonl_records
 from .tables import is_table, table_header, table_records
 from .textfile import shown, text_lines
@@ -65,13 +65,39 @@ def _captions(value: Any) -> bool:
 def plain_lines(text: str) -> tuple[str, ...] | None:
     """The captions of a text that has one a line, maybe numbered; None for a text with ids or fields.
 
-    A number in front is left out where the lines are numbered from 0 or 1.
+    A number in front is left out where the lines are numbered from 0 or 1. A JSON array of strings, and a table of one
+    column that is called ``caption``, have one a line, too.
     """
+    if (alone := _strings(text) or _column(text)) is not None:
+        return alone
     if text.lstrip()[:1] in ("{", "[") and _is_json(text):
         return None
     text = _not_numbered(text)
     ids = is_table(text) or _separated(text) or _separated(_last_first(text))
     return None if ids else tuple(text_lines(text))
+
+
+def _strings(text: str) -> tuple[str, ...] | None:
+    """The strings of a JSON array of these."""
+    if not re.match(r'\s*\[\s*"', text):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return tuple(found) if all(isinstance(x, str) for x in found) else None
+
+
+def _column(text: str) -> tuple[str, ...] | None:
+    """The captions below a heading that names captions alone; commas in them are theirs."""
+    heading, _, rest = text.lstrip().partition("\n")
+    if _bare(heading).lower() not in CAPTION or not rest.strip():
+        return None
+    try:
+        rows = list(csv.reader(io.StringIO(rest, newline="")))
+    except csv.Error:
+        return None
+    return tuple(",".join(row) for row in rows if row)
 
 
 def _not_numbered(text: str) -> str:

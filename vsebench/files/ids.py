@@ -24,6 +24,11 @@ _NUMBER = re.compile(
     r"(?:.*[/\\])?[+]?(?:COCO_[a-z0-9]+[_:](?:sentid:)?)?0*([0-9]{1,18})(?:\.0*|\.[a-z][a-z0-9]*)?", re.I | re.S
 )
 _ENDING = re.compile(r"\.[a-z][a-z0-9]{0,4}(?=(?:#[^./\\]*)?\Z)", re.I)  # also before the number of a caption
+# The usual ones, as the part of a name behind a point may be none: a.b is the stem of a.b.jpg.
+_MEDIA = re.compile(
+    r"\.(?:jpe?g|png|gif|webp|bmp|tiff?|mp4|avi|webm|mkv|mov|wav|mp3|flac|ogg|m4a)(?=(?:#[^./\\]*)?\Z)", re.I
+)
+_ZEROS = re.compile(r"\A0+(?=[0-9])")
 _FOLDERS = re.compile(r"\A.*[/\\](?=.)", re.S)  # at the beginning alone, or a long id is searched from every place
 
 
@@ -32,7 +37,9 @@ _SPELLINGS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("in Unicode NFC, without spaces around", lambda text: unicodedata.normalize("NFC", text).strip().strip("\ufeff")),
     ("without folders", lambda text: _FOLDERS.sub("", text).strip()),
     ("whatever the case of file endings", lambda text: _ENDING.sub(lambda end: end[0].lower(), text)),
+    ("without file endings", lambda text: _MEDIA.sub("", text)),
     ("without file endings", lambda text: _ENDING.sub("", text)),
+    ("without zeros in front", lambda text: _ZEROS.sub("", text)),
 )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, count_of
+from ..errors import BadInput
 from .caption_rows import CaptionRows
 from .textfile import field, shown
 
@@ -30,7 +30,7 @@ def karpathy_rows(
         document: the parsed file.
         where: the file, for messages.
         part: ``train``, ``restval``, ``val`` or ``test``, as ``split`` in the file.
-        most: sentences of every image; None for all that it has.
+        most: sentences of every image; None for all that it has, as where an image has fewer.
 
     Images with more than five sentences (10 of COCO's 5,000 have six) keep the first five in file order,
     which is the common protocol of 25,000 captions. COCO's ids are ``cocoid`` and ``sentids``, the official
@@ -38,8 +38,8 @@ def karpathy_rows(
     ``<file name>#<0-4>`` (unicode).
 
     Raises:
-        BadInput: a field is missing or of another type (the image is named), an image has fewer than ``most``
-            sentences, or there is no image of that part.
+        BadInput: a field is missing or of another type (the image is named), an image has no sentence, or there is no
+            image of that part.
     """
     test = [
         (f"{where}: images[{i}]", image)
@@ -54,13 +54,13 @@ def karpathy_rows(
     image_ids: list[int | str] = []
     caption_ids: list[int | str] = []
     captions: list[str] = []
+    fewest = min(len(field(image, "sentences", list, at)) for at, image in test)
     for at, image in test:
-        sentences = field(image, "sentences", list, at)
-        if len(sentences) < (most or 1):
-            what = f"{count_of(len(sentences), 'sentence')}, expected at least {most or 1}"
-            raise BadInput(what, where=at, fix="copy or download the file again")
+        sentences = image["sentences"] if fewest < (most or 0) else image["sentences"][:most]
+        if not sentences:
+            raise BadInput("has no sentence", where=at, fix="copy or download the file again")
         name: int | str = field(image, "cocoid", int, at) if coco else field(image, "filename", str, at)
-        for j, sentence in enumerate(sentences[:most]):
+        for j, sentence in enumerate(sentences):
             spot = f"{at}.sentences[{j}]"
             image_ids.append(name)
             captions.append(field(sentence, "raw", str, spot))

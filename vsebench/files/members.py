@@ -286,9 +286,18 @@ def stored(
         "rows" if owners in OWNER_ROWS else "ids" if owners in (*OWNER_IDS, *IMAGE_IDS.names) else "rows or ids"
     )
     image_ids, text_ids, image_of_text = (ids_of(m, path) for m in found)
+    grid = (
+        strings is not None
+        and len(strings.shape) == 2
+        and min(strings.shape) > 1
+        and any(strings.size in m.shape for m in arrays)
+    )
+    if derived := grid and image_of_text is None and strings is not None:
+        image_of_text, holds = np.repeat(np.arange(strings.shape[0]), strings.shape[1]), "rows"
+        notes = (*notes, f"'{strings.name}' is (image, caption): texts are those of an image one behind the other")
     return RawArray(
         (load or floats)(arrays[0], path), image_ids, text_ids, image_of_text, file.kind.name, sources, notes, holds,
-        None if strings is None else as_strings(strings.load(), strings.name, path),
+        None if strings is None else as_strings(strings.load(), strings.name, path), derived,
     )  # fmt: skip
 
 
@@ -357,8 +366,11 @@ def pick(
 
 
 def pick_strings(members: Sequence[Member], field: Field) -> Member | None:
-    """The first list of strings that has one of the names of ``field``, in their order; None without one."""
-    found = {m.base: m for m in reversed(members) if m.dtype in ("str", "bytes") and m.size == max(m.shape, default=0)}
+    """The first list of strings that has one of the names of ``field``, in their order; None without one.
+
+    It may be (image, caption).
+    """
+    found = {m.base: m for m in reversed(members) if m.dtype in ("str", "bytes") and len(m.shape) in (1, 2)}
     return next((found[name] for name in field.names if name in found), None)
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import BadInput, UsageError
 from ..memory import require
 from ..options import spell
@@ -42,13 +44,15 @@ from .members import (
     read_array,
     stored,
 )
-from .raw import FLOATS, Member, RawArray, RawEmbeddings
+from .raw import FLOATS, Array, Member, RawArray, RawEmbeddings
 from .sniff import expect, sniff
 
 StrPath = str | os.PathLike[str]
 
 ENCODER = "encoder"  # the array in which ``vsebench encode`` describes its model, as JSON
 _BARE_IDS = Field("ids", ("ids", "id", "keys"))  # in a file of one side
+_MASKS = ("mask", "masks", "text_mask", "text_masks", "caption_mask", "caption_masks", "query_mask", "query_masks",
+          "padding_mask", "valid", "exists")  # fmt: skip
 # The image ids of a file of texts are those of the images they belong to.
 _IDS: dict[str, Ids3] = {
     "image": ((IMAGE_IDS, _BARE_IDS), (), ()),
@@ -146,14 +150,28 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> RawE
         raise UsageError(
             f"{spell('image_key')} and {spell('text_key')} both name '{images.name}'", where=path, fix="name two arrays"
         )
-    described = _encoder(members)
+    described, masks = _encoder(members), [m for m in members if m.base in _MASKS and m.shape == texts.shape[:-1]][:1]
     ids: Ids3 = (ids_beside(images, IMAGE_IDS), ids_beside(texts, TEXT_IDS), (IMAGE_OF_TEXT,))
-    raw = _with_common_ids(stored(file, [images, texts, *described], ids, captions=True), texts.shape[:1], file)
+    raw = _with_common_ids(stored(file, [images, texts, *described, *masks], ids, captions=True), texts.shape[:1], file)
     note, choices = _encoded_by(described[0]) if described else ("", "")
     return RawEmbeddings(
-        raw.values, floats(texts, path), raw.image_ids, raw.text_ids, raw.image_of_text, raw.format, raw.sources,
-        (*raw.notes, *filter(None, [note])), raw.holds, raw.captions, choices,
+        raw.values, _masked(floats(texts, path), masks), raw.image_ids, raw.text_ids, raw.image_of_text, raw.format,
+        raw.sources, (*raw.notes, *filter(None, [note])), raw.holds, raw.captions, choices, raw.derived,
     )  # fmt: skip
+
+
+def _masked(texts: Array, masks: Sequence[Member]) -> Array:
+    """Texts, (image, caption, dim), of which those are NaN that a mask (image, caption) of zeros and ones leaves out.
+
+    Every image has a first caption, which tells a mask of captions from one of padding.
+    """
+    if not masks or len(masks[0].shape) != 2 or 0 in masks[0].shape:
+        return texts
+    mask = masks[0].load()
+    exists = mask == mask[0, 0]
+    if not exists[:, 0].all() or len(np.unique(mask)) > 2:
+        return texts
+    return np.where(exists[:, :, None], texts, texts.dtype.type(np.nan))
 
 
 def _with_common_ids(raw: RawArray, n_text: tuple[int, ...], file: ArrayFile) -> RawArray:
@@ -272,6 +290,7 @@ def read_pair(
     return RawEmbeddings(
         image.values, text.values, image.image_ids, text.text_ids, text.image_of_text, f"{formats} pair",
         (*image.sources, *text.sources), (*image.notes, *text.notes), text.holds, text.captions,
+        derived=text.derived,
     )  # fmt: skip
 
 

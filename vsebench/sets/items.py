@@ -100,7 +100,7 @@ def without_padding(raw: RawEmbeddings, captions_per_image: int | None) -> RawEm
         return raw
     empty = _empty(texts)
     owners = _in_order(len(raw.images), len(texts), captions_per_image) if owners is None else owners
-    if not blocks and (raw.text_ids is not None or owners is None or not _at_the_ends(empty, owners)):
+    if not blocks and (owners is None or not _at_the_ends(empty, owners)):
         return raw
     words = f"texts of shape {raw.texts.shape} are read as (image, caption, dim)"
     if not empty.any():
@@ -112,9 +112,11 @@ def without_padding(raw: RawEmbeddings, captions_per_image: int | None) -> RawEm
     counted = count_of(int(empty.sum()), "text row is", "text rows are")
     note = f"{counted} all zeros or NaN, of {len(texts):,}: padding, left out"
     captions = None if raw.captions is None else tuple(np.array(raw.captions, object)[keep].tolist())
+    by_ids = not blocks and raw.text_ids is not None and raw.image_of_text is None  # which are in another order, maybe
     return replace(
         raw, texts=texts[keep], text_ids=None if raw.text_ids is None else raw.text_ids[keep], captions=captions,
-        image_of_text=owners[keep], holds="rows" if blocks or raw.image_of_text is None else raw.holds,
+        image_of_text=None if by_ids else owners[keep],
+        holds="rows" if blocks or raw.image_of_text is None else raw.holds,
         notes=(*raw.notes, *([words] if blocks else []), note), derived=blocks or raw.image_of_text is None,
     )  # fmt: skip
 
