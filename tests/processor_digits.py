@@ -22,11 +22,11 @@ from vsebench.metrics.discounted import discounted_gain
 from vsebench.numeric import elementary
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance.gains import Gains
-from vsebench.relevance.scenes.shares import holds, match
-from vsebench.relevance.scenes.truth import Truth
 from vsebench.relevance.sources import kinds_of_gains, load_gains
 from vsebench.relevance.spice.spice import gains as spice_gains
 from vsebench.relevance.spice.tuples import Tuples
+from vsebench.scenes.shares import holds, match
+from vsebench.scenes.truth import Truth
 from vsebench.types import Embeddings, Split
 
 IMAGES, EACH, DIM = 60, 5, 300

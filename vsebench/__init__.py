@@ -17,12 +17,12 @@ those before it); each describes itself in its docstring:
 - ``numeric``: threads, sorting and the compiler
 - ``files``: arrays, pairs and captions from files; ``stats``: intervals and tests
 - ``sets``: test sets, and rows in the order of a split
-- ``scenes``: a drawn world whose truth is known
 - ``text``: tokenisers
 - ``relevance``: judgements and gains
 - ``metrics``: formulas and names; ``rank``: ranks, top lists and complete orders; ``report``: tables in every format
 - ``graded``: graded metrics from rankings; ``human``: agreement of gains with judgements of people
 - ``evaluation``: from input to report
+- ``scenes``: a drawn world whose truth is known, registered as a plug-in
 - ``unimodal``: retrieval inside a modality; ``analysis``: of saved reports; ``pretrained``: encoders by name
 - ``exchange``: reports in the formats of other tools
 - ``leaderboard``: entries and pages; ``cli``: the command line

@@ -28,9 +28,9 @@ import numpy.typing as npt
 from vsebench.relevance import Source
 from vsebench.relevance.gains import shape_of
 from vsebench.relevance.grades import Grades, of_pairs
-from vsebench.relevance.scenes.shares import match
-from vsebench.relevance.scenes.truth import fingerprint, scenes_of, truth_of
 from vsebench.scenes.draws import Draws
+from vsebench.scenes.shares import match
+from vsebench.scenes.truth import fingerprint, scenes_of, truth_of
 from vsebench.types import Bool, Direction, Float, Int, Split, Vectors
 
 STRATA = ((4, 0.01), (3, 0.1), (3, 1.0))  # pairs an image; of this share of the other captions, the best

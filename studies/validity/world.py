@@ -7,13 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from vsebench.relevance.scenes.truth import Truth
 from vsebench.scenes import encode
 from vsebench.scenes.build import build_scenes
 from vsebench.scenes.encode import Codes
 from vsebench.scenes.facts import MAX_MENTIONS, UNSAID
 from vsebench.scenes.settings import of_split
 from vsebench.scenes.store import open_scenes
+from vsebench.scenes.truth import Truth
 from vsebench.scenes.world import ATTRIBUTES
 from vsebench.sets.catalogue import load_split
 from vsebench.types import Bool, Float, Split

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arguments import public
-from ..relevance.scenes.truth import truth_of
 from ..report.description import Description, Part, SceneFacts, spread
 from ..scenes import settings
+from ..scenes.truth import truth_of
 from ..sets.catalogue import load_split
 from ..text.tokenise import tokenise
 from ..types import Split

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numeric.parallel import each
-from ..relevance.scenes.truth import Truth
 from ..report.description import SceneFacts, spread
 from ..scenes.content import KINDS
 from ..scenes.encode import FACTS_COUNT, FACTS_KIND
+from ..scenes.truth import Truth
 from ..types import Bool, Int
 
 MOST_PAIRS = 1 << 30  # that are compared, 15 s on 2 cores; of larger parts, every second, third, ... caption is

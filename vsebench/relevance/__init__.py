@@ -11,7 +11,6 @@
   computed on request
 - judgements: ``coco`` (``eccv``, ``cxc``); ``own`` and ``labels``: those of the user
 - ``cider``, ``spice``, ``wmd``, ``embedding`` (sentence encoders, bags of words): gains computed from captions
-- ``scenes``: which captions are true of which scenes
 - ``matrix``: gains in a file; ``coarse``: gains of two sources combined
 - ``captioning``: METEOR, ROUGE-L and BLEU of given pairs, for the studies of human judgements
 - ``checks``: of values that were computed elsewhere
@@ -19,9 +18,11 @@
 
 from __future__ import annotations
 
+from .. import plugins
 from . import declared as declared
 from .sources import SOURCES, Source, is_gains, judgements, judgements_of, load, load_gains, parse_spec, register
 
 __all__ = [
     "SOURCES", "Source", "is_gains", "judgements", "judgements_of", "load", "load_gains", "parse_spec", "register",
 ]  # fmt: skip
+plugins.load()

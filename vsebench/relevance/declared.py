@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -14,8 +13,6 @@ from ..types import Direction, Split
 from .coco import CXC_FILES, ECCV_FILES, JUDGED_SPLIT, identity, judged
 from .gains import Gains, Progress, shape_of
 from .grades import Grades, of_pairs
-from .scenes.entails import entailed
-from .scenes.entails import identity as scenes_identity
 from .sources import Loader, Source, register
 
 OWN = ("in", "out")  # a caption and its own image: included, left out
@@ -92,20 +89,6 @@ CXC = Source(
     grades=partial(judged, "cxc", CXC_FILES, all_queries=True),
     identity=partial(identity, CXC_FILES),
     splits=(JUDGED_SPLIT,),
-)
-
-ENTAILS = Source(
-    name="entails",
-    title="Entailment",
-    meaning="every caption that is true of the image, of whichever image it was written; the complete gallery is "
-    "ranked; scenes only",
-    rule="the caption states at least one fact, and all of its facts hold in the scene of the image, from which "
-    "judgements follow completely and without errors",
-    cite="young2014denotations",
-    reference="the denotation of a caption: Young et al., From Image Descriptions to Visual Denotations, TACL 2014",
-    grades=entailed,
-    identity=scenes_identity,
-    splits=("scenes-*",),
 )
 
 CIDER = Source(
@@ -198,33 +181,6 @@ WMD = Source(
     from_distance=True,
 )
 
-HOLDS = Source(
-    name="holds",
-    title="Facts of a caption that hold",
-    meaning="how much of what a caption of scenes says is true of an image: 1 exactly where all of it is; exact for "
-    "every pair",
-    rule="matched / facts of the caption",
-    low=0.0,
-    high=1.0,
-    needs="a split of scenes, such as scenes-10k-test (vsebench data build scenes-10k)",
-    load=_later("scenes.shares", "load_holds"),
-    reference="Young et al., From Image Descriptions to Visual Denotations, TACL 2014",
-    cite="young2014denotations",
-    captions="unused",
-)
-
-MATCH = replace(
-    HOLDS,
-    name="match",
-    title="Match of captions and scenes",
-    meaning="how many of the facts that a caption states hold in the scene of an image, and how many of the scene's "
-    "facts it states: a true caption that says little has a small gain; exact for every pair",
-    rule="2 matched / (facts of the caption + facts of the scene)",
-    load=_later("scenes.shares", "load_match"),
-    reference="Cai and Knight, Smatch: an Evaluation Metric for Semantic Feature Structures, ACL 2013",
-    cite="cai2013smatch",
-)
-
 COARSE = Source(
     name="coarse",
     title="Coarse to fine",
@@ -252,4 +208,4 @@ MATRIX = Source(
     captions="unused",
 )
 
-register(GROUND_TRUTH, COCO_1K, ECCV, CXC, ENTAILS, CIDER, SPICE, SENTENCE, BOW, WMD, HOLDS, MATCH, COARSE, MATRIX)
+register(GROUND_TRUTH, COCO_1K, ECCV, CXC, CIDER, SPICE, SENTENCE, BOW, WMD, COARSE, MATRIX)

@@ -21,7 +21,11 @@ A data set is a folder of the cache, ``scenes/NAME``, and three splits, one a pa
 - ``folder``: the files of a data set, ``about.json``, and what is said when they are missing, damaged or outdated
 - ``records``: scenes and captions as lines of JSON; ``coco``: files as those of COCO
 - ``build``: building; ``store``: ``open_scenes``, the arrays in memory maps
-- ``sets``: the data sets as a source of test sets; ``plugin`` registers it
 
-Which facts hold, for all pairs of a split, is in ``vsebench.relevance.scenes``.
+What is true, for all pairs of a split::
+
+    Split ─► truth (facts that hold, by kernels) ─┬─► entails: judgements
+                                                  └─► shares: gains, holds and match
+
+- ``sets``: the data sets as a source of test sets; ``plugin`` registers it with the judgements and the gains
 """

@@ -2,7 +2,7 @@
 
 A caption mentions groups of objects; of each it states some attributes and perhaps a number. It may state relations
 between the groups that it mentions, and the background. This file is the definition, in plain Python;
-``vsebench.relevance.scenes`` computes the same for all pairs of a split.
+``vsebench.scenes.truth`` computes the same for all pairs of a split.
 
 How a mention is read:
 

@@ -1,8 +1,56 @@
-"""What scenes add to vsebench: a source of test sets. Registered as a plug-in, see ``vsebench.plugins``."""
+"""What scenes add to vsebench: a source of test sets, judgements and gains. A plug-in, see ``vsebench.plugins``."""
 
 from __future__ import annotations
 
-from ..sets.source import register
-from .sets import Scenes
+from dataclasses import replace
 
-register(Scenes())
+from ..relevance import sources as relevance
+from ..relevance.sources import Source
+from ..sets import source as sets
+from .entails import entailed, identity
+from .sets import Scenes
+from .shares import load_holds, load_match
+
+ENTAILS = Source(
+    name="entails",
+    title="Entailment",
+    meaning="every caption that is true of the image, of whichever image it was written; the complete gallery is "
+    "ranked; scenes only",
+    rule="the caption states at least one fact, and all of its facts hold in the scene of the image, from which "
+    "judgements follow completely and without errors",
+    cite="young2014denotations",
+    reference="the denotation of a caption: Young et al., From Image Descriptions to Visual Denotations, TACL 2014",
+    grades=entailed,
+    identity=identity,
+    splits=("scenes-*",),
+)
+
+HOLDS = Source(
+    name="holds",
+    title="Facts of a caption that hold",
+    meaning="how much of what a caption of scenes says is true of an image: 1 exactly where all of it is; exact for "
+    "every pair",
+    rule="matched / facts of the caption",
+    low=0.0,
+    high=1.0,
+    needs="a split of scenes, such as scenes-10k-test (vsebench data build scenes-10k)",
+    load=load_holds,
+    reference="Young et al., From Image Descriptions to Visual Denotations, TACL 2014",
+    cite="young2014denotations",
+    captions="unused",
+)
+
+MATCH = replace(
+    HOLDS,
+    name="match",
+    title="Match of captions and scenes",
+    meaning="how many of the facts that a caption states hold in the scene of an image, and how many of the scene's "
+    "facts it states: a true caption that says little has a small gain; exact for every pair",
+    rule="2 matched / (facts of the caption + facts of the scene)",
+    load=load_match,
+    reference="Cai and Knight, Smatch: an Evaluation Metric for Semantic Feature Structures, ACL 2013",
+    cite="cai2013smatch",
+)
+
+sets.register(Scenes())
+relevance.register(ENTAILS, HOLDS, MATCH)

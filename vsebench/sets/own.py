@@ -6,13 +6,13 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
-from ..errors import UsageError, VsebenchError
+from ..errors import UsageError
 from ..files.caption_rows import first_captions
 from ..files.regular import is_folder
 from ..registry import closest, unknown
 from .caption_files import all_of_file
 from .choices import layouts as choices
-from .source import Build, SetSource, names, source_of, sources
+from .source import Build, SetSource, known, names, source_of
 from .stored import declare, store, stored_path
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -33,10 +33,6 @@ class OwnSets(SetSource):
         """The data sets that were declared here, sorted."""
         return [name for name in super().built() if _NAME.fullmatch(name)]
 
-    def missing(self, name: str) -> VsebenchError:
-        """An unknown name, with those that are like it."""
-        return unknown("split", name, dict.fromkeys(known()))
-
     def build(self, name: str, how: Build) -> Path:
         """Declare a data set of one's own."""
         if how.source is None:
@@ -56,11 +52,6 @@ class OwnSets(SetSource):
             rows = first_captions(rows, how.captions_per_image)
         store(path, rows, asdict(declare(name, rows)))
         return path
-
-
-def known() -> list[str]:
-    """The names of all splits, and of all sets that can be built."""
-    return [*names(), *(name for source in sources() for name in source.offered())]
 
 
 def check_name(name: str) -> None:

@@ -15,6 +15,7 @@ from ..files.atomic import refused
 from ..files.caption_rows import CaptionRows, set_sha256
 from ..files.ids import canonical, counts_rows
 from ..options import spell
+from ..registry import unknown
 from ..types import Ids
 from . import stored
 from .declared import DeclaredSplit
@@ -88,7 +89,7 @@ class SetSource:
     """One source of test sets. The answers given here are those of a source whose splits are files in the cache.
 
     A file in the cache (``stored``) has the captions of a split and its declaration. A source of another kind answers
-    ``declared``, ``rows`` and ``remove`` itself, and every source ``owns``, ``built`` and ``build``.
+    ``names``, ``declared`` and ``rows`` itself, and every source ``owns``.
 
     Attributes:
         available: of a split that is built, in ``SplitStatus``.
@@ -100,7 +101,7 @@ class SetSource:
 
     def owns(self, name: str) -> bool:
         """Whether a name of a split, or of several, is one of this source, built or not."""
-        raise LookupError(name)
+        raise LookupError(type(self).__name__)  # every source has names of its own
 
     def built(self) -> list[str]:
         """Its splits that are files in the cache."""
@@ -124,7 +125,7 @@ class SetSource:
 
     def missing(self, name: str) -> VsebenchError:
         """The error for a name of this source whose split is not here; it says what to do."""
-        raise LookupError(name)
+        return unknown("split", name, dict.fromkeys(known()))
 
     def declared(self, name: str) -> DeclaredSplit:
         """Counts, fingerprints and origin of a split; raises ``missing``, and BadInput where its file is damaged."""
@@ -138,7 +139,7 @@ class SetSource:
 
     def build(self, name: str, how: Build) -> Path:
         """Store the splits of a name: the file in the cache, or the folder of several; see ``catalogue.build``."""
-        raise LookupError(name)
+        raise UsageError(f"'{name}' is there without being built", fix=f"use it: {spell('split', name)}")
 
     def remove(self, name: str) -> Path:
         """Remove the splits of a name from the cache; the file, or the folder of several.
@@ -241,6 +242,11 @@ def source_of(name: str) -> SetSource:
 def names() -> list[str]:
     """The splits that commands know by name, source by source."""
     return [name for source in sources() for name in source.names()]
+
+
+def known() -> list[str]:
+    """The names of all splits, and of all sets that can be built."""
+    return [*names(), *(name for source in sources() for name in source.offered())]
 
 
 def split_of_ids(image_ids: Ids | None, caption_ids: Ids | None, fewer_images: bool = False) -> list[str]:

@@ -8,13 +8,13 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ...errors import UsageError
-from ...options import spell
-from ...scenes.encode import FACTS_COUNT, SCENE_FACTS, Codes
-from ...scenes.folder import check_content
-from ...scenes.settings import of_split
-from ...scenes.store import StoredScenes, open_scenes
-from ...types import Direction, Int, Split, Vectors
+from ..errors import UsageError
+from ..options import spell
+from ..types import Direction, Int, Split, Vectors
+from .encode import FACTS_COUNT, SCENE_FACTS, Codes
+from .folder import check_content
+from .settings import of_split
+from .store import StoredScenes, open_scenes
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,9 +27,9 @@ from vsebench import relevance
 from vsebench.cli import app
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.relevance import load_gains, parse_spec
-from vsebench.relevance.scenes.shares import Share, holds, match
-from vsebench.relevance.scenes.truth import Truth
 from vsebench.scenes.facts import Facts, Mention, matched
+from vsebench.scenes.shares import Share, holds, match
+from vsebench.scenes.truth import Truth
 from vsebench.scenes.world import COLOURS, SHAPES, Scene
 from vsebench.types import DIRECTIONS, Direction, Split
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import count_of
-from ...scenes.encode import Codes
-from ...types import Direction, Int, Split, Vectors
-from ..gains import Gains, Progress, shape_of
+from ..errors import count_of
+from ..relevance.gains import Gains, Progress, shape_of
+from ..types import Direction, Int, Split, Vectors
+from .encode import Codes
 from .truth import Truth, fingerprint, truth_of
 
 PIECE = 1024  # captions, so that what is transposed for rows of images stays in the cache: a third of their time
@@ -70,7 +70,7 @@ def holds(truth: Truth) -> Share:
     return Share(truth, 1, np.zeros_like(truth.shown), np.maximum(truth.stated, 1))
 
 
-def load_holds(split: Split, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load_holds(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """The gains ``holds`` of a split of scenes, which needs no strings; see ``sources.Loader``.
 
     Raises:
@@ -79,7 +79,7 @@ def load_holds(split: Split, argument: None, settings: Mapping[str, str], progre
     return _gains("holds", split, holds(truth_of(split)))
 
 
-def load_match(split: Split, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+def load_match(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """The gains ``match``, as ``load_holds``."""
     return _gains("match", split, match(truth_of(split)))
 

@@ -19,8 +19,8 @@ from itertools import permutations
 
 import numpy as np
 
-from ...numeric import compiled as nb
-from ...scenes.encode import (
+from ..numeric import compiled as nb
+from .encode import (
     FACTS_BACKGROUND,
     FACTS_FIRST,
     FACTS_MENTIONS,
@@ -32,8 +32,8 @@ from ...scenes.encode import (
     SCENE_RELATIONS,
     SCENE_WIDTH,
 )
-from ...scenes.facts import AT_LEAST_TWO, MAX_MENTIONS, MAX_STATED_RELATIONS, UNSAID
-from ...scenes.world import MAX_GROUPS
+from .facts import AT_LEAST_TWO, MAX_MENTIONS, MAX_STATED_RELATIONS, UNSAID
+from .world import MAX_GROUPS
 
 STRIP = 128  # scenes compared with a caption at once, always so many: loops of constant length need no remainder
 NUMBER = MENTION - 1  # column of the number in a mention, and in a group

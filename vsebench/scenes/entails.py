@@ -6,11 +6,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...numeric.parallel import each
-from ...scenes.encode import FACTS_COUNT
-from ...scenes.settings import of_split
-from ...types import Direction, Int, Split
-from ..grades import Grades, of_pairs
+from ..numeric.parallel import each
+from ..relevance.grades import Grades, of_pairs
+from ..types import Direction, Int, Split
+from .encode import FACTS_COUNT
+from .settings import of_split
 from .truth import Truth, fingerprint, truth_of
 
 BLOCK = 1 << 22  # pairs compared at a time
@@ -24,7 +24,7 @@ def entailed(split: Split, direction: Direction) -> Grades:
     ``without``.
 
     Raises:
-        UsageError, MissingPackage, BadInput: as ``vsebench.relevance.scenes.truth.truth_of``.
+        UsageError, MissingPackage, BadInput: as ``vsebench.scenes.truth.truth_of``.
     """
     truth = truth_of(split)
     n, m = len(truth.scenes), len(truth.facts)
