@@ -11,6 +11,7 @@ import pytest
 from vsebench.errors import UsageError
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance.gains import Gains
+from vsebench.relevance.matrix import of_array
 from vsebench.types import DIRECTIONS, Split, Vectors
 
 TABLE = {"cat": [1.0, 0.0, 0.5], "dog": [0.5, 1.0, 0.0], "the": [0.25, 0.25, 0.25], "sat": [-1.0, 2.0, 0.0]}
@@ -32,6 +33,12 @@ def split_of(captions: list[str], image_of: list[int], images: int | None = None
     """A split of captions with the image of each; the last images may have none."""
     ids = np.arange(max(image_of) + 1 if images is None else images)
     return Split("custom", ids, np.arange(len(captions)), np.array(image_of), tuple(captions))
+
+
+def matrix_gains(values: np.ndarray) -> Gains:
+    """(image, caption) gains of a split of that shape."""
+    images, captions = values.shape
+    return of_array(split_of([""] * captions, [0] * captions, images), values)
 
 
 def whole(gains: Gains, block: int = 3) -> Vectors:

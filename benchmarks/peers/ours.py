@@ -61,10 +61,10 @@ def lists(given: Inputs) -> Work:
     from vsebench.metrics import parse
     from vsebench.rank.lists import ranks_from_lists
     from vsebench.relevance import load
-    from vsebench.relevance.matrix import matrix_gains
+    from vsebench.relevance.matrix import of_array
 
     retrieved = {d: dict(enumerate(items)) for d, (items, _) in given.lists.items()}
-    gains = {"matrix": matrix_gains(given.gains)}
+    gains = {"matrix": of_array(given.split, given.gains)}
     judged = {d: load("gt", given.split, d) for d in DIRECTIONS}
 
     def work() -> Outcome:
@@ -84,9 +84,9 @@ def graded(given: Inputs) -> Work:
     from vsebench.graded.engine import run
     from vsebench.metrics import parse
     from vsebench.rank.scorers import Dot
-    from vsebench.relevance.matrix import matrix_gains
+    from vsebench.relevance.matrix import of_array
 
-    gains = {"matrix": matrix_gains(given.gains)}
+    gains = {"matrix": of_array(given.split, given.gains)}
 
     def work() -> Outcome:
         scorer = Dot(given.world.images, given.world.captions)

@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.word_world import TABLE, lines_of, saved, whole
+from tests.word_world import TABLE, lines_of, matrix_gains, saved, whole
 from vsebench.errors import UsageError
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance import coarse, load_gains, parse_spec
 from vsebench.relevance.coarse import coarse_to_fine, read_argument
-from vsebench.relevance.matrix import matrix_gains
 from vsebench.types import Split
 
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 6))

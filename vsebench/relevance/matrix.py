@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BadInput, UsageError
+from ..errors import BadInput
 from ..files.members import SCORES, Field, floats, read_array
 from ..files.raw import Member, RawArray
 from ..sets import placing
@@ -52,26 +52,6 @@ class Stored:
         images = images if self.image_order is None else self.image_order[images]
         captions = captions if self.caption_order is None else self.caption_order[captions]
         return np.asarray(self.values[images, captions], np.float32)
-
-
-def matrix_gains(values: npt.NDArray[Any]) -> Gains:
-    """Gains given as an array in the order of the split.
-
-    Args:
-        values: (image, caption) float16, float32 or float64.
-
-    Raises:
-        UsageError: ``values`` is not two-dimensional, empty, or not floating point.
-        BadInput: a value is not finite in float32; its row and column are named.
-    """
-    if values.ndim != 2 or 0 in values.shape or values.dtype.kind != "f" or values.itemsize > 8:
-        what = f"gains of shape {values.shape} {values.dtype}"
-        raise UsageError(what, fix="give (image, caption) in float16, float32 or float64")
-    fingerprint, lowest = check_values(values, "image row")
-    return Gains(
-        "matrix", {"sha256": fingerprint}, (len(values), values.shape[1]), Stored(values), lowest=lowest,
-        of_judgements=_only_0_and_1(values),
-    )  # fmt: skip
 
 
 def load(split: Split, argument: str, settings: Mapping[str, str], progress: Progress | None) -> Gains:
