@@ -86,7 +86,6 @@ class Pairs:
         where: the file, for messages.
         format: ``trec``, ``eccv-json``, ``table``, ``mapping`` or ``pairs``.
         ended: how many lists end with -1.
-        transposed: these are the pairs of the other direction, so that most queries may be without a positive.
         notes: what was decided, one sentence each.
         doubt: why the lists may be in another order; empty where nothing says so.
     """
@@ -103,7 +102,6 @@ class Pairs:
     where: str = ""
     format: str = ""
     ended: int = 0
-    transposed: bool = False
     notes: tuple[str, ...] = ()
     doubt: str = ""
 

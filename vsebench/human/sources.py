@@ -22,7 +22,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class OfPairs:
     """One relevance over the items of a task: its values by pair, notes, and the settings that change its values."""
 
     name: str
@@ -55,7 +55,7 @@ def needs_captions(name: str) -> bool:
     return name != BINARY and (name in TITLES or SOURCES[parse_spec(name).kind].captions != "unused")
 
 
-def open_source(name: str, task: Task, java: str | None = None, progress: Progress | None = None) -> Source:
+def open_source(name: str, task: Task, java: str | None = None, progress: Progress | None = None) -> OfPairs:
     """A relevance over the split of a task.
 
     Args:
@@ -70,7 +70,7 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
         UsageError, BadInput, MissingPackage: as ``relevance.load_gains`` and ``captioning.pair_scores``.
     """
     if name == BINARY:
-        return Source(name, lambda images, captions: (task.origin[captions] == images).astype(np.float64))
+        return OfPairs(name, lambda images, captions: (task.origin[captions] == images).astype(np.float64))
     if name in TITLES:
         strings, references = task.split.captions or (), task.references
         notes: list[str] = []  # known when the scores have been computed
@@ -80,14 +80,14 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
                 name, strings, references, captions, images, java=java, progress=progress, note=notes.append
             )
 
-        return Source(name, score, notes)
+        return OfPairs(name, score, notes)
     spec = parse_spec(name)
     if spec.kind == "cider" and "df" not in spec.settings and task.split.name.startswith("flickr8k"):
         return _over_ratings(name, spec, task)
     return _graded(name, spec, task.split, progress)
 
 
-def _graded(name: str, spec: Spec, split: Split, progress: Progress | None = None) -> Source:
+def _graded(name: str, spec: Spec, split: Split, progress: Progress | None = None) -> OfPairs:
     fraction = None if progress is None else lambda share: progress(round(1000 * share), 1000)
     try:
         gains = load_gains(spec, split, fraction)
@@ -103,10 +103,10 @@ def _graded(name: str, spec: Spec, split: Split, progress: Progress | None = Non
             parts = [gains.at("t2i", captions[s : s + BLOCK], images[s : s + BLOCK, None])[:, 0] for s in starts]
         return np.concatenate(parts).astype(np.float64)
 
-    return Source(name, gain, tuple(gains.notes), tuple(gains.settings.items()))
+    return OfPairs(name, gain, tuple(gains.notes), tuple(gains.settings.items()))
 
 
-def _over_ratings(name: str, spec: Spec, task: Task) -> Source:
+def _over_ratings(name: str, spec: Spec, task: Task) -> OfPairs:
     """The gains of a split in which every rating has an image of its own."""
     split, references = task.split, task.references
     ratings = task.right.tolist()

@@ -198,7 +198,7 @@ def _cxc(chosen: Sequence[str], folder: PathLike | None, captions: bool) -> list
 
 def _relevance(
     name: str, group: list[Task], correlated: Callable[[Task, str, Float], list[Row]], java: str | None, bar: Bar
-) -> tuple[list[Row], sources.Source | None]:
+) -> tuple[list[Row], sources.OfPairs | None]:
     """The rows of one relevance for the tasks that it has values for."""
     suited = [task for task in group if sources.fits(name, task)]
     if not suited:

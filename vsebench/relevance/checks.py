@@ -14,8 +14,8 @@ from ..errors import BadInput
 CHUNK = 1 << 22  # numbers checked at a time, so that a memory-mapped file is never copied completely
 
 
-def check_values(values: npt.NDArray[Any], row: str, where: str | Path | None = None) -> tuple[str, float]:
-    """Check that every value is finite in float32; give a fingerprint of the array and its smallest value.
+def check_values(values: npt.NDArray[Any], row: str, where: str | Path | None = None) -> tuple[str, float, bool]:
+    """Check that every value is finite in float32; give a fingerprint of the array and what its values are.
 
     Args:
         values: (row, column) floats, maybe memory-mapped; read in chunks.
@@ -23,7 +23,7 @@ def check_values(values: npt.NDArray[Any], row: str, where: str | Path | None = 
         where: the file, for errors.
 
     Returns:
-        Eight hexadecimal digits of the SHA-256 of shape, dtype and values, and the smallest value.
+        Eight hexadecimal digits of the SHA-256 of shape, dtype and values; the smallest value; whether all are 0 or 1.
 
     Raises:
         BadInput: a NaN, an infinity, a value beyond the range of float32, or one that float32 rounds to 0; the first
@@ -32,7 +32,7 @@ def check_values(values: npt.NDArray[Any], row: str, where: str | Path | None = 
     digest = hashlib.sha256(f"{values.shape} {values.dtype.str}".encode())
     largest = np.finfo(np.float32).max
     step = max(1, CHUNK // max(values.shape[1], 1))
-    smallest = np.inf
+    smallest, binary = np.inf, True
     for start in range(0, len(values), step):
         block = np.ascontiguousarray(values[start : start + step])
         # The comparison is also false for NaN, and needs no conversion that could overflow.
@@ -53,4 +53,5 @@ def check_values(values: npt.NDArray[Any], row: str, where: str | Path | None = 
             raise BadInput(what, where=where, fix="scale the values, or save 0 in its place")
         digest.update(block.data)
         smallest = min(smallest, float(block.min(initial=np.inf)))
-    return digest.hexdigest()[:8], smallest
+        binary = binary and bool(((block == 0) | (block == 1)).all())
+    return digest.hexdigest()[:8], smallest, binary

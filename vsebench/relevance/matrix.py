@@ -16,7 +16,7 @@ from ..files.raw import Member, RawArray
 from ..sets import placing
 from ..sets.match import rows_of
 from ..types import Direction, Int, Modality, Split, Vectors
-from .checks import CHUNK, check_values
+from .checks import check_values
 from .gains import Gains, Progress, shape_of
 
 FIELD = Field("gains", ("gains", "gain", "relevance", "phi", "judgements", "qrels", *SCORES.names))
@@ -115,7 +115,8 @@ def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) 
     if values.dtype.itemsize > 4:
         notes.append("float64: rounded to float32")
     transposed = rows_are == "captions" or not by_images
-    fingerprint, lowest = check_values(values, "caption row" if transposed else "image row", path or "gains")
+    row = "caption row" if transposed else "image row"
+    fingerprint, lowest, judged = check_values(values, row, path or "gains")
     image_ids, caption_ids = split.image_ids, split.caption_ids
     orders: list[Int | None] = []
     unnamed: list[Modality] = []
@@ -132,12 +133,4 @@ def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) 
     identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
     identity = identity if path is None else {"file": path.name, **identity}
     found = Stored(values.T if transposed else values, *orders)
-    judged = _only_0_and_1(values)
     return Gains("matrix", identity, shape, found, tuple(notes), lowest=lowest, of_judgements=judged)
-
-
-def _only_0_and_1(values: npt.NDArray[Any]) -> bool:
-    """Whether (row, column) numbers are all 0 or 1."""
-    step = max(1, CHUNK // values.shape[1])
-    blocks = (values[start : start + step] for start in range(0, len(values), step))
-    return all(((block == 0) | (block == 1)).all() for block in blocks)

@@ -88,7 +88,7 @@ def read_vectors(path: Path, split: Split) -> tuple[npt.NDArray[Any], tuple[str,
 
 def _fingerprint(vectors: npt.NDArray[Any], where: Path) -> str:
     """Eight hexadecimal digits of the SHA-256 of the vectors; raises BadInput for one that is zero or not finite."""
-    digits, _ = check_values(vectors, "caption row", where)
+    digits, *_ = check_values(vectors, "caption row", where)
     for start in range(0, len(vectors), 4096):
         zero = np.flatnonzero(~vectors[start : start + 4096].any(axis=1))
         if len(zero):
