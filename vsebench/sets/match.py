@@ -27,6 +27,7 @@ from .owners import (
     known_owners,
     named_by_text_ids,
     owners_in_order,
+    spelled_as_coco,
 )
 from .placing import in_order, order, own_order
 from .shapes import suggestion
@@ -155,25 +156,21 @@ def _images_missing(file: FileRows) -> tuple[str, ...]:
 
 def _nearly_coco(file: FileRows) -> str:
     """``custom``, unless most ids are of COCO: then the file has a fault, which is raised."""
-    try:
-        known = splits.load_split("coco-5k")
-    except MissingPackage:
+    if (coco := spelled_as_coco(file)) is None:
         return "custom"
-    if file.image_ids is not None and file.text_ids is not None:
-        image_ids = respelled(file.image_ids, known.image_ids)
-        text_ids = respelled(file.text_ids, known.caption_ids)
-        if share(image_ids, known.caption_ids) == 1 and share(text_ids, known.image_ids) == 1:
-            raise SidesSwapped("the image ids are COCO caption ids and the text ids COCO image ids", file.where)
-        # A few shared ids may be a coincidence; with nine in ten it is a COCO file with a fault.
-        if min(share(image_ids, known.image_ids), share(text_ids, known.caption_ids)) >= 0.9:
-            try:
-                return _declared(file, known).split.name
-            except RepeatedIds:
-                raise
-            except BadInput as error:
-                error.fix = f"{error.fix}; or add {spell('split', 'custom')} to rank the file's own items"
-                raise
-    return "custom"
+    known, image_ids, text_ids = coco
+    if share(image_ids, known.caption_ids) == 1 and share(text_ids, known.image_ids) == 1:
+        raise SidesSwapped("the image ids are COCO caption ids and the text ids COCO image ids", file.where)
+    # A few shared ids may be a coincidence; with nine in ten it is a COCO file with a fault.
+    if min(share(image_ids, known.image_ids), share(text_ids, known.caption_ids)) < 0.9:
+        return "custom"
+    try:
+        return _declared(file, known).split.name
+    except RepeatedIds:
+        raise
+    except BadInput as error:
+        error.fix = f"{error.fix}; or add {spell('split', 'custom')} to rank the file's own items"
+        raise
 
 
 def _declared(file: FileRows, split: Split) -> MatchedRows:

@@ -14,7 +14,7 @@ from ..files.members import OWNER_IDS, OWNER_ROWS
 from ..files.raw import Holds
 from ..files.sniff import sniff
 from ..options import spell
-from ..types import Ids, Int
+from ..types import Ids, Int, Split
 from . import catalogue as splits
 from .caption_files import from_file, lines_of
 from .shapes import suggestion
@@ -194,15 +194,22 @@ def _no_image(file: FileRows, given: Ids) -> BadInput:
     )
 
 
-def _images_of_coco_ids(file: FileRows) -> tuple[Int, str] | None:
-    """(text,) image row of every text when all ids are in COCO 5K, whose subsets are custom splits; else None."""
+def spelled_as_coco(file: FileRows) -> tuple[Split, Ids, Ids] | None:
+    """COCO 5K, and the ids of images and texts as it spells them; None where a side has none, or COCO is not here."""
     if file.image_ids is None or file.text_ids is None:
         return None
     try:
         known = splits.load_split("coco-5k")
     except MissingPackage:
         return None
-    image_ids, text_ids = respelled(file.image_ids, known.image_ids), respelled(file.text_ids, known.caption_ids)
+    return known, respelled(file.image_ids, known.image_ids), respelled(file.text_ids, known.caption_ids)
+
+
+def _images_of_coco_ids(file: FileRows) -> tuple[Int, str] | None:
+    """(text,) image row of every text when all ids are in COCO 5K, whose subsets are custom splits; else None."""
+    if (coco := spelled_as_coco(file)) is None:
+        return None
+    known, image_ids, text_ids = coco
     if share(image_ids, known.image_ids) < 1 or share(text_ids, known.caption_ids) < 1:
         return None
     image_of = known.image_ids[known.owners[places(known.caption_ids, text_ids)]]
