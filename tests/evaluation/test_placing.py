@@ -116,8 +116,7 @@ def test_a_test_set_with_an_order_of_its_own_keeps_it():
     split = vb.Split("mine", ["a", "b", "c"], np.arange(3), np.arange(3))
     placed = placing.with_places(split, (np.array([2, 0, 1]), None))
     assert placing.order(placed, "image") is None
-    (note,) = placing.notes("G.npy", ["image", "caption"], placed)
-    assert note == (
+    assert placing.order_note("G.npy", ["image", "caption"], placed) == (
         "G.npy: no image and text ids: rows are taken to be in the order of mine (that of the file it was built from); "
         "those that are evaluated have another order"
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.notes import with_notes
 from vsebench.errors import BadInput
 from vsebench.files import audit
 from vsebench.files.audit import check_vectors, shown
@@ -88,9 +89,9 @@ def test_no_block_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rounding_of_float64_is_noted_when_it_changes_a_value() -> None:
     exact = RawEmbeddings(X.astype(np.float64), Y, None, None, None, "npz", (WHERE,))
-    assert not any("float64" in note for note in align_embeddings(exact, None, None).notes)
+    assert not any("float64" in note for note in with_notes(align_embeddings, exact, None, None).notes)
     finer = RawEmbeddings(X + np.float64(1e-12), Y, None, None, None, "npz", (WHERE,))
-    assert "image vectors are float64: rounded to float32" in align_embeddings(finer, None, None).notes
+    assert "image vectors are float64: rounded to float32" in with_notes(align_embeddings, finer, None, None).notes
 
 
 def test_in_order_counts_rows() -> None:

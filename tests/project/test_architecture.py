@@ -22,13 +22,13 @@ PACKAGES = ("vsebench", "train_reference")
 MAX_LINES = 600
 
 MAX_FUNCTION = 60  # lines of code of a function, without signature and docstring
-BESIDE = {"arguments", "environment", "errors", "memory", "options", "registry", "signature", "types"}
+BESIDE = {"arguments", "environment", "errors", "log", "memory", "options", "registry", "signature", "types"}
 BESIDE |= {"__init__", "__main__", "plugins"}
 
 # From the bottom up. A package imports what is below it, never what is beside or above it.
 LAYERS: list[tuple[str, ...]] = [
     ("errors",),
-    ("options",),
+    ("options", "log"),
     ("memory",),
     ("types", "registry", "environment"),
     ("signature", "numeric", "arguments", "plugins"),

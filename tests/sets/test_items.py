@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import vsebench as vb
+from tests.notes import with_notes
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.files.raw import RawEmbeddings
-from vsebench.sets import items
-from vsebench.sets.align import AlignedEmbeddings, align_embeddings
+from vsebench.sets import align, items
 
 WHERE = Path("e.npz")
 RNG = np.random.default_rng(0)
@@ -22,7 +24,10 @@ IDS = np.arange(40) + 100
 FIVE = np.repeat(np.arange(40), 5)
 
 
-def aligned(**change: Any) -> AlignedEmbeddings:
+align_embeddings = partial(with_notes, align.align_embeddings)
+
+
+def aligned(**change: Any) -> SimpleNamespace:
     """The aligned form of a file in which every image row is repeated five times."""
     fields = {"images": X[FIVE], "texts": Y, "image_ids": None, "text_ids": None, "image_of_text": None, **change}
     return align_embeddings(RawEmbeddings(format="npz", sources=(WHERE,), **fields), None, None)

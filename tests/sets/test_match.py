@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.notes import with_notes
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.sets import catalogue as splits
-from vsebench.sets.match import match_rows
+from vsebench.sets import match
 from vsebench.sets.owners import FileRows
 from vsebench.sets.shapes import suggestion
 from vsebench.types import Split
 
+match_rows = partial(with_notes, match.match_rows)
 WHERE = Path("e.npz")
 IMAGE_OF = np.arange(20) // 5
 ROWS = FileRows(4, 20, None, None, None, WHERE)

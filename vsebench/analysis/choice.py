@@ -17,6 +17,7 @@ from ..evaluation.inputs import of_vectors, raw_vectors
 from ..evaluation.intervals import interval
 from ..evaluation.options import Given, Options
 from ..files.read import group
+from ..log import logged
 from ..numeric.parallel import default_threads
 from ..options import spell
 from ..report.choices import ALL, BASELINE, MEAN, Choices, Share
@@ -158,7 +159,8 @@ def _scores(
         return check_scores(numbers(source, "scores"), items), "scores", ()
     images, texts = source if isinstance(source, tuple) else (source, None)
     given = replace(given, images=images, texts=texts)
-    found = of_vectors(only(raw_vectors(given), items.split), given, options)
+    with logged() as log:
+        found = of_vectors(only(raw_vectors(given), items.split), given, options)
     assert found.scorer is not None
     item, caption = np.nonzero(items.exists)[0], np.arange(items.exists.sum())
     rows = items.images[1].T  # (image, item)
@@ -166,7 +168,7 @@ def _scores(
     files = isinstance(source, tuple) and is_path(texts)  # arrays have the documented order
     unnamed = found.without_ids if is_path(source) or files else ()
     orders = (in_order("text" if side == "caption" else side, items.name, ORDERS[side]) for side in unnamed)
-    return np.stack([items.of_captions(x) for x in of], axis=1), found.score, (*orders, *found.notes, *found.warnings)
+    return np.stack([items.of_captions(x) for x in of], axis=1), found.score, (*orders, *log.notes, *log.warnings)
 
 
 def _baseline(given: PathLike, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:

@@ -73,6 +73,7 @@ def _of_arrays(
     """Vectors or scores, and the rows of a split that they are."""
     from ..errors import BadInput
     from ..files import read
+    from ..log import logged
     from ..sets import align
 
     if scores:
@@ -92,10 +93,11 @@ def _of_arrays(
         "files": [p.name for p in raw.sources], "format": raw.format, "arrays": arrays, "notes": list(raw.notes),
     }  # fmt: skip
     try:
-        ready: Any = (align.align_scores if scores else align.align_embeddings)(raw, split, captions_per_image)
+        with logged() as log:
+            ready: Any = (align.align_scores if scores else align.align_embeddings)(raw, split, captions_per_image)
     except BadInput as error:
         return {**found, "fault": error}
-    return {**found, "matched": _matched(ready.split, ready.notes, ready.warnings)}
+    return {**found, "matched": _matched(ready.split, log.notes, log.warnings)}
 
 
 def _of_text(file: Path, split: str | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import __version__, signature
 from ..errors import BadInput
+from ..log import note, said
 from ..metrics import Metric
 from ..metrics.suites import INTRA
 from ..rank.ties import EXPECTED
@@ -16,7 +17,6 @@ from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES, is_gains
 from ..report.model import Result
 from ..report.report import Report
-from ..sets.published import warning_of
 from ..types import Direction, Int, Observation, Split
 from . import intervals, warnings
 from .inputs import Input
@@ -29,18 +29,16 @@ def report(
     data: Input,
     observed: dict[Direction, Observation],
     single: Mapping[Key, Result],
-    warned: Sequence[str],
     ratings: str | None,
     threads: int | None,
 ) -> Report:
-    """The report of an evaluation.
+    """The report of an evaluation, with what was said so far.
 
     Args:
         plan: what was measured.
         data: what was evaluated.
         observed: ranks of the relevant items, by direction.
         single: all results but the sums.
-        warned: warnings so far.
         ratings: identity of the ratings of the metrics inside the modalities, or None.
         threads: of the resampling; never changes a result.
 
@@ -56,22 +54,22 @@ def report(
     requested |= dict.fromkeys(key for key in results if key[1] in ("i2i", "t2t"))
     shown = [results[key] for key in requested if key in results]
     if plan.metrics and not shown:
-        raise BadInput(f"nothing was measured: {'; '.join(warned)}", fix="check the gains and what they are made from")
-    tied, tied_little = warnings.ties(observed, results)
-    known = filter(None, [warning_of(plan.split.name)])
-    all_warnings = [*known, *data.warnings, *tied, *warnings.clipped(plan.metrics, plan.split), *warned]
+        raise BadInput(
+            f"nothing was measured: {'; '.join(said().warnings)}", fix="check the gains and what they are made from"
+        )
+    warnings.ties(observed, results)
+    warnings.unreachable(observed)
+    warnings.clipped(plan.metrics, plan.split)
+    note(*intervals.of_queries_alone(results.values()))
+    if plan.resampling is not None:
+        note(*intervals.without(results))
+    log = said()
     return Report(
         plan.split.name,
         signature.write(_signature(plan, data, ratings)),
         tuple(shown),
-        tuple(all_warnings),
-        (
-            *plan.notes,
-            *tied_little,
-            *warnings.unreachable(observed),
-            *intervals.of_queries_alone(results.values()),
-            *(intervals.without(results) if plan.resampling is not None else ()),
-        ),
+        tuple(log.warnings),
+        tuple(log.notes),
         intervals=plan.resampling,
         parts=tuple(result for key, result in results.items() if key not in requested),
         items=replace(plan.split, captions=None, places=(None, _caption_rows(plan.split, data))),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import BadInput, UsageError, count_of
+from ..log import warn
 from ..metrics import Metric
 from ..options import spell
 from ..rank.lists import ranks_from_lists
@@ -105,8 +106,8 @@ def _one(m: Metric, values: Float) -> float:
     return float(values.mean())
 
 
-def from_lists(plan: Plan, data: Input) -> tuple[Plan, dict[Direction, Observation], list[str]]:
-    """Ranks from retrieved lists, the plan without metrics that the lists are too short for, and warnings.
+def from_lists(plan: Plan, data: Input) -> tuple[Plan, dict[Direction, Observation]]:
+    """Ranks from retrieved lists, and the plan without metrics that the lists are too short for.
 
     Raises:
         BadInput: the lists are too short for a metric that is requested by name, or for all.
@@ -126,7 +127,8 @@ def from_lists(plan: Plan, data: Input) -> tuple[Plan, dict[Direction, Observati
         observed[direction] = Observation(direction, ranks)
     short = too_short(plan.binary, observed, plan.split, data.lists)
     refused = [s for s in short if plan.short_lists == "refuse" or s.impossible]
-    kept, notes = leave_out(plan.metrics, refused, plan.named, data.where, plan.short_lists)
+    kept = leave_out(plan.metrics, refused, plan.named, data.where, plan.short_lists)
     counted = ", ".join(str(s) for s in short if s not in refused)
-    warned = [f"lists are too short for {counted}; items that are not in them count as not found"] if counted else []
-    return replace(plan, metrics=tuple(kept), notes=(*plan.notes, *notes)), observed, warned
+    if counted:
+        warn(f"lists are too short for {counted}; items that are not in them count as not found")
+    return replace(plan, metrics=tuple(kept)), observed

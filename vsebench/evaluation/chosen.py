@@ -15,6 +15,7 @@ from ..errors import BadInput, MissingPackage, UsageError
 from ..files.pairs import Pairs
 from ..files.sniff import sniff
 from ..graded.rankings import pseudo_positives
+from ..log import logged, note
 from ..metrics.declare import DEFAULT_GAINS, Metric
 from ..metrics.suites import ALL, SUITES, words
 from ..metrics.values import without_negative
@@ -227,8 +228,8 @@ def _why_not(metric: Metric, gains: Gains) -> tuple[str, str] | None:
 
 def leave_out(
     metrics: Sequence[Metric], named: Sequence[Metric], gains: Mapping[str, Gains], chosen: Mapping[str, Spec]
-) -> tuple[list[Metric], list[str]]:
-    """The metrics that the gains allow, and notes about the others and about gains that no metric reads.
+) -> list[Metric]:
+    """The metrics that the gains allow; notes are about the others and about gains that no metric reads.
 
     Raises:
         BadInput: a metric that is requested by name cannot be measured.
@@ -246,16 +247,14 @@ def leave_out(
             raise BadInput(f"{m}: {why[0]}", where=where, fix=why[1])
         else:
             lost.setdefault(why[0], []).append(str(m))
-    notes = [f"{', '.join(names)} left out: {why}" for why, names in lost.items()]
+    note(*(f"{', '.join(names)} left out: {why}" for why, names in lost.items()))
     idle = [view for view in chosen if view not in {m.view for m in metrics}]
     for path in (chosen[k].argument for k in idle if SOURCES[k].endings):
         if path is not None:
             sniff(Path(path).expanduser())  # a wrong path is an error even where it is not read
     if idle:
-        notes.append(
-            f"{spell('gains', ', '.join(idle))}: no metric uses it; write the view in front, as in {idle[0]}:cs"
-        )
-    return kept, notes
+        note(f"{spell('gains', ', '.join(idle))}: no metric uses it; write the view in front, as in {idle[0]}:cs")
+    return kept
 
 
 def load_gains_of(
@@ -265,8 +264,8 @@ def load_gains_of(
     split: Split,
     captions: Captions | None,
     progress: Progress | None = None,
-) -> tuple[Split, dict[str, Gains], list[str]]:
-    """The split with its captions, the gains of every graded metric by view, and notes.
+) -> tuple[Split, dict[str, Gains]]:
+    """The split with its captions, and the gains of every graded metric by view.
 
     Args:
         metrics: what will be measured.
@@ -282,10 +281,11 @@ def load_gains_of(
     kinds = list(dict.fromkeys(m.view for m in metrics if m.graded))
     if not kinds:
         if captions is None:
-            return split, {}, []
+            return split, {}
         if is_file(captions):
             check_file(Path(captions))  # a wrong path is an error even where it is not read
-        return split, {}, [f"{spell('captions')}: no metric uses them"]
+        note(f"{spell('captions')}: no metric uses them")
+        return split, {}
     why: UsageError | MissingPackage | None = None
     source = _option(split, captions)
     try:
@@ -293,9 +293,8 @@ def load_gains_of(
     except (UsageError, MissingPackage) as error:
         why = error
     found: dict[str, Gains] = {}
-    notes: list[str] = []
     if captions is not None and why is None and without_ids(captions):
-        notes += placing.notes("captions", ["caption"], split)
+        note(placing.order_note("captions", ["caption"], split))
     for kind in kinds:
         if kind in judgements:
             found[kind] = judgements[kind].gains(split, Spec(kind, None, {}))
@@ -306,7 +305,8 @@ def load_gains_of(
             )
         try:
             spec = chosen.get(kind) or Spec(kind, None, {})
-            found[kind] = load_gains(spec, split, progress) if spec.values is None else of_array(split, spec.values)
+            with logged() as log:
+                found[kind] = load_gains(spec, split, progress) if spec.values is None else of_array(split, spec.values)
         except NotParsed as error:
             if source is None:
                 raise
@@ -316,11 +316,13 @@ def load_gains_of(
             if why is not None and split.captions is None and SOURCES[kind].captions == "needed":
                 raise why from None
             raise
-        notes += [note if note.startswith(f"{kind}: ") else f"{kind}: {note}" for note in found[kind].notes]
-    if DEFAULT_GAINS in found and not chosen:
-        settings = ", ".join(f"{k} {v}" for k, v in found[DEFAULT_GAINS].settings.items())
-        notes.insert(0, f"graded relevance is CIDEr-D ({settings}); {spell('gains')} chooses another")
-    return split, found, notes
+        if kind == DEFAULT_GAINS and not chosen:
+            settings = ", ".join(f"{k} {v}" for k, v in found[kind].settings.items())
+            note(f"graded relevance is CIDEr-D ({settings}); {spell('gains')} chooses another")
+        note(
+            *(said if said.startswith(f"{kind}: ") else f"{kind}: {said}" for said in (*found[kind].notes, *log.notes))
+        )
+    return split, found
 
 
 def _option(split: Split, captions: Captions | None) -> str | None:
@@ -332,12 +334,11 @@ def _option(split: Split, captions: Captions | None) -> str | None:
     return None
 
 
-def unknown_ties(metrics: Sequence[Metric], directions: Sequence[Direction]) -> list[str]:
-    """A note for metrics that read ties, where retrieved lists of some directions have no scores."""
+def note_unknown_ties(metrics: Sequence[Metric], directions: Sequence[Direction]) -> None:
+    """Note metrics that read ties, where retrieved lists of some directions have no scores."""
     named = [str(m) for m in metrics if "tied" in m.family.needs]
-    if not named or not directions:
-        return []
-    return [
-        f"{', '.join(named)}: the lists of {' and '.join(directions)} have no scores, so no two items are tied; values "
-        "from embeddings, scores or a TREC run differ where scores are equal"
-    ]
+    if named and directions:
+        note(
+            f"{', '.join(named)}: the lists of {' and '.join(directions)} have no scores, so no two items are tied; "
+            "values from embeddings, scores or a TREC run differ where scores are equal"
+        )

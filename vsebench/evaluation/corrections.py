@@ -13,6 +13,7 @@ from ..files import audit
 from ..files import read as files
 from ..files.ids import places
 from ..files.store import fingerprint
+from ..log import note
 from ..options import spell
 from ..rank import backends, corrected
 from ..rank.exact import norms
@@ -28,7 +29,7 @@ FEW = 32  # columns by which equal rows are found, also of files of another prec
 
 
 def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
-    """The input with corrected scores in every direction, and the plan with the rule and notes.
+    """The input with corrected scores in every direction, and the plan with the rule.
 
     Args:
         plan: what is measured.
@@ -45,37 +46,35 @@ def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
     if data.lists is not None or data.split.in_folds:
         what = "retrieved lists, which have no scores" if data.lists is not None else f"the folds of {data.split.name}"
         raise UsageError(f"{spell('normalise')} has no meaning for {what}", fix="leave it out")
-    banks, whose, notes = {d: data.scorers[d] for d in directions}, TRANSDUCTIVE, list[str]()
+    banks, whose = {d: data.scorers[d] for d in directions}, TRANSDUCTIVE
     if how.bank is not None:
-        banks, whose, shared, notes = _bank(how.bank, data, directions, options.similarity, how.rows)
+        banks, whose, shared = _bank(how.bank, data, directions, options.similarity, how.rows)
         if shared:
             whose += f",{TRANSDUCTIVE}"
-            notes.append(f"{how.bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries")
+            note(f"{how.bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries")
     if plan.intra:
-        notes.append(f"{spell('normalise')}: values inside the modalities are not corrected")
+        note(f"{spell('normalise')}: values inside the modalities are not corrected")
     rule, settings = corrected.RULES[how.rule], dict(how.settings)
     scorers = {d: rule.correct(data.scorers[d], d, banks[d], **settings, threads=options.threads) for d in directions}
     if options.engine == "local" and (ranker := backends.chosen(options.backend)[0]) != "numpy":
-        notes.append(
-            f"{spell('normalise')}: numpy computed the sums over the bank, {ranker} ranks the corrected scores"
-        )
+        note(f"{spell('normalise')}: numpy computed the sums over the bank, {ranker} ranks the corrected scores")
     if TRANSDUCTIVE in whose:
-        notes.append(
+        note(
             f"{spell('normalise', how.rule)} is {TRANSDUCTIVE}: the ranking of a query depends on the other test "
             "queries; compare with systems that are corrected in the same way"
         )
     written = ",".join(f"{key}={value:.12g}" for key, value in settings.items())
     stages = {**plan.stages, "normalise": f"{how.rule},{written},{whose}"}
-    return replace(plan, stages=stages, notes=(*plan.notes, *notes)), replace(data, scorers=scorers)
+    return replace(plan, stages=stages), replace(data, scorers=scorers)
 
 
 def _bank(
     path: Path, data: Input, directions: Sequence[Direction], similarity: str, rows: str | None
-) -> tuple[dict[Direction, Scorer], str, int, list[str]]:
-    """Scores of a bank with the gallery of every direction, its identity, how many are test queries, and notes."""
+) -> tuple[dict[Direction, Scorer], str, int]:
+    """Scores of a bank with the gallery of every direction, its identity, and how many are test queries."""
     scorer = data.scorers[directions[0]]
     if isinstance(scorer, Dot):
-        return *_of_vectors(path, scorer, data, directions, similarity), []
+        return _of_vectors(path, scorer, data, directions, similarity)
     assert isinstance(scorer, Matrix)
     return _of_scores(path, scorer, data, directions, rows)
 
@@ -106,7 +105,7 @@ def _of_vectors(
 
 def _of_scores(
     path: Path, scorer: Matrix, data: Input, directions: Sequence[Direction], rows: str | None
-) -> tuple[dict[Direction, Scorer], str, int, list[str]]:
+) -> tuple[dict[Direction, Scorer], str, int]:
     """A bank of scores, of one direction; its gallery is matched by ids, or in the order of the score file."""
     if len(directions) > 1:
         what = f"{spell('normalise')} names a bank of scores, which is of one direction"
@@ -127,10 +126,10 @@ def _of_scores(
     if raw.values.shape[gallery] != scorer.shape[gallery]:
         what = f"score matrix has shape {raw.values.shape}, and the test set {scorer.shape}"
         raise BadInput(what, where=path, fix=f"give the scores of the bank with the gallery, {words}")
-    side, split, notes = placing.SIDES[gallery], data.split_of(direction), list[str]()
+    side, split = placing.SIDES[gallery], data.split_of(direction)
     if (ids := (raw.image_ids, raw.text_ids)[gallery]) is None:
         order = placing.order(split, side)
-        notes += placing.notes(path.name, [side], split)
+        note(placing.order_note(path.name, [side], split))
     else:
         order = places(ids, split.ids(side))
         if order.min() < 0:
@@ -138,7 +137,7 @@ def _of_scores(
     bank = Matrix(raw.values, *((None, order) if gallery else (order, None)))
     some = np.arange(min(FEW, scorer.shape[gallery]))  # items by which queries are told apart
     shared = _shared(*(_some_scores(x, direction, some) for x in (bank, scorer)))
-    return {direction: bank}, f"bank#{fingerprint(raw.values.tobytes())[:8]}", shared, notes
+    return {direction: bank}, f"bank#{fingerprint(raw.values.tobytes())[:8]}", shared
 
 
 def _some_scores(matrix: Matrix, direction: Direction, items: Int) -> Float:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..graded.rankings import plan as rankings_of
+from ..log import note
 from ..metrics import Metric
 from ..rank import backends
 from ..rank.scorers import Dot
@@ -24,8 +25,8 @@ Reasons = dict[str, list[str]]  # what a list does not have -> names of the metr
 COMPLETE, INSIDE = "complete rankings", "the items of a fold"
 
 
-def route(plan: Plan, data: Input, ranker: backends.Ranker) -> tuple[Plan, backends.Ranker, dict[Direction, int]]:
-    """The plan with notes, the functions to rank with, and how deep the lists for binary judgements have to be.
+def route(plan: Plan, data: Input, ranker: backends.Ranker) -> tuple[backends.Ranker, dict[Direction, int]]:
+    """The functions to rank with, and how deep the lists for binary judgements have to be.
 
     Args:
         plan: what is measured.
@@ -36,24 +37,24 @@ def route(plan: Plan, data: Input, ranker: backends.Ranker) -> tuple[Plan, backe
         The ranker is without ``listed`` where metrics of binary judgements are ranked by the reference, and without
         ``order`` where graded ones are.
     """
-    listed, notes = ranker.listed, list(plan.notes)
+    listed = ranker.listed
     if listed is None:
-        return plan, ranker, {}
+        return ranker, {}
     if not isinstance(data.scorer, Dot):
         what = "scores are given" if data.lists is None else "retrieved lists are given"
-        notes.append(f"{what}, and {listed.name} searches vectors: it was not used")
-        return replace(plan, notes=tuple(notes)), replace(ranker, order=None, listed=None), {}
+        note(f"{what}, and {listed.name} searches vectors: it was not used")
+        return replace(ranker, order=None, listed=None), {}
     needed, binary = _binary(plan, listed)
     graded = _graded(plan, listed)
     if plan.intra:
-        notes.append(f"images among images and captions among captions were ranked by numpy, not by {listed.name}")
+        note(f"images among images and captions among captions were ranked by numpy, not by {listed.name}")
     if binary:
-        notes.append(_note(binary, listed, plan.binary, "metrics of binary judgements"))
+        note(_not_listed(binary, listed, plan.binary, "metrics of binary judgements"))
         ranker = replace(ranker, listed=None)
     if graded:
-        notes.append(_note(graded, listed, plan.graded, "graded metrics"))
+        note(_not_listed(graded, listed, plan.graded, "graded metrics"))
         ranker = replace(ranker, order=None)
-    return replace(plan, notes=tuple(notes)), ranker, needed
+    return ranker, needed
 
 
 def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], Reasons]:
@@ -100,7 +101,7 @@ def _gallery(plan: Plan, direction: Direction) -> int:
     return len(plan.split.caption_ids if direction == "i2t" else plan.split.image_ids)
 
 
-def _note(reasons: Reasons, listed: backends.Listed, metrics: Sequence[Metric], kind: str) -> str:
+def _not_listed(reasons: Reasons, listed: backends.Listed, metrics: Sequence[Metric], kind: str) -> str:
     """Which metrics read what lists do not have, and what ranked them."""
     read = "; ".join(f"{some_names(names)}: {what}" for what, names in reasons.items())
     lost = {name for names in reasons.values() for name in names}

@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..graded.engine import Fill
+from ..log import note
 from ..options import spell
 from ..rank import backends
 from ..rank.dense import REFERENCE
@@ -31,14 +32,12 @@ class Engine:
     """What an evaluation gets its ranks and values from.
 
     Attributes:
-        plan: of the evaluation, with notes about the engine and the back-end.
         observe: ranks of relevant items and top lists, as ``rank.observe``.
         order: orders of galleries for graded metrics, see ``rank.backends``.
         fill: writes values of graded metrics that are computed elsewhere, see ``graded.engine``; or None.
         facts: for the provenance: what other processes ranked with.
     """
 
-    plan: Plan
     observe: Callable[..., dict[Direction, Observation]]
     order: OrderOf | None
     fill: Fill | None = None
@@ -57,15 +56,14 @@ def start(source: shards.Source | None, data: Input, plan: Plan, options: Option
         MissingPackage, WorkersLost, BadInput, DiskError: as ``dask_engine.compute`` and ``shard_files.opened``.
     """
     if options.engine == "local" or source is None or data.scorer is None:
-        routed, ranker, needed = depths.route(plan, data, backends.ranker(options.backend))
-        lists = options.engine != "local" and data.scorer is None
+        ranker, needed = depths.route(plan, data, backends.ranker(options.backend))
         ranked = functools.partial(observe, scan=in_memory(ranker.scan), order=ranker.order or REFERENCE)
         if ranker.listed:
             ranked = functools.partial(ranker.listed.observe, needed=needed)
-        note = (
-            f"{spell('engine', 'dask')}: retrieved lists have no scores to compute, and were evaluated in one process"
-        )
-        yield Engine(_noted(routed, *[note] * lists), ranked, ranker.order)
+        if options.engine != "local" and data.scorer is None:
+            dask = spell("engine", "dask")
+            note(f"{dask}: retrieved lists have no scores to compute, and were evaluated in one process")
+        yield Engine(ranked, ranker.order)
         return
     dask_engine.check_installed()
     job, pieces = shards.make_job(source, data, plan, options), cuts.shards_of(plan, data)
@@ -75,16 +73,13 @@ def start(source: shards.Source | None, data: Input, plan: Plan, options: Option
         def read(shard: cuts.Shard) -> shards.Arrays:
             return shard_files.read_again(folder / f"{shard.name}.npz")
 
-        notes = [f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before"] * options.resume
-        notes += dict.fromkeys(note for one in used for note in one.notes)
+        if options.resume:
+            note(f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before")
+        note(*(sentence for one in used for sentence in one.notes))
 
         def joined(scorer: Scorer, *args: Any, **how: Any) -> dict[Direction, Observation]:
             first = next(served[0] for one, served in data.passes(plan.directions) if one is scorer)
             return observe(scorer, *args, scan=shards.scan_of(pieces, read, first), order=None, **how)
 
         facts = provenance.of_workers(options.backend, [(one.backend, one.device) for one in used])
-        yield Engine(_noted(plan, *notes), joined, None, shards.fill_of(pieces, read), facts)
-
-
-def _noted(plan: Plan, *notes: str) -> Plan:
-    return replace(plan, notes=(*plan.notes, *notes))
+        yield Engine(joined, None, shards.fill_of(pieces, read), facts)

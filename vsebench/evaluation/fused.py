@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import BadInput
 from ..files import read as files
 from ..files.members import opened
+from ..log import note
 from ..rank.sums import weighted_sum
 from ..sets import placing
 from ..sets.align import AlignedLists
@@ -48,14 +49,13 @@ def fuse(data: Input, given: Given, options: Options) -> Input:
             where = Path(other) if is_path(other) else None
             raise BadInput("is of other items or directions", where=where, fix="fuse systems of the same test set")
     rule, written = "sum" if data.lists is None else f"rrf{CONSTANT}", ",".join(f"{w:.12g}" for w in weights)
-    notes = tuple(note for one in read for note in one.notes if note not in data.notes)
     for at, (other, one) in enumerate(zip(others, read, strict=True), start=2):
         name = Path(other).name if is_path(other) else f"system {at}"
-        notes += placing.notes(name, one.without_ids if data.lists is None else (), data.split)
+        note(placing.order_note(name, one.without_ids if data.lists is None else (), data.split))
     encoders = [one.stages.get(ENCODER, "") for one in (data, *read)]
     stages = {ENCODER: " + ".join(x or "default" for x in encoders)} if any(encoders) else {}
     data = replace(
-        data, stages={**stages, "fuse": f"{rule},{written}"}, notes=(*data.notes, *notes),
+        data, stages={**stages, "fuse": f"{rule},{written}"},
         sources=(*data.sources, *(x for one in read for x in one.sources)),
     )  # fmt: skip
     if data.lists is not None:
@@ -76,11 +76,8 @@ def _read(other: Any, data: Input, given: Given, options: Options) -> Input:
             if not isinstance(other, Mapping) or d in other
         }
         first = next(iter(each.values()))
-        notes = dict.fromkeys(note for one in each.values() for note in one.notes)
         sources = dict.fromkeys(path for one in each.values() for path in one.sources)
-        return replace(
-            first, scorers={d: one.scorers[d] for d, one in each.items()}, notes=tuple(notes), sources=tuple(sources)
-        )
+        return replace(first, scorers={d: one.scorers[d] for d, one in each.items()}, sources=tuple(sources))
     if data.lists is not None:
         return inputs.read(Given(run=other, split=data.split), options)
     if is_path(other) and files.holds_both(opened(Path(other).expanduser())):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..graded import engine as run
 from ..graded.rankings import pseudo_positives
+from ..log import warn
 from ..metrics import Metric
 from ..rank.rerank import Reranking
 from ..rank.ties import EXPECTED
@@ -27,8 +28,8 @@ BLOCK = 64  # images whose gains are examined together
 
 def results(
     plan: Plan, data: Input, options: Options, engine: Engine, new: Mapping[Direction, Reranking] | None = None
-) -> tuple[dict[Key, Result], list[str]]:
-    """One result a metric and direction, without sums, and warnings: undefined metrics, small galleries, no gains."""
+) -> dict[Key, Result]:
+    """One result a metric and direction, without sums; warns of undefined metrics, small galleries, and no gains."""
     found, split = _measured(plan, data, options, engine, new), plan.split
     out: dict[Key, Result] = {}
     undefined: list[str] = []
@@ -50,32 +51,30 @@ def results(
         )  # fmt: skip
         if max(m.k or 0, pseudo_positives(m)) > got.queries.gallery:
             clipped.setdefault(got.queries.gallery, []).append(f"{m} ({direction})")
-    warnings = []
     for size, names in clipped.items():
         what = "k, or the number of pseudo-positives, is" if any("[" in name for name in names) else "k is"
-        warnings.append(f"{', '.join(names)}: {what} larger than a gallery of {size:,}; all of the gallery counts")
+        warn(f"{', '.join(names)}: {what} larger than a gallery of {size:,}; all of the gallery counts")
     if undefined:
-        warnings.append(f"{', '.join(undefined)}: undefined for every query, left out")
+        warn(f"{', '.join(undefined)}: undefined for every query, left out")
     # of captions whose words mean little, for the gains that are made from words
     if of_words := [
         view for view in plan.gains if view in SOURCES and {"tokens", "text"} & set(SOURCES[view].settings)
     ]:
         little = caption_warnings.of_captions(split.captions or ())
-        warnings += [f"{', '.join(of_words)}: {what}" for what in little]
-    return out, [*warnings, *_without_gains(plan, found)]
+        warn(*(f"{', '.join(of_words)}: {what}" for what in little))
+    _warn_without_gains(plan, found)
+    return out
 
 
-def _without_gains(plan: Plan, found: run.Found) -> list[str]:
-    """A warning for every view in which all values are 0 because no gain is above 0."""
+def _warn_without_gains(plan: Plan, found: run.Found) -> None:
+    """Warn of every view in which all values are 0 because no gain is above 0."""
     values: dict[str, list[Float]] = {}
     for (m, _), got in found.items():
         values.setdefault(m.view, []).append(got.values)
     silent = [view for view, each in values.items() if not any(np.nan_to_num(v).any() for v in each)]
-    return [
-        f"{view}: no pair has a gain above 0, and all values are 0; check what the gains are made from"
-        for view in silent
-        if plan.gains[view].rows_affordable and not _any_gain(plan.gains[view])
-    ]
+    for view in silent:
+        if plan.gains[view].rows_affordable and not _any_gain(plan.gains[view]):
+            warn(f"{view}: no pair has a gain above 0, and all values are 0; check what the gains are made from")
 
 
 def _any_gain(gains: Gains) -> bool:

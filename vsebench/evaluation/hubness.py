@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..errors import BadInput, count_of
+from ..log import note
 from ..metrics.hubness import MOST
 from ..report.model import Result
 from ..report.values import SIDE
@@ -16,14 +17,13 @@ from .intervals import Key
 from .plan import Plan
 
 
-def results(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> tuple[dict[Key, Result], list[str]]:
-    """One result a metric of hubness and direction, without per-query values, and notes that name the hubs.
+def results(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> dict[Key, Result]:
+    """One result a metric of hubness and direction, without per-query values; notes name the hubs.
 
     Raises:
         BadInput: a retrieved list is shorter than a metric needs.
     """
     found: dict[Key, Result] = {}
-    notes = []
     for direction in plan.directions if plan.of_lists else ():
         queries, gallery = (plan.split.ids(SIDE[d]) for d in (direction, QUERIES_OF[direction]))
         for m in sorted(plan.of_lists, key=lambda m: m.k or 0):  # the note is on the largest k
@@ -33,8 +33,8 @@ def results(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) 
         most = np.argsort(-count, kind="stable")[:MOST]
         listed = ", ".join(f"{gallery[i]} ({count[i]:,})" for i in most.tolist())
         side = SIDE[QUERIES_OF[direction]]
-        notes.append(f"{side}s among the first {m.k} of the most queries, of {len(queries):,}: {listed}")
-    return found, notes
+        note(f"{side}s among the first {m.k} of the most queries, of {len(queries):,}: {listed}")
+    return found
 
 
 def _occurrences(

@@ -17,6 +17,7 @@ from ..files.ids import as_ids
 from ..files.pairs import LISTS, Pairs, fits
 from ..files.raw import RawArray, RawEmbeddings
 from ..files.read_pairs import Order, read_pairs
+from ..log import note, warn
 from ..options import spell
 from ..rank.scorers import Matrix, Scorer, choose
 from ..sets import catalogue
@@ -43,7 +44,6 @@ class Input:
         vectors: image and caption vectors in the order of the split, where there are any.
         where: the file, for messages.
         rows: (image,) and (caption,) row of every item in the file, None when the file has the order of the split.
-        notes, warnings: about reading and matching.
         sources: the files that were read.
         complete: the split of which ``split`` is a part, if it is one.
         second: by direction the scores of a second stage, for the top of the rankings.
@@ -59,8 +59,6 @@ class Input:
     lists: AlignedLists | None = None
     vectors: tuple[Embeddings, Embeddings] | None = None
     rows: Rows = (None, None)
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
     sources: tuple[Path, ...] = field(default=())
     complete: Split | None = None
     second: Mapping[Direction, SecondScores] = field(default_factory=dict)
@@ -138,10 +136,10 @@ def of_vectors(raw: RawEmbeddings, given: Given, options: Options) -> Input:
     judged = bool(options.judgements)
     found = align_embeddings(raw, given.split, options.captions_per_image, captions_file(options), judged)
     scorer, decision = choose(found.images, found.captions, options.similarity)
+    note(decision)
     return Input(
         with_places(found.split, found.rows), dict.fromkeys(DIRECTIONS, scorer), found.where, None,
-        (found.images, found.captions), found.rows, (*found.notes, decision), found.warnings,
-        raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
+        (found.images, found.captions), found.rows, raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
         without_ids=_without_ids(raw, options),
     )  # fmt: skip
 
@@ -164,12 +162,11 @@ def _scores(given: Given, options: Options, served: Sequence[Direction] | None =
         raw = RawArray(numbers(given.scores, "scores"), *_ids(given), "arrays", (ARRAYS,), holds="ids")
     judged = bool(options.judgements)
     found = align_scores(raw, given.split, options.captions_per_image, captions_file(options), judged=judged)
-    warnings = (*found.warnings, *top_scored.check(found.scores, served, found.where, options.trust))
-    scores, last = last_of_all(found.scores, found.where)
-    scorers = dict.fromkeys(DIRECTIONS, Matrix(scores, *found.rows))
+    top_scored.check(found.scores, served, found.where, options.trust)
+    scorers = dict.fromkeys(DIRECTIONS, Matrix(last_of_all(found.scores, found.where), *found.rows))
     return Input(
-        with_places(found.split, found.rows), scorers, found.where, rows=found.rows, notes=(*last, *found.notes),
-        warnings=warnings, sources=raw.sources, without_ids=_without_ids(raw, options),
+        with_places(found.split, found.rows), scorers, found.where, rows=found.rows, sources=raw.sources,
+        without_ids=_without_ids(raw, options),
     )  # fmt: skip
 
 
@@ -193,11 +190,8 @@ def _of_each(given: Given, options: Options) -> Input:
     others = [one for one in read.values() if one is not first]
     orders = {d: one.split.places for d, one in read.items()}
     same = all(_same(places, first.split.places) for places in orders.values())
-    every = dict.fromkeys(note for one in read.values() for note in one.notes)
-    warned = dict.fromkeys(warning for one in read.values() for warning in one.warnings)
     return replace(
         first, scorers={d: one.scorers[d] for d, one in read.items()}, orders={} if same else orders,
-        notes=tuple(every), warnings=tuple(warned),
         without_ids=tuple(dict.fromkeys(side for one in read.values() for side in one.without_ids)),
         sources=(*first.sources, *(path for one in others for path in one.sources)),
     )  # fmt: skip
@@ -226,11 +220,11 @@ def _lists(given: Given, options: Options) -> Input:
     if alone is not None:
         runs = alone.runs
     lists = align_lists(runs, split)
-    notes = (*(note for pairs in runs for note in pairs.notes), *(alone.notes if alone else ()))
-    warnings = tuple(f"{Path(pairs.where).name}: {pairs.doubt}" for pairs in runs if pairs.doubt)
+    note(*(sentence for pairs in runs for sentence in pairs.notes))
+    warn(*(f"{Path(pairs.where).name}: {pairs.doubt}" for pairs in runs if pairs.doubt))
     sources = tuple(Path(run) if is_path(run) else Path(f"<run {direction}>") for direction, run in named)
     judged = alone.judged if alone else None
-    return Input(lists.split, {}, sources[0], lists, notes=notes, warnings=warnings, sources=sources, judged=judged)
+    return Input(lists.split, {}, sources[0], lists, sources=sources, judged=judged)
 
 
 def _runs(named: Sequence[tuple[Direction | None, Any]], options: Options) -> list[Pairs]:

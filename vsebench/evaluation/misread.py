@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from ..log import warn
 from ..numeric.parallel import one_blas_thread
 from ..options import spell
 from ..report.format import fixed
@@ -118,8 +119,8 @@ def _percent(fraction: float, digits: int = 1) -> str:
     return f"{fixed(fraction, digits, times=100)}%"
 
 
-def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str]:
-    """Warnings where the input looks misread, or rows without ids are in another order than read or of other items.
+def check(data: Input, directions: Sequence[Direction], trust: bool) -> None:
+    """Refuse, or warn of, input that looks misread, and rows without ids in another order or of other items.
 
     Nothing is tested where captions have no image of their own.
 
@@ -132,7 +133,7 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str
         BadInput: so it is, and the input is not trusted.
     """
     if data.split.image_of is None or len(data.split.image_ids) < SMALLEST:
-        return []
+        return
     with one_blas_thread():  # the products are small: waiting threads would take more time than the sample
         found = [one for direction in directions if (one := suspect(data, direction)) is not None]
         others = ""
@@ -147,7 +148,7 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str
         first = next((one for one in found if one.better or one.collapsed), found[0] if found else None)
         fix = f"{ROWS}; {spell('trust', True)} ranks it as read" if first is None else first.fix
         raise BadInput(str(first or others), where=data.where, fix=fix)
-    return [*map(str, found), *([others] if others else [])]
+    warn(*map(str, found), others)
 
 
 def suspect(data: Input, direction: Direction) -> Suspicion | None:
@@ -242,9 +243,11 @@ def _displaced(data: Input, direction: Direction, images: Int, texts: Int, as_re
             apart = (by_image[np.minimum(start + nth, len(owners) - 1)] - texts)[:, count > 0].ravel()
         by, times = np.unique(apart[apart != 0], return_counts=True)
         for rows in by[np.argsort(-times, kind="stable")[:OFFSETS]].tolist():
-            of_images = (images + rows).clip(0, n_image - 1) if side == "image" else images
-            of_texts = (texts + rows).clip(0, len(owners) - 1) if side == "caption" else texts
-            moved = owners[of_texts] == of_images
+            if side == "image":
+                moved = owners[texts] == images + rows
+            else:
+                inside = (texts + rows >= 0) & (texts + rows < len(owners))
+                moved = inside & (owners[np.where(inside, texts + rows, 0)] == images)
             # The rows that follow each other in which displacing them gains most.
             gain = np.concatenate([[0], np.cumsum(moved[order].astype(np.int64) - as_read[order])])
             stop = int((gain - np.minimum.accumulate(gain)).argmax())

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import BadInput, UsageError
 from ..files import columns
+from ..log import note
 from ..options import spell
 from ..rank.scorers import Dot, Matrix, Scorer
 from ..relevance.sources import SOURCES
@@ -69,14 +70,14 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
         captions=None if split.captions is None else tuple(split.captions[i] for i in captions.tolist()),
         fold=None, in_folds=False, places=_of_part(own, images, captions),
     )  # fmt: skip
-    note = (
+    note(
         f"only {options.only}: {len(images):,} of {len(split.image_ids):,} images and {len(captions):,} of "
         f"{len(split.caption_ids):,} captions are the queries and the gallery"
     )
     orders = {d: _of_part(places, images, captions) for d, places in data.orders.items()}
     found = replace(
         data, split=part, scorers=_scorers(data, images, captions), vectors=_vectors(data, images, captions),
-        rows=_of_part(data.rows, images, captions), orders=orders, complete=data.split, notes=(*data.notes, note),
+        rows=_of_part(data.rows, images, captions), orders=orders, complete=data.split,
     )  # fmt: skip
     return found, replace(options, captions=None)
 

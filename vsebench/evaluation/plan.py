@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..graded.rankings import plan as rankings_of
+from ..log import note, warn
 from ..metrics import Metric
 from ..metrics.declare import DEFAULT_GAINS, HUBNESS, without_mean
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
@@ -22,10 +23,10 @@ from ..relevance.gains import Gains, Spec
 from ..relevance.sources import SOURCES, Source, in_folds, is_gains, judgements_of
 from ..report.model import Resampling
 from ..sets import catalogue
-from ..sets.published import SETS
+from ..sets.published import SETS, warning_of
 from ..types import AllItems, Candidates, Direction, SameFold, Split
 from .chosen import leave_out as allowed
-from .chosen import load_gains_of, load_judgements, suits, unknown_ties
+from .chosen import load_gains_of, load_judgements, note_unknown_ties, suits
 from .inputs import Input
 from .options import Options
 from .short_lists import graded_too_short, leave_out
@@ -54,7 +55,6 @@ class Plan:
         no_positive: ``skip`` or ``miss`` for queries that the judgements cover and that have no positive.
         short_lists: ``refuse`` or ``miss`` for metrics that read deeper than the retrieved lists.
         resampling: how intervals are made, None for none.
-        notes: what was decided.
         stages: what was done with the scores before or after ranking, by field of the signature: ``fuse``,
             ``normalise``, ``rerank``.
     """
@@ -73,7 +73,6 @@ class Plan:
     no_positive: str
     short_lists: str
     resampling: Resampling | None
-    notes: tuple[str, ...]
     stages: Mapping[str, str] = field(default_factory=dict)
 
     @functools.cached_property
@@ -117,6 +116,7 @@ def make_plan(data: Input, options: Options) -> Plan:
         BadInput: gains that a metric requested by name does not allow; lists of other directions.
         MissingPackage: captions or gains are missing, with the command that installs them.
     """
+    warn(warning_of(data.split.name))
     directions = _directions(data, options)
     if not directions:
         raise BadInput(
@@ -133,22 +133,18 @@ def make_plan(data: Input, options: Options) -> Plan:
         choose_metrics, split=data.split, directions=directions, judgements=judgements, own=list(given)
     )
     named = _by_name(names, choose, chosen)
-    metrics, split, gains, notes = _metrics_and_gains(data, options, names, named, chosen, judgements, choose)
-    notes += [
-        f"{name}: {note}"
-        for name in dict.fromkeys(m.view for m in metrics if m.view in judgements)
-        for note in judgements[name].notes
-    ]
+    metrics, split, gains = _metrics_and_gains(data, options, names, named, chosen, judgements, choose)
+    for name in dict.fromkeys(m.view for m in metrics if m.view in judgements):
+        note(*(f"{name}: {sentence}" for sentence in judgements[name].notes))
     if idle := [name for name in given if not any(m.view == name for m in metrics)]:
-        notes.append(
-            f"{spell('judgements', ', '.join(idle))}: no metric uses it; write the name in front, as in {idle[0]}:R@1"
-        )
+        note(f"{spell('judgements', ', '.join(idle))}: no metric uses it; write the name in front, as in {idle[0]}:R@1")
     if options.ties == EXPECTED:
         metrics, lost = _with_expectation(metrics, named)
         inside, within = _with_expectation(intra, ())
         intra = tuple(inside)
         gains = {view: g for view, g in gains.items() if any(m.view == view for m in metrics)}
-        notes += [f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}"] * bool(lost or within)
+        if lost or within:
+            note(f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}")
     requests = [
         Request(view, judgements[view].positives(split, d), _candidates(view, split, d))
         for view in dict.fromkeys(m.view for m in metrics if _of_ranks(m))
@@ -158,11 +154,11 @@ def make_plan(data: Input, options: Options) -> Plan:
     graded = [m for m in metrics if m.graded]
     rankings_of(graded, split, directions)  # folds that are missing are an error before anything is ranked
     if options.metrics is None and (absent := _absent(judgements, split)):
-        notes.append(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
+        note(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
     if graded and options.ties not in ("index", EXPECTED):
-        notes.append(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
+        note(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
     if graded and data.lists is not None:
-        notes += unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
+        note_unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
     depth = max(
         options.kept or 0,
         options.lists,
@@ -172,7 +168,7 @@ def make_plan(data: Input, options: Options) -> Plan:
     return Plan(
         split, tuple(metrics), named, directions, judgements, tuple(requests), gains, intra,
         depth or None, options.lists, options.ties, options.no_positive, options.short_lists, options.resampling,
-        (*data.notes, *notes), data.stages,
+        data.stages,
     )  # fmt: skip
 
 
@@ -305,31 +301,31 @@ def _by_name(names: list[str] | None, choose: Choose, chosen: Mapping[str, Spec]
 def _metrics_and_gains(
     data: Input, options: Options, names: list[str] | None, of_names: frozenset[Metric], chosen: Mapping[str, Spec],
     judgements: Mapping[str, Source], choose: Choose,
-) -> tuple[list[Metric], Split, dict[str, Gains], list[str]]:  # fmt: skip
-    """The metrics that can be measured, the split (with captions where gains need them), the gains, and notes."""
+) -> tuple[list[Metric], Split, dict[str, Gains]]:  # fmt: skip
+    """The metrics that can be measured, the split (with captions where gains need them), and the gains."""
     split = data.split
     if names == []:
-        return [], split, {}, []  # only metrics inside the modalities
+        return [], split, {}  # only metrics inside the modalities
     kinds: Mapping[str, Spec | None] = {**chosen} or {DEFAULT_GAINS: None}
     metrics = choose(names, kinds)
-    short: list[str] = []
     if data.lists is not None:  # before gains are loaded, which may take long
         graded = [m for m in metrics if m.graded]
         refused = graded_too_short(graded, split, data.lists, _directions(data, options))
-        metrics, short = leave_out(metrics, refused, of_names, data.where, options.short_lists)
+        metrics = leave_out(metrics, refused, of_names, data.where, options.short_lists)
     try:
-        split, gains, notes = load_gains_of(metrics, chosen, judgements, split, options.captions)
+        split, gains = load_gains_of(metrics, chosen, judgements, split, options.captions)
     except (UsageError, MissingPackage) as error:
         binary = [m for m in metrics if not m.graded]
         # `all` measures what there is; whoever names a graded metric, gains or captions gets the error.
         if chosen or options.captions is not None or binary != choose(names):
             raise
-        return binary, split, {}, [*short, f"graded relevance left out: {error.what} ({error.fix})"]
+        note(f"graded relevance left out: {error.what} ({error.fix})")
+        return binary, split, {}
     by_name = [w for w in names or () if w.lower() not in ALL]
     named = choose(by_name or None, kinds) if gains or chosen else []
-    metrics, left_out = allowed(metrics, named, gains, chosen)
+    metrics = allowed(metrics, named, gains, chosen)
     used = {m.view for m in metrics}
-    return metrics, split, {view: g for view, g in gains.items() if view in used}, [*short, *notes, *left_out]
+    return metrics, split, {view: g for view, g in gains.items() if view in used}
 
 
 def _candidates(view: str, split: Split, direction: Direction) -> Candidates:

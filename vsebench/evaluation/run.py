@@ -23,6 +23,7 @@ import numpy.typing as npt
 from ..arguments import public
 from ..errors import DeviceFault, first_line, is_of_torch
 from ..files.atomic import refuse_overwriting
+from ..log import logged
 from ..metrics.suites import Names
 from ..options import settings
 from ..rank import corrected
@@ -206,11 +207,12 @@ def evaluate(
     check_names(options, given.split)
     source = shards.source_of(given, options) if options.engine != "local" and run is None else None
     sources = inputs.beside(options)
-    data, options = system.read(given, options)
-    sources = [*data.sources, *sources]
-    if save_run is not None:
-        refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
-    report, observed, options = _where_it_works(data, options, source)
+    with logged():
+        data, options = system.read(given, options)
+        sources = [*data.sources, *sources]
+        if save_run is not None:
+            refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
+        report, observed, options = _where_it_works(data, options, source)
     report = provenance.attach(report, started, threads, sources, options.backend, options.engine, settings(options))
     if save_run is not None:
         saved_run.write(Path(save_run), data.split, observed, options.kept)
@@ -248,15 +250,13 @@ def run_evaluation(
     """
     top_lists.check(options.lists, data.split)
     plan = make_plan(data, options)
-    warned = misread.check(data, plan.directions, options.trust)
+    misread.check(data, plan.directions, options.trust)
     # Before all the work, which would be lost where the ratings are missing.
     within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
     plan, ranked = corrections.apply(plan, data, options)
     with engines.start(source, ranked, plan, options) as engine:
-        plan = engine.plan
         if data.scorer is None:
-            plan, observed, more = binary.from_lists(plan, data)
-            warned += more
+            plan, observed = binary.from_lists(plan, data)
         else:
             observed = {}
             for scorer, directions in ranked.passes(plan.directions):
@@ -266,12 +266,10 @@ def run_evaluation(
                 )  # fmt: skip
                 observed |= {d: corrected.shown(scorer, one) for d, one in found.items()}
         plan, observed, new = second_stage.apply(plan, observed, data)
-        results, notes = hubness.results(plan, data, observed)
-        plan = replace(plan, notes=(*plan.notes, *notes))
+        results = hubness.results(plan, data, observed)
         results |= binary.results(plan, observed)
         if plan.graded:
-            values, more = graded.results(plan, ranked, options, engine, new)
-            results, warned = results | values, [*warned, *more]
-        report = assemble.report(plan, data, observed, results | within, warned, ratings, options.threads)
+            results |= graded.results(plan, ranked, options, engine, new)
+        report = assemble.report(plan, data, observed, results | within, ratings, options.threads)
         report = replace(report, provenance=dict(engine.facts))
     return replace(report, lists=top_lists.make(plan, data, observed)), observed

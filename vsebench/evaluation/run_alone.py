@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import BadInput, UsageError, count_of
 from ..files.ids import as_ids
 from ..files.pairs import Pairs, indices
+from ..log import note
 from ..options import spell
 from ..relevance.gains import Spec
 from ..relevance.own import pairs_of
@@ -20,12 +21,11 @@ Judged = dict[str, list[Pairs]]
 
 @dataclass(frozen=True, eq=False)
 class Alone:
-    """Retrieved lists and judgements in stated directions, the split of their items, and notes."""
+    """Retrieved lists and judgements in stated directions, and the split of their items."""
 
     split: Split
     runs: list[Pairs]
     judged: Judged
-    notes: tuple[str, ...]
 
 
 def items_of(runs: Sequence[Pairs], chosen: Mapping[str, Sequence[Spec]], fused: Sequence[Pairs] = ()) -> Alone:
@@ -40,18 +40,18 @@ def items_of(runs: Sequence[Pairs], chosen: Mapping[str, Sequence[Spec]], fused:
     """
     judged = {name: [p for spec in found for p in _pairs(spec)] for name, found in chosen.items()}
     every = [pairs for found in judged.values() for pairs in found]
-    runs, notes = _stated(runs, every)
+    runs = _stated(runs, every)
     judged = {name: [_like(pairs, runs) for pairs in found] for name, found in judged.items()}
     every = [pairs for found in judged.values() for pairs in found]
     others = [replace(pairs, direction=pairs.direction or runs[0].direction) for pairs in fused]
     ids: dict[Modality, Ids] = {side: _union(side, [*runs, *every, *others]) for side in SIDES["i2t"]}
     split = Split("custom", ids["image"], ids["caption"], None)
     sizes = f"{count_of(len(ids['image']), 'image')} and {count_of(len(ids['caption']), 'caption')}"
-    notes.append(f"no data set is given: queries and gallery are those of the lists and the judgements, {sizes}")
+    note(f"no data set is given: queries and gallery are those of the lists and the judgements, {sizes}")
     for run in runs:
         for name, found in judged.items():
-            notes += _absent(run, name, [pairs for pairs in found if pairs.direction == run.direction])
-    return Alone(split, runs, judged, tuple(notes))
+            _note_absent(run, name, [pairs for pairs in found if pairs.direction == run.direction])
+    return Alone(split, runs, judged)
 
 
 def _pairs(spec: Spec) -> list[Pairs]:
@@ -62,17 +62,16 @@ def _pairs(spec: Spec) -> list[Pairs]:
     return pairs
 
 
-def _stated(runs: Sequence[Pairs], judged: Sequence[Pairs]) -> tuple[list[Pairs], list[str]]:
+def _stated(runs: Sequence[Pairs], judged: Sequence[Pairs]) -> list[Pairs]:
     """Lists with their directions: stated, the other one of two, that of judgements, or text queries."""
     unknown = [pairs for pairs in runs if pairs.direction is None]
     if not unknown:
-        return list(runs), []
+        return list(runs)
     known = [pairs.direction for pairs in runs if pairs.direction is not None]
     if len(unknown) > 1:
         fix = f"give {spell('run', 'i2t=FILE')} and {spell('run', 't2i=FILE')}"
         raise BadInput("nothing says which of the runs has images as queries", where=unknown[0].where, fix=fix)
     direction: Direction = "t2i"
-    notes: list[str] = []
     stated = [pairs for pairs in judged if pairs.direction is not None]
     if known:
         direction = QUERIES_OF[known[0]]
@@ -83,8 +82,8 @@ def _stated(runs: Sequence[Pairs], judged: Sequence[Pairs]) -> tuple[list[Pairs]
         direction = first.direction if same >= other else QUERIES_OF[first.direction]
     else:
         otherwise = f"{spell('run', 'i2t=FILE')} has images as queries"
-        notes.append(f"queries are taken to be texts (t2i), since nothing says what they are; {otherwise}")
-    return [replace(pairs, direction=pairs.direction or direction) for pairs in runs], notes
+        note(f"queries are taken to be texts (t2i), since nothing says what they are; {otherwise}")
+    return [replace(pairs, direction=pairs.direction or direction) for pairs in runs]
 
 
 def _like(pairs: Pairs, runs: Sequence[Pairs]) -> Pairs:
@@ -129,17 +128,15 @@ def _union(side: Modality, every: Sequence[Pairs]) -> Ids:
     return np.unique(as_ids(known, f"{side} ids", every[0].where))
 
 
-def _absent(run: Pairs, name: str, judged: Sequence[Pairs]) -> list[str]:
-    """A note on judged queries without a list, and one on lists of queries that are not judged."""
-    notes = []
+def _note_absent(run: Pairs, name: str, judged: Sequence[Pairs]) -> None:
+    """Note judged queries without a list, and lists of queries that are not judged."""
     for pairs in judged:
         queries = pairs.queries[pairs.given]
         lost = queries[indices(queries, run.queries) < 0]
         if len(lost):
             what = f"{len(lost):,} of {len(queries):,} judged queries have no list (first: {lost[0]})"
-            notes.append(f"{name}, {run.direction}: {what}")
+            note(f"{name}, {run.direction}: {what}")
         idle = run.queries[indices(run.queries, queries) < 0]
         if len(idle):
             what = f"{len(idle):,} of {count_of(len(run.queries), 'list')} are of queries that are not judged"
-            notes.append(f"{name}, {run.direction}: {what}, and count in no metric (first: {idle[0]})")
-    return notes
+            note(f"{name}, {run.direction}: {what}, and count in no metric (first: {idle[0]})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ..files.pairs import SCORED, place
 from ..files.raw import Array, RawArray
 from ..files.read_pairs import read_pairs
 from ..files.sniff import sniff
+from ..log import logged, note
 from ..metrics.suites import headlines
 from ..options import settings, spell
 from ..rank.corrected import shown
@@ -42,8 +43,8 @@ FEW = 0.01  # share of the scores that may be missing: another precision of the 
 
 def load(
     given: Mapping[Direction, Any], depth: int | None, split_of: Callable[[Direction], Split]
-) -> tuple[dict[Direction, SecondScores], list[str]]:
-    """The scores of the second stage by direction, and notes on reading them.
+) -> dict[Direction, SecondScores]:
+    """The scores of the second stage by direction.
 
     Args:
         given: a file or a matrix for each direction.
@@ -54,14 +55,13 @@ def load(
         UsageError: complete scores without a depth.
         BadInput, MissingPackage: the scores cannot be read, or are not of this split.
     """
-    found, notes = dict[Direction, SecondScores](), list[str]()
+    found = dict[Direction, SecondScores]()
     for direction, value in given.items():
         split = split_of(direction)
         if isinstance(value, Path) and not sniff(value).matrix:
-            one, said = _entries(value, direction, split)
+            one = _entries(value, direction, split)
         else:
-            one, said = _matrix(value, direction, split)
-        notes += said
+            one = _matrix(value, direction, split)
         gallery, most = one.gallery, int(one.each.max(initial=0))
         if not most:
             raise BadInput(f"has no scores of {direction}", where=one.where, fix="score the top of every query")
@@ -70,13 +70,13 @@ def load(
             raise UsageError("every pair has a score", where=one.where, fix=fix)
         if depth is None and one.each.min() < most:
             own = SIDES[direction][0]
-            notes.append(f"re-ranking, {direction}: {own}s have scores for {one.each.min():,} to {most:,} items")
+            note(f"re-ranking, {direction}: {own}s have scores for {one.each.min():,} to {most:,} items")
         found[direction] = replace(one, depth=min(depth or most, gallery), complete=depth is not None)
-    return found, notes
+    return found
 
 
-def _matrix(value: Any, direction: Direction, split: Split) -> tuple[SecondScores, Sequence[str]]:
-    """Scores of a matrix, of a file or in memory, and notes."""
+def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
+    """Scores of a matrix, of a file or in memory."""
     where = str(value) if isinstance(value, Path) else f"{spell('rerank')} {direction}"
     if isinstance(value, Path):
         raw = files.read_scores(value)
@@ -84,7 +84,8 @@ def _matrix(value: Any, direction: Direction, split: Split) -> tuple[SecondScore
         array = numbers(value, where)
         array = array if array.dtype.kind == "f" else array.astype(np.float64)
         raw = RawArray(array, None, None, None, "arrays", (Path(where),), holds="ids")
-    found = align_scores(raw, split, finite=False)
+    with logged():  # the rows are those of the first stage
+        found = align_scores(raw, split, finite=False)
     missing = _constant(found.scores, direction)
     if missing is None and np.isfinite(found.scores).all() and (lost := uncomputed(found.scores)):
         raise BadInput(lost, where=where, fix=TOGETHER)
@@ -105,8 +106,8 @@ def _matrix(value: Any, direction: Direction, split: Split) -> tuple[SecondScore
     rows = found.rows[direction == "t2i"]  # the file's order of the queries
     each, gallery = counts[direction] if rows is None else counts[direction][rows], len(split.ids(SIDES[direction][1]))
     unnamed = [side for side, ids in zip(placing.SIDES, (raw.image_ids, raw.text_ids), strict=True) if ids is None]
-    notes = placing.notes(f"re-ranking, {direction}", unnamed, split)
-    return SecondScores(direction, Matrix(found.scores, *found.rows), missing, each, 0, False, gallery, where), notes
+    note(placing.order_note(f"re-ranking, {direction}", unnamed, split))
+    return SecondScores(direction, Matrix(found.scores, *found.rows), missing, each, 0, False, gallery, where)
 
 
 def _constant(scores: Array, direction: Direction) -> float | None:
@@ -124,8 +125,8 @@ def _constant(scores: Array, direction: Direction) -> float | None:
     return MARK if (scores == MARK).any() and scores[finite].min() == MARK else None
 
 
-def _entries(path: Path, direction: Direction, split: Split) -> tuple[SecondScores, Sequence[str]]:
-    """Scores of a file of pairs, and notes."""
+def _entries(path: Path, direction: Direction, split: Split) -> SecondScores:
+    """Scores of a file of pairs."""
     given = read_pairs(path, None, SCORED, both=direction)
     given = [pairs for pairs in given if pairs.direction in (None, direction)]
     if not given:
@@ -134,10 +135,10 @@ def _entries(path: Path, direction: Direction, split: Split) -> tuple[SecondScor
     shape = shape_of(split, direction)
     scored = of_pairs("scores", direction, shape, found.query, found.item, found.grade)
     each = np.diff(scored.inside.indptr)
-    notes = [f"re-ranking, {note}" for note in found.notes]
+    note(*(f"re-ranking, {sentence}" for sentence in found.notes))
     if lost := scored.outside.nnz:
-        notes.append(f"re-ranking, {direction}: {lost:,} scores are of items that are not in the gallery")
-    return SecondScores(direction, Entries(scored.inside), None, each, 0, False, shape[1], str(path)), notes
+        note(f"re-ranking, {direction}: {lost:,} scores are of items that are not in the gallery")
+    return SecondScores(direction, Entries(scored.inside), None, each, 0, False, shape[1], str(path))
 
 
 def read(data: Input, given: Given, options: Options) -> Input:
@@ -164,16 +165,16 @@ def read(data: Input, given: Given, options: Options) -> Input:
     }
     if strange := [name for name, found in refused.items() if found]:
         raise UsageError(f"{spell('rerank')} has no meaning with {strange[0]}", fix="leave out one of them")
-    second, notes = load(chosen, options.rerank_depth, data.split_of)
+    second = load(chosen, options.rerank_depth, data.split_of)
     sources = tuple(path for path in chosen.values() if isinstance(path, Path))
     second = {direction: replace(one, weight=options.weight) for direction, one in second.items()}
-    return replace(data, second=second, notes=(*data.notes, *notes), sources=(*data.sources, *sources))
+    return replace(data, second=second, sources=(*data.sources, *sources))
 
 
 def apply(
     plan: Plan, observed: dict[Direction, Observation], data: Input
 ) -> tuple[Plan, dict[Direction, Observation], dict[Direction, Reranking]]:
-    """The plan with notes, what was observed after re-ranking, and the new orders of the tops.
+    """The plan with the stage, what was observed after re-ranking, and the new orders of the tops.
 
     Args:
         plan: what is measured.
@@ -184,26 +185,26 @@ def apply(
         BadInput: an item of the top of the first stage has no score.
     """
     out, new, digest = dict(observed), dict[Direction, Reranking](), hashlib.sha256()
-    depths, notes = [], []
+    depths = []
     for direction, given in data.second.items():
         before = observed[direction]
         assert before.top is not None  # plan.depth is at least that of the second stage
         top = before.top.cut(given.reach)
         depth, scores = top.items.shape[1], _scores_of(top, given, 0)
-        notes += _missing(scores, top, given, data.split)
+        _note_missing(scores, top, given, data.split)
         new[direction] = _reordered(top, scores, given)
         digest.update(np.ascontiguousarray(new[direction].items[:, : given.depth]).tobytes())
         depths.append(f"{direction}@{given.depth}")
         ranks = {view: ranks_of(r, new[direction]) for view, r in before.ranks.items()}
         items = np.hstack([new[direction].items, before.top.items[:, depth:]])
         out[direction] = Observation(direction, ranks, TopK(items, np.full(items.shape, np.nan)))
-        notes += _gained(plan, direction, before, out[direction])
+        _note_gained(plan, direction, before, out[direction])
     if not new:
         return plan, observed, {}
     weight = next(iter(data.second.values())).weight
     rule = "replace" if weight is None else f"add {weight:g}"
     second = f"{rule},{','.join(depths)}#{digest.hexdigest()[:8]}"
-    return replace(plan, stages={**plan.stages, "rerank": second}, notes=(*plan.notes, *notes)), out, new
+    return replace(plan, stages={**plan.stages, "rerank": second}), out, new
 
 
 def part(scorer: Scorer, given: SecondScores, queries: tuple[int, int], threads: int) -> Reranking:
@@ -232,8 +233,8 @@ def _reordered(top: TopK, scores: Float, given: SecondScores, first: int = 0) ->
     return reordered(top.items, scores, given.gallery, first)
 
 
-def _gained(plan: Plan, direction: Direction, before: Observation, after: Observation) -> list[str]:
-    """What re-ranking gains and loses in one direction, in one note."""
+def _note_gained(plan: Plan, direction: Direction, before: Observation, after: Observation) -> None:
+    """Note what re-ranking gains and loses in one direction, in one note."""
     found = []
     for m in headlines(plan.binary):
         one, other = (
@@ -244,11 +245,11 @@ def _gained(plan: Plan, direction: Direction, before: Observation, after: Observ
         change = (other.per_query - one.per_query) * (1 if m.higher_is_better else -1)
         values = " → ".join(printed(r.value, r.unit) for r in (one, other))
         found.append(f"{m} {values} ({int((change > 0).sum()):,} queries better, {int((change < 0).sum()):,} worse)")
-    return [f"re-ranking, {direction}: {'; '.join(found) or 'no metric of binary judgements shows its effect'}"]
+    note(f"re-ranking, {direction}: {'; '.join(found) or 'no metric of binary judgements shows its effect'}")
 
 
-def _missing(scores: Float, top: TopK, given: SecondScores, split: Split) -> list[str]:
-    """A note on scores that are missing in the top of the first stage, or of items that it does not have there.
+def _note_missing(scores: Float, top: TopK, given: SecondScores, split: Split) -> None:
+    """Note scores that are missing in the top of the first stage, or of items that it does not have there.
 
     Raises:
         BadInput: they are more than ``FEW`` of all.
@@ -265,10 +266,10 @@ def _missing(scores: Float, top: TopK, given: SecondScores, split: Split) -> lis
         behind = "keep the order of the first stage"
     number = int(none.sum()) if given.complete else asked - int((~none).sum())
     if not number:
-        return []
+        return
     row, column = np.argwhere(lost)[0].tolist()
     first = f"{other} {split.ids(other)[top.items[row, column]]} of {own} {split.ids(own)[row]}, at rank {column + 1}"
     what = f"{number:,} of {asked:,} {what} (first without a score: {first})"
     if number > FEW * asked:
         raise BadInput(what, where=given.where, fix="score the items that this first stage ranks first")
-    return [f"re-ranking, {given.direction}: {what}; they {behind}"]
+    note(f"re-ranking, {given.direction}: {what}; they {behind}")

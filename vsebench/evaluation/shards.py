@@ -29,6 +29,7 @@ from ..graded import part_of_queries as graded_part
 from ..graded.engine import Fill
 from ..graded.rankings import SharedScores
 from ..graded.tasks import Outs, restrict
+from ..log import logged
 from ..numeric.parallel import default_threads
 from ..options import of_command, spell
 from ..rank import backends
@@ -228,12 +229,12 @@ class Prepared:
         except (UsageError, MissingPackage) as error:
             fix = f"on its machine: {error.fix}; with the back-end auto every worker takes what it has"
             raise type(error)(f"a worker on {_host()}: {error.what}", where=spell("engine", "dask"), fix=fix) from error
-        plan, routed, _ = backend_depths.route(self.plan, self.data, ranker)
-        notes = plan.notes[len(self.plan.notes) :]
+        with logged() as log:
+            routed, _ = backend_depths.route(self.plan, self.data, ranker)
         if routed.listed:
             dask = spell("engine", "dask")
-            notes += (f"{dask}: numpy ranked metrics of binary judgements, not {routed.listed.name}",)
-        return routed, Used(name, backends.about_device(name).get("device", ""), notes)
+            log.notes.append(f"{dask}: numpy ranked metrics of binary judgements, not {routed.listed.name}")
+        return routed, Used(name, backends.about_device(name).get("device", ""), tuple(log.notes))
 
     @property
     def threads(self) -> int:

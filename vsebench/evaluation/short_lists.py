@@ -12,6 +12,7 @@ from ..errors import BadInput, count_of
 from ..graded.engine import usable
 from ..graded.rankings import deepest_rank
 from ..graded.rankings import plan as rankings_of
+from ..log import note
 from ..metrics import Metric
 from ..options import spell
 from ..rank.lists import too_shallow
@@ -85,8 +86,8 @@ def graded_too_short(
 
 def leave_out(
     metrics: Sequence[Metric], refused: Sequence[Short], named: Collection[Metric], where: Path, short_lists: str
-) -> tuple[list[Metric], list[str]]:
-    """The metrics that can be measured, sums only with all their parts, and a note about the others.
+) -> list[Metric]:
+    """The metrics that can be measured, sums only with all their parts.
 
     Raises:
         BadInput: a metric that is requested by name cannot be measured, or none can.
@@ -94,7 +95,7 @@ def leave_out(
     lost = {s.metric for s in refused}
     kept = [m for m in metrics if not lost.intersection(m.parts() or (m,))]
     if not refused:
-        return kept, []
+        return kept
     # Nothing left: all of them are as if they had been named.
     by_name = [s for s in refused if s.metric in named or not kept]
     if by_name:
@@ -110,7 +111,8 @@ def leave_out(
         longer = "give every query a list" if first.missing else "store longer lists"
         raise BadInput(what, where=where, fix=f"{longer}, leave these metrics out{otherwise}")
     names, first = ", ".join(str(m) for m in metrics if m not in kept), refused[0]
-    return kept, [f"left out, because the lists are too short: {names} (for {first} {first.detail})"]
+    note(f"left out, because the lists are too short: {names} (for {first} {first.detail})")
+    return kept
 
 
 def _detail(query: object, has: int, wanted: int, absent: Ids, queries: int) -> str:

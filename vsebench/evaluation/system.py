@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ..log import note
 from . import fused, inputs, only, second_stage
 from .inputs import Input
 from .options import Given, Options
@@ -19,9 +18,9 @@ def read(given: Given, options: Options) -> tuple[Input, Options]:
     """
     data = inputs.read(given, options)
     if data.orders:
-        what = (
-            "the scores of the directions have their rows in different orders: judgements, gains and captions without"
+        note(
+            "the scores of the directions have their rows in different orders: judgements, gains and captions without "
+            f"ids are read in that of {next(iter(data.orders))}"
         )
-        data = replace(data, notes=(*data.notes, f"{what} ids are read in that of {next(iter(data.orders))}"))
     data = fused.fuse(data, given, options)
     return only.only(second_stage.read(data, given, options), options)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from ..log import warn
 from ..options import spell
 from ..report.format import fixed
 from ..sets.items import constant_lines
@@ -51,8 +52,8 @@ class Constant:
     apart: bool
 
 
-def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: bool) -> list[str]:
-    """No or one warning about a score matrix that is not complete; of a small one on lines without scores alone.
+def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: bool) -> None:
+    """Refuse, or warn of, a score matrix that is not complete; a small one only for lines without scores.
 
     Args:
         scores: (image, text), in any order of its rows.
@@ -63,25 +64,28 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
     Raises:
         BadInput: a direction is measured whose candidates were not scored, and the matrix is not trusted.
     """
-    small = len(scores) < SMALLEST
-    if lost := uncomputed(scores):
-        if not trust:
-            raise BadInput(lost, where=where, fix=TOGETHER)
-        return [lost]
-    found = None if small else constant(scores)
+    what, fix = uncomputed(scores), TOGETHER
+    if not what and len(scores) >= SMALLEST:
+        what, fix = _top_scored(scores, directions)
+    if what and fix and not trust:
+        raise BadInput(what, where=where, fix=fix)
+    warn(what)
+
+
+def _top_scored(scores: Scores, directions: Sequence[Direction]) -> tuple[str, str]:
+    """What one constant in a tenth of the scores stands for, and the fix; no fix where nothing tells it."""
+    found = constant(scores)
     if found is not None and (blocks := _blocks(scores, found.value)):
         what = f"the scores are {found.value:g} outside of {blocks:,} blocks of images and texts"
         what += ", as where each process has scored its own images with its own texts"
-        if not trust:
-            raise BadInput(what, where=where, fix="score every image with every text")
-        return [what]
+        return what, "score every image with every text"
     if found is None or (found.lowest and set(directions) <= set(found.scored)):
-        return []
+        return "", ""
     equal = f"{fixed(found.share, 1, times=100)} % of the scores are {found.value:g}"
     if not found.scored:
         if not found.apart:
             doubt = "where these pairs were never scored, values are wrong in at least one direction"
-            return [f"{equal}: {doubt}"] if found.share >= MOST else []
+            return f"{equal}: {doubt}" if found.share >= MOST else "", ""
         what = f"{equal}, far below all others: pairs that were never scored"
         lists = f"{spell('run', 'i2t=FILE')} {spell('run', 't2i=FILE')}"
         fix = f"give complete scores, or the retrieved lists of each direction ({lists})"
@@ -99,9 +103,7 @@ def check(scores: Scores, directions: Sequence[Direction], where: Path, trust: b
             needed = f"scores for the {WORDS[other][1]} of every {WORDS[other][0]}"
             stage = f"behind embeddings of the first stage {spell('rerank', f'{direction}=FILE')} does as well"
             fix = f"{spell('direction', direction)} reads it rightly, {stage}; {other} needs {needed}"
-    if not trust:
-        raise BadInput(what, where=where, fix=f"{fix}; {spell('trust', True)} ranks it as read")
-    return [what]
+    return what, f"{fix}; {spell('trust', True)} ranks it as read"
 
 
 def _blocks(scores: Scores, value: float) -> int:

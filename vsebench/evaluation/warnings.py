@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..log import note, warn
 from ..metrics import Metric
 from ..options import spell
 from ..relevance.sources import in_folds
@@ -19,15 +20,12 @@ TIE_SHARE = 0.001  # above this share of tied relevant items there is a line on 
 TIES_MATTER = {"rank": 0.05, "fraction": 0.01}  # and a warning where they move a rank by this share, a fraction by this
 
 
-def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> tuple[list[str], list[str]]:
+def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> None:
     """One line a direction: how many relevant items tie, and the range of each view's most affected metric.
 
-    Returns:
-        Warnings where ties decide values (collapsed, rounded or identical vectors), and notes where they hardly do (a
-        few captions are duplicates).
+    It is a warning where ties decide values (collapsed, rounded or identical vectors), and a note where they hardly do
+    (a few captions are duplicates).
     """
-    warned: list[str] = []
-    noted: list[str] = []
     for direction, observation in observed.items():
         shares = {view: float(ranks.tied.mean()) for view, ranks in observation.ranks.items() if len(ranks.tied)}
         view = max(shares, key=lambda v: shares[v], default=None)
@@ -44,9 +42,7 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> 
         shown = [v for v in shares if not in_folds(v)] or list(shares)
         ranges = [s for s in (_range(v, direction, results) for v in shown) if s]
         matter = collapsed or any(_matters(m) for v in shares for m in _moved(v, direction, results))
-        lines = warned if matter else noted
-        lines.append(f"{text}; by tie rule ({spell('ties')}) {', '.join(ranges) or 'no metric moves'}")
-    return warned, noted
+        (warn if matter else note)(f"{text}; by tie rule ({spell('ties')}) {', '.join(ranges) or 'no metric moves'}")
 
 
 Moved = tuple[float, float, Result]  # the smallest and the largest value under any tie rule
@@ -75,19 +71,17 @@ def _range(view: str, direction: Direction, results: dict[Key, Result]) -> str:
     return f"{result.metric} is {ends[0]} to {ends[1]}" if ends[0] != ends[1] else ""
 
 
-def unreachable(observed: dict[Direction, Observation]) -> list[str]:
-    """One line for all judgements with positives outside the gallery."""
-    return [
-        f"{view} {direction}: {ranks.relevance.unreachable} positives are not in the gallery and count as not found"
-        for direction, observation in observed.items()
-        for view, ranks in observation.ranks.items()
-        if ranks.relevance.unreachable
-    ]
+def unreachable(observed: dict[Direction, Observation]) -> None:
+    """Note judgements with positives outside the gallery."""
+    for direction, observation in observed.items():
+        for view, ranks in observation.ranks.items():
+            if lost := ranks.relevance.unreachable:
+                note(f"{view} {direction}: {lost} positives are not in the gallery and count as not found")
 
 
-def clipped(metrics: Sequence[Metric], split: Split) -> list[str]:
-    """One line about binary metrics whose k is larger than a gallery."""
+def clipped(metrics: Sequence[Metric], split: Split) -> None:
+    """Warn of binary metrics whose k is larger than a gallery."""
     smallest = min(len(split.image_ids), len(split.caption_ids))
     deep = [str(m) for m in metrics if (m.k or 0) > smallest and not m.graded]
-    words = f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved"
-    return [words] if deep else []
+    if deep:
+        warn(f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved")

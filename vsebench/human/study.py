@@ -11,6 +11,7 @@ from pathlib import Path
 from ..arguments import public
 from ..errors import MissingPackage, UsageError, count_of
 from ..files import read
+from ..log import logged
 from ..options import spell
 from ..registry import unknown
 from ..relevance.sources import load_gains
@@ -215,5 +216,6 @@ def _vectors(
     """The vectors of a file in the order of COCO 5K, and what was decided about them."""
     beside = None if texts is None else Path(texts)
     raw = read.read_embeddings(file, texts=beside, image_key=image_key, text_key=text_key)
-    ready = align_embeddings(raw, SPLIT, None)
-    return {"image": ready.images, "caption": ready.captions}, [*ready.notes, *ready.warnings]
+    with logged() as log:
+        ready = align_embeddings(raw, SPLIT, None)
+    return {"image": ready.images, "caption": ready.captions}, [*log.notes, *log.warnings]

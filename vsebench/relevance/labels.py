@@ -113,7 +113,7 @@ def of_labels(labels: Labels, split: Split) -> tuple[csr_array, tuple[Bool, Bool
     shared.data[:] = 1
     unnamed: list[Modality] = [side for side in SIDES if labels.ids[side] is None]
     labelled = np.diff(image.indptr) > 0, np.diff(caption.indptr) > 0
-    return shared, labelled, placing.notes("labels", unnamed, split)
+    return shared, labelled, tuple(filter(None, [placing.order_note("labels", unnamed, split)]))
 
 
 def _placed(labels: Labels, side: Modality, split: Split) -> tuple[list[int], Sequence[Sequence[str]]]:

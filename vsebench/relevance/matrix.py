@@ -129,7 +129,7 @@ def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) 
             what = "text" if side == "caption" else side
             order = rows_of(ids, own, other, what, split.name, path or Path("gains"))
         orders.append(None if order is None or np.array_equal(order, np.arange(len(order))) else order)
-    notes += placing.notes(path.name if path is not None else "the matrix", unnamed, split)
+    notes += filter(None, [placing.order_note(path.name if path is not None else "the matrix", unnamed, split)])
     identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
     identity = identity if path is None else {"file": path.name, **identity}
     found = Stored(values.T if transposed else values, *orders)

@@ -21,6 +21,7 @@ from ..files.ids import respelled
 from ..files.pairs import Pairs, indices, place
 from ..files.raw import RawArray, RawEmbeddings
 from ..files.regular import MAPPED
+from ..log import note, warn
 from ..memory import require
 from ..options import spell
 from ..types import NONE, Direction, Embeddings, Int, Split
@@ -50,8 +51,6 @@ class AlignedEmbeddings:
         captions: the vectors of the captions.
         where: the file, for messages.
         rows: (image,) and (caption,) int64: the file row of every item, None where it is the index of the item.
-        notes: what was decided, one sentence each.
-        warnings: what may be wrong, one sentence each.
     """
 
     split: Split
@@ -59,8 +58,6 @@ class AlignedEmbeddings:
     captions: Embeddings
     where: Path
     rows: tuple[Int | None, Int | None]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +65,7 @@ class AlignedScores:
     """A split and a score matrix.
 
     Attributes:
-        split, where, rows, notes, warnings: as in ``AlignedEmbeddings``.
+        split, where, rows: as in ``AlignedEmbeddings``.
         scores: rows and columns in the order of the file, floating point.
     """
 
@@ -76,8 +73,6 @@ class AlignedScores:
     scores: Array
     where: Path
     rows: tuple[Int | None, Int | None]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +109,7 @@ def align_embeddings(
         UsageError: an unknown split.
     """
     where = raw.sources[0]
+    note(*raw.notes)
     raw = upright(raw, captions_per_image)
     if split is None or split == "custom":
         padded = without_padding(raw, captions_per_image)
@@ -122,22 +118,21 @@ def align_embeddings(
     audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
     declared = split is not None and split != "custom"
     raw = one_row_an_image(raw, None if isinstance(split, Split) else captions_per_image, declared)
-    notes: list[str] = []
     for side, array, ids in (("image", raw.images, raw.image_ids), ("text", raw.texts, raw.text_ids)):
         if ids is not None and len(ids) != len(array):
             what = f"{count_of(len(ids), f'{side} id')} for {count_of(len(array), f'{side} row')}"
             raise BadInput(what, where=where, fix="save one id a row")
         if array.dtype == np.float64 and _rounds(array):
-            notes.append(f"{side} vectors are float64: rounded to float32")
+            note(f"{side} vectors are float64: rounded to float32")
         if array.dtype == np.float16:
-            notes.append(f"{side} vectors are float16: converted to float32, exactly")
+            note(f"{side} vectors are float16: converted to float32, exactly")
     shape = (len(raw.images), len(raw.texts))
     found = _matched(raw, shape, split, captions_per_image, captions, judged)
     split, rows = found.split, (found.image_rows, found.text_rows)
     images = Embeddings("image", split.image_ids, _in_order(raw.images, rows[0], "image"))
     texts = Embeddings("caption", split.caption_ids, _in_order(raw.texts, rows[1], "text"))
-    warnings = (*found.warnings, *filter(None, [unusual(raw)]))
-    return AlignedEmbeddings(split, images, texts, where, rows, (*raw.notes, *notes, *found.notes), warnings)
+    warn(unusual(raw))
+    return AlignedEmbeddings(split, images, texts, where, rows)
 
 
 def only(raw: RawEmbeddings, split: Split) -> RawEmbeddings:
@@ -154,11 +149,10 @@ def only(raw: RawEmbeddings, split: Split) -> RawEmbeddings:
         (rows[kept_rows], None if ids is None else ids[kept_rows])
         for (rows, ids, _), kept_rows in zip(sides, kept, strict=True)
     )
-    note = f"not used, of other items: {count_of(others[0], 'image')} and {count_of(others[1], 'caption')}"
+    note(f"not used, of other items: {count_of(others[0], 'image')} and {count_of(others[1], 'caption')}")
     return replace(
-        raw, images=images, texts=texts, image_ids=image_ids, text_ids=text_ids, image_of_text=None, captions=None,
-        notes=(*raw.notes, note),
-    )  # fmt: skip
+        raw, images=images, texts=texts, image_ids=image_ids, text_ids=text_ids, image_of_text=None, captions=None
+    )
 
 
 def align_scores(
@@ -177,6 +171,7 @@ def align_scores(
         UsageError: an unknown split.
     """
     where = raw.sources[0]
+    note(*raw.notes)
     audit.check_scores(raw.values, where)
     if finite:
         if split is None or split == "custom":
@@ -196,15 +191,11 @@ def align_scores(
     except SidesSwapped as error:
         what = f"score matrix has shape {scores.shape} and looks transposed ({error.why})"
         raise BadInput(what, where=where, fix="save scores.T: one row an image and one column a text") from None
-    warnings = found.warnings
-    notes = raw.notes
     if n_image == n_text > 1 and raw.image_ids is None and raw.text_ids is None and found.split.name == "custom":
-        notes = (*notes, "a square matrix without ids: its rows are taken to be images and its columns texts")
+        note("a square matrix without ids: its rows are taken to be images and its columns texts")
     if scores.dtype == np.float16:
-        half = "scores are float16: many pairs tie that have different scores in float32; save float32 scores"
-        warnings = (*warnings, half)
-    rows = (found.image_rows, found.text_rows)
-    return AlignedScores(found.split, scores, where, rows, (*notes, *found.notes), warnings)
+        warn("scores are float16: many pairs tie that have different scores in float32; save float32 scores")
+    return AlignedScores(found.split, scores, where, (found.image_rows, found.text_rows))
 
 
 def _matched(
@@ -220,8 +211,8 @@ def _matched(
     if strings is None or isinstance(split, Split):
         return found
     if found.split.name != "custom":
-        unused = f"the captions in the file are not used: those of {found.split.name} are declared"
-        return replace(found, notes=(*found.notes, unused))
+        note(f"the captions in the file are not used: those of {found.split.name} are declared")
+        return found
     if len(strings) != shape[1]:
         what = f"{count_of(len(strings), 'caption')} for {count_of(shape[1], 'text row')}"
         raise BadInput(what, where=where, fix="save one caption a text row")

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ..errors import BadInput, count_of
 from ..files.audit import check_finite, shown
 from ..files.raw import RawArray, RawEmbeddings
+from ..log import note
 from ..memory import require
 from ..options import spell
 from ..types import Bool, Ids, Int
@@ -58,8 +59,8 @@ def upright(raw: RawEmbeddings, captions_per_image: int | None) -> RawEmbeddings
     alike = not known and images.shape == texts.shape and min(images.shape) > 1 and raw.image_of_text is None
     by_length = alike and _unit(images.T) and _unit(texts.T) and not _unit(images)
     if dim == len(texts) and (by_ids or by_shape or by_length):
-        note = f"the arrays are (dim, item), {images.shape} and {texts.shape}: transposed"
-        return replace(raw, images=images.T, texts=texts.T, notes=(*raw.notes, note))
+        note(f"the arrays are (dim, item), {images.shape} and {texts.shape}: transposed")
+        return replace(raw, images=images.T, texts=texts.T)
     if alike and wide > dim and captions_per_image is None:
         what = f"{dim:,} image and {dim:,} text vectors of {wide:,} numbers; transposed, {wide:,} of {dim:,} numbers"
         fix = "save one row an item (array.T of (dim, items)), and image_ids and text_ids, or image_of_text"
@@ -104,20 +105,21 @@ def without_padding(raw: RawEmbeddings, captions_per_image: int | None) -> RawEm
         return raw
     words = f"texts of shape {raw.texts.shape} are read as (image, caption, dim)"
     if not empty.any():
-        return replace(raw, texts=texts, image_of_text=owners, holds="rows", notes=(*raw.notes, words), derived=True)
+        note(words)
+        return replace(raw, texts=texts, image_of_text=owners, holds="rows", derived=True)
     assert owners is not None
     keep = ~empty
     if len(np.unique(owners[keep])) < len(np.unique(owners)):
         return replace(raw, texts=texts, image_of_text=owners) if blocks else raw
     counted = count_of(int(empty.sum()), "text row is", "text rows are")
-    note = f"{counted} all zeros or NaN, of {len(texts):,}: padding, left out"
+    note(words * blocks, f"{counted} all zeros or NaN, of {len(texts):,}: padding, left out")
     captions = None if raw.captions is None else tuple(np.array(raw.captions, object)[keep].tolist())
     by_ids = not blocks and raw.text_ids is not None and raw.image_of_text is None  # which are in another order, maybe
     return replace(
         raw, texts=texts[keep], text_ids=None if raw.text_ids is None else raw.text_ids[keep], captions=captions,
         image_of_text=None if by_ids else owners[keep],
         holds="rows" if blocks or raw.image_of_text is None else raw.holds,
-        notes=(*raw.notes, *([words] if blocks else []), note), derived=blocks or raw.image_of_text is None,
+        derived=blocks or raw.image_of_text is None,
     )  # fmt: skip
 
 
@@ -194,7 +196,7 @@ def one_row_an_image(raw: RawEmbeddings, captions_per_image: int | None, declare
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     rows, owners = first[order], place[group.ravel()]
-    note = f"image rows repeat, one for each text: {n:,} rows are {len(rows):,} images"
+    words = f"image rows repeat, one for each text: {n:,} rows are {len(rows):,} images"
     given, holds = raw.image_of_text, raw.holds
     if given is None and n == len(raw.texts):
         given, holds = owners, "rows"
@@ -203,12 +205,13 @@ def one_row_an_image(raw: RawEmbeddings, captions_per_image: int | None, declare
         if not np.array_equal(given, owners) or n != len(raw.texts):
             given = owners[given]
         if n == len(raw.texts) and not np.array_equal(given, owners):
-            what = f"{note}, and image_of_text gives texts to other images"
+            what = f"{words}, and image_of_text gives texts to other images"
             raise BadInput(what, where=where, fix="save every image once, with image_of_text for these rows")
         holds = "rows"
+    note(words)
     ids = None if raw.image_ids is None else raw.image_ids[rows]
     return replace(
-        raw, images=raw.images[rows], image_ids=ids, image_of_text=given, holds=holds, notes=(*raw.notes, note),
+        raw, images=raw.images[rows], image_ids=ids, image_of_text=given, holds=holds,
         derived=raw.derived or raw.image_of_text is None,
     )  # fmt: skip
 
@@ -335,10 +338,10 @@ def scored_columns(raw: RawArray, captions_per_image: int | None) -> RawArray:
     if not at_the_ends or len(np.unique(owners[keep])) < len(np.unique(owners)):
         return raw
     counted = count_of(int(empty.sum()), "column holds", "columns hold")
-    note = f"{counted} no scores, of {n_text:,}: captions that are padding, left out"
+    note(f"{counted} no scores, of {n_text:,}: captions that are padding, left out")
     captions = None if raw.captions is None else tuple(np.array(raw.captions, object)[keep].tolist())
     return replace(
-        raw, values=scores[:, keep], image_of_text=owners[keep], captions=captions, notes=(*raw.notes, note),
+        raw, values=scores[:, keep], image_of_text=owners[keep], captions=captions,
         derived=raw.image_of_text is None, holds="rows" if raw.image_of_text is None else raw.holds,
     )  # fmt: skip
 
@@ -361,8 +364,8 @@ def refuse_rows_of_pairs(raw: RawArray) -> None:
             raise BadInput(what, where=raw.sources[0], fix=fix)
 
 
-def last_of_all(scores: Array, where: Path) -> tuple[Array, tuple[str, ...]]:
-    """A score matrix with a number below every score for -inf, of pairs that are no candidates, and a note on them."""
+def last_of_all(scores: Array, where: Path) -> Array:
+    """A score matrix with a number below every score for -inf, of pairs that are no candidates."""
     low, high, count = np.inf, -np.inf, 0
     step = max(1, CHUNK // scores.shape[1])
     for start in range(0, len(scores), step) if scores.dtype.kind == "f" else ():
@@ -372,13 +375,13 @@ def last_of_all(scores: Array, where: Path) -> tuple[Array, tuple[str, ...]]:
             least = block.min(initial=np.inf, where=~np.isneginf(block))
         low, high = min(low, float(least)), max(high, float(block.max(initial=-np.inf)))
     if not count:
-        return scores, ()
+        return scores
     if low > high:
         check_finite(scores, "image (score)", where)
     require(scores.nbytes, where)
     lowest = scores.dtype.type(low - 3 * max(high - low, 1))
-    note = f"{count_of(count, 'score is', 'scores are')} -inf: these pairs are ranked last"
-    return np.where(np.isneginf(scores), lowest, scores), (note,)
+    note(f"{count_of(count, 'score is', 'scores are')} -inf: these pairs are ranked last")
+    return np.where(np.isneginf(scores), lowest, scores)
 
 
 def constant_lines(scores: Array) -> Bool:

@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.audit import shown
 from ..files.ids import places, respelled, share, spelled
+from ..log import logged, note, warn
 from ..options import spell
 from ..types import Ids, Int, Split
 from . import catalogue as splits
@@ -42,15 +43,11 @@ class MatchedRows:
         split: the items.
         image_rows: (image,) int64 row of every image, or None when the rows are in the order of the split.
         text_rows: (caption,) int64 row of every caption, or None likewise.
-        notes: what was decided, one sentence each.
-        warnings: what may be wrong, one sentence each.
     """
 
     split: Split
     image_rows: Int | None
     text_rows: Int | None
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 def match_rows(file: FileRows, name: Split | str | None = None, captions_per_image: int | None = None) -> MatchedRows:
@@ -69,29 +66,29 @@ def match_rows(file: FileRows, name: Split | str | None = None, captions_per_ima
         UsageError: an unknown split.
     """
     if isinstance(name, Split):
-        return replace(_declared(file, name), notes=())
+        with logged():
+            return _declared(file, name)
     if name is None and file.image_ids is None and file.text_ids is None:
-        found = _custom(file, captions_per_image)
-        likely = suggestion(file.n_image, file.n_text) if captions_per_image is None else ""
-        return replace(found, warnings=(likely, *found.warnings)) if likely else found
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+        if captions_per_image is None:
+            warn(suggestion(file.n_image, file.n_text))
+        return _custom(file, captions_per_image)
+    given = name
     if name is None:
-        name, notes = _recognise(file)
-        warnings = _images_missing(file) if name == "custom" else ()
+        name = _recognise(file)
     elif name in source_of(name).offered():
         name = _part(file, name)
     if name == "custom":
         found = _custom(file, captions_per_image)
-        return replace(found, notes=(*notes, *found.notes), warnings=(*found.warnings, *warnings))
+        if given is None:
+            _warn_of_missing_images(file)
+        return found
     if captions_per_image is not None:
         raise UsageError(f"{spell('captions_per_image')} has no meaning for split '{name}'", fix="leave it out")
-    found = _declared(file, splits.load_split(name))
-    return replace(found, notes=(*notes, *found.notes))
+    return _declared(file, splits.load_split(name))
 
 
-def _recognise(file: FileRows) -> tuple[str, tuple[str, ...]]:
-    """The split that has the ids of the file, else ``custom``; and a note where several splits have them.
+def _recognise(file: FileRows) -> str:
+    """The split that has the ids of the file, else ``custom``.
 
     Raises:
         UsageError: several data sets of one's own have these ids, and no declared or published one.
@@ -101,16 +98,19 @@ def _recognise(file: FileRows) -> tuple[str, tuple[str, ...]]:
         first, *found = found
         if len(found) < 2:
             taken = f"{found[0]} is taken" if found else "the items of the file are ranked, as a custom split"
-            return (found or ["custom"])[0], (f"the ids are those of {first}, which is not built here: {taken}",)
+            note(f"the ids are those of {first}, which is not built here: {taken}")
+            return (found or ["custom"])[0]
     if found and (len(found) == 1 or not source_of(found[0]).last):
         first, *others = found
         options = " or ".join(spell("split", name) for name in others)
-        note = f"the ids are those of {first} and of {' and '.join(others)}: {first} is taken ({options} takes another)"
-        return first, (note,) if others else ()
+        if others:
+            several = f"{first} and of {' and '.join(others)}"
+            note(f"the ids are those of {several}: {first} is taken ({options} takes another)")
+        return first
     if found:
         what = f"the ids are those of the data sets {', '.join(found[:-1])} and {found[-1]}"
         raise UsageError(what, fix=f"give {spell('split', found[0])} or {spell('split', found[1])}")
-    return _nearly_coco(file), ()
+    return _nearly_coco(file)
 
 
 def _is_here(name: str) -> bool:
@@ -142,13 +142,13 @@ def _part(file: FileRows, name: str) -> str:
     return name
 
 
-def _images_missing(file: FileRows) -> tuple[str, ...]:
-    """A warning when the texts are those of a data set that has more images, which enlarge its gallery."""
+def _warn_of_missing_images(file: FileRows) -> None:
+    """Warn where the texts are those of a data set that has more images, which enlarge its gallery."""
     found = split_of_ids(file.image_ids, file.text_ids, fewer_images=True)
     if not found:
-        return ()
+        return
     images = splits.declared(found[0]).images
-    return (
+    warn(
         f"the texts are those of {found[0]}, which has {images:,} images, {images - file.n_image:,} more than the "
         f"file: values are not those of {found[0]}; encode all its images",
     )
@@ -165,7 +165,8 @@ def _nearly_coco(file: FileRows) -> str:
     if min(share(image_ids, known.image_ids), share(text_ids, known.caption_ids)) < 0.9:
         return "custom"
     try:
-        return _declared(file, known).split.name
+        with logged():
+            return _declared(file, known).split.name
     except RepeatedIds:
         raise
     except BadInput as error:
@@ -179,7 +180,6 @@ def _declared(file: FileRows, split: Split) -> MatchedRows:
     if turned and file.image_ids is None and file.text_ids is None:
         raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows for '{split.name}'", file.where)
     rows: list[Int | None] = []
-    notes = []
     for side, ids, n, known, other in (
         ("image", file.image_ids, file.n_image, split.image_ids, split.caption_ids),
         ("text", file.text_ids, file.n_text, split.caption_ids, split.image_ids),
@@ -192,14 +192,14 @@ def _declared(file: FileRows, split: Split) -> MatchedRows:
                     fix=and_why(f"save one row for every {side} of the split, or ids ({side}_ids) to match by", file),
                 )
             rows.append(order(split, "image" if side == "image" else "caption"))
-            notes.append(in_order(side, split.name, own_order(split.name)))
+            note(in_order(side, split.name, own_order(split.name)))
         else:
             ids, how = spelled(ids, known)
-            notes += [f"{side} ids are matched {how}"] if how else []
+            note(f"{side} ids are matched {how}" if how else "")
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
     _refuse_contradiction(file, split, rows[0], rows[1])
-    notes += _images_without_texts(split.owners, len(split.image_ids))
-    return MatchedRows(split, rows[0], rows[1], tuple(notes))
+    note(_images_without_texts(split.owners, len(split.image_ids)))
+    return MatchedRows(split, rows[0], rows[1])
 
 
 def _refuse_contradiction(file: FileRows, split: Split, image_rows: Int | None, text_rows: Int | None) -> None:
@@ -278,7 +278,6 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
 
 
 def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
-    notes = []
     given = file
     if file.derived and file.text_ids is not None:  # ids come before the order of rows
         file = replace(file, image_of_text=None, derived=False)
@@ -289,23 +288,24 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
         if ids is not None:
             _refuse_repeats(ids, side, file.where)
     if file.image_of_text is not None:
-        image_row, note = given_owners(file)
-        times, note = captions_per_image, named or ("" if file.derived else note)
+        image_row, words = given_owners(file)
+        times, words = captions_per_image, named or ("" if file.derived else words)
         if times and not np.array_equal(image_row, np.arange(file.n_text) // times):
             what = f"{spell('captions_per_image', times)} contradicts what the rows say"
-            raise UsageError(f"{what}{note and f': {note}'}", where=file.where, fix="leave it out")
+            raise UsageError(f"{what}{words and f': {words}'}", where=file.where, fix="leave it out")
     else:
         known = known_owners(file)
         if known is None and captions_per_image is None:
             _refuse_part_of_known(file)
         try:
-            image_row, note = known or owners_in_order(file, captions_per_image)
+            image_row, words = known or owners_in_order(file, captions_per_image)
         except NoOwners:
             if not file.judged:
                 raise
-            image_row, note = None, "captions have no image of their own: judgements alone say what is relevant"
-    notes += [note] if note else []
-    warnings = () if image_row is None else _images_without_texts(image_row, file.n_image, file)
+            image_row, words = None, "captions have no image of their own: judgements alone say what is relevant"
+    note(words)
+    if image_row is not None:
+        warn(_images_without_texts(image_row, file.n_image, file))
     # The order is ascending by id, so that the order of rows in the file cannot decide a tie.
     image_rows = None if file.image_ids is None else np.argsort(file.image_ids, kind="stable")
     text_rows = None if file.text_ids is None else np.argsort(file.text_ids, kind="stable")
@@ -316,7 +316,7 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
         split = Split("custom", image_ids, text_ids, image_of)
     except BadInput as error:
         raise BadInput(error.what, where=file.where, fix=error.fix) from None
-    return MatchedRows(split, image_rows, text_rows, tuple(notes), warnings)
+    return MatchedRows(split, image_rows, text_rows)
 
 
 def _image_index(file: FileRows, image_row: Int, image_rows: Int | None, text_rows: Int | None) -> Int:
@@ -327,11 +327,11 @@ def _image_index(file: FileRows, image_row: Int, image_rows: Int | None, text_ro
     return index[image_row if text_rows is None else image_row[text_rows]]
 
 
-def _images_without_texts(image_of: Int, n_image: int, file: FileRows | None = None) -> tuple[str, ...]:
-    """One sentence when images have no text: they enlarge the gallery, or image_of_text of the ``file`` is wrong."""
+def _images_without_texts(image_of: Int, n_image: int, file: FileRows | None = None) -> str:
+    """A sentence when images have no text: they enlarge the gallery, or image_of_text of the ``file`` is wrong."""
     without = np.flatnonzero(np.bincount(image_of, minlength=n_image) == 0)
     if not len(without):
-        return ()
+        return ""
     named, first = "", int(without[0])
     if file is not None:
         name = "" if file.image_ids is None else f" (id {shown(file.image_ids[first])})"
@@ -339,7 +339,7 @@ def _images_without_texts(image_of: Int, n_image: int, file: FileRows | None = N
     of = f"of the {n_image:,} images"
     return (
         f"{count_of(len(without), f'{of} has', f'{of} have')} no text{named}: candidates in text-to-image, and no "
-        "queries in image-to-text",
+        "queries in image-to-text"
     )
 
 
@@ -352,7 +352,8 @@ def _refuse_part_of_known(file: FileRows) -> None:
     image, text = ("" if x is None or x.dtype.kind != "U" else str(x[0]) for x in (file.image_ids, file.text_ids))
     for split, shows in filter(None, (source.split_like(image, text, file.n_image) for source in sources())):
         try:
-            _declared(file, splits.load_split(split))
+            with logged():
+                _declared(file, splits.load_split(split))
         except MissingPackage as error:
             what = f"ids such as '{shown(shows)}' are of split '{split}', which is not built here"
             raise BadInput(what, where=file.where, fix=error.fix) from error

@@ -50,8 +50,8 @@ def order(split: Split, side: Modality) -> Int | None:
     return split.places[side == "caption"] if split.name == "custom" else None
 
 
-def notes(what: str, sides: Sequence[Modality], split: Split) -> tuple[str, ...]:
-    """One note or none on rows without ids.
+def order_note(what: str, sides: Sequence[Modality], split: Split) -> str:
+    """A note on the order in which rows without ids are read; empty where all have ids.
 
     Args:
         what: what has them, such as the name of a file.
@@ -59,13 +59,13 @@ def notes(what: str, sides: Sequence[Modality], split: Split) -> tuple[str, ...]
         split: the items.
     """
     if not sides:
-        return ()
+        return ""
     words = " and ".join("text" if side == "caption" else side for side in sides)
     if split.name == "custom":
-        return (f"{what}: {in_order(words, 'those that are evaluated')}",)
+        return f"{what}: {in_order(words, 'those that are evaluated')}"
     other = any(split.places[side == "caption"] is not None for side in sides)
     differs = "; those that are evaluated have another order" * other
-    return (f"{what}: {in_order(words, split.name, own_order(split.name))}{differs}",)
+    return f"{what}: {in_order(words, split.name, own_order(split.name))}{differs}"
 
 
 def own_order(name: str) -> str:

@@ -76,7 +76,7 @@ def read_vectors(path: Path, split: Split) -> tuple[npt.NDArray[Any], tuple[str,
                 where=path,
                 fix="save one vector a caption, in the order of the split, or with their text_ids",
             )
-        place, notes = placing.order(split, "caption"), placing.notes(path.name, ["caption"], split)
+        place, notes = placing.order(split, "caption"), (placing.order_note(path.name, ["caption"], split),)
         return stored.values if place is None else stored.values[place], (*stored.notes, *notes)
     order = rows_of(stored.text_ids, split.caption_ids, split.image_ids, "text", split.name, path)
     if len(stored.text_ids) != len(stored.values):
