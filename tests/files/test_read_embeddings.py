@@ -26,7 +26,8 @@ from tests.embedding_files import (
 )
 from vsebench import memory
 from vsebench.errors import BadInput, UsageError
-from vsebench.files.read import read_embeddings
+from vsebench.files.members import opened
+from vsebench.files.read import holds_both, read_embeddings
 
 # --- npz -------------------------------------------------------------------------------------------------
 
@@ -87,6 +88,7 @@ def test_a_mask_of_captions(tmp_path: Path, exists: int) -> None:
     texts, there = RNG.standard_normal((4, 3, 3)), np.arange(3) < np.array([1, 2, 3, 1])[:, None]
     mask = there == bool(exists)
     raw = read_embeddings(save(tmp_path / "e.npz", images=IMAGES, texts=texts, mask=mask))
+    assert holds_both(opened(tmp_path / "e.npz"))
     assert np.array_equal(np.isnan(raw.texts).all(axis=2), ~there) and np.array_equal(raw.texts[there], texts[there])
     raw = read_embeddings(save(tmp_path / "e.npz", images=IMAGES, texts=texts, mask=mask[:, ::-1]))
     assert np.array_equal(raw.texts, texts) and raw.notes == ()

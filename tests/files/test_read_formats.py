@@ -231,7 +231,11 @@ def test_torch_lists(tmp_path: Path) -> None:
     }
     torch.save(lists, tmp_path / "e.pt")
     raw = read_embeddings(tmp_path / "e.pt")
-    assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS) and raw.notes == ()
+    said = (
+        "'images' is 4 arrays, a row each: 'images/0', ...",
+        "'text_embeddings' is 3 batches: 'text_embeddings/0', ...",
+    )
+    assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS) and raw.notes == said
     assert raw.image_ids is not None and raw.image_ids.tolist() == NAMES and raw.text_ids is not None
     torch.save({"images": IMAGES.tolist(), "texts": texts}, tmp_path / "f.pt")
     assert np.array_equal(read_embeddings(tmp_path / "f.pt").images, IMAGES)

@@ -187,7 +187,8 @@ def _joined(name: str, parts: Sequence[Member], rows: bool = False) -> Member:
 
     first = parts[0]
     shape = (len(parts), first.size) if rows else (sum(m.shape[0] for m in parts), *first.shape[1:])
-    return Member(name, shape, first.dtype, sum(m.nbytes for m in parts), load)
+    note = f"'{name}' is {len(parts):,} {'arrays, a row each' if rows else 'batches'}: '{first.name}', ..."
+    return Member(name, shape, first.dtype, sum(m.nbytes for m in parts), load, note * (len(shape) > 1))
 
 
 def opened(path: Path) -> ArrayFile:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +44,7 @@ from .members import (
     stored,
 )
 from .raw import FLOATS, Array, Member, RawArray, RawEmbeddings
-from .sniff import expect, sniff
+from .sniff import expect
 
 StrPath = str | os.PathLike[str]
 
@@ -85,7 +84,7 @@ def read_embeddings(
     if texts is not None:
         return read_pair(file, opened(Path(texts)), image_key, text_key)
     if file.kind.single:
-        raise without_texts(file)
+        raise _without_texts(file)
     fix = f"{_vectors_as_text()}; give retrieved lists with {spell('run')}, and saved reports to vsebench compare"
     expect(file.path, file.kind, file.kind.keyed, "a file of embeddings", fix)
     if file.kind.table:  # a column has the vectors of both
@@ -105,13 +104,8 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawArray:
         UsageError: ``key`` was given for a file that holds a single array.
         MissingPackage: the package that reads this format is not installed.
     """
-    path = Path(path)
-    is_text = sniff(path).name in ("json", "text")
-    fix = (
-        "save it with np.save, one row an image and one column a text"
-        + f", or give retrieved lists with {spell('run')}" * is_text
-    )
-    return read_array(path, SCORES, fix, key=key, ids=OF_BOTH, captions=True)
+    fix = f"save it with np.save, one row an image and one column a text; retrieved lists are given with {spell('run')}"
+    return read_array(Path(path), SCORES, fix, key=key, ids=OF_BOTH, captions=True)
 
 
 def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
@@ -151,8 +145,16 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> RawE
             f"{spell('image_key')} and {spell('text_key')} both name '{images.name}'", where=path, fix="name two arrays"
         )
     described, masks = _encoder(members), [m for m in members if m.base in _MASKS and m.shape == texts.shape[:-1]][:1]
-    ids: Ids3 = (ids_beside(images, IMAGE_IDS), ids_beside(texts, TEXT_IDS), (IMAGE_OF_TEXT,))
-    raw = _with_common_ids(stored(file, [images, texts, *described, *masks], ids, captions=True), texts.shape[:1], file)
+    common, ids, whose = pick(members, _BARE_IDS, path), list[Sequence[Field]](), list[str]()
+    for array, field, side in ((images, IMAGE_IDS, "images"), (texts, TEXT_IDS, "texts")):
+        fields: Sequence[Field] = ids_beside(array, field)
+        known = any(pick(members, one, path, beside=images) for one in fields)
+        if common is not None and (common.size,) == array.shape[:1] and not known:
+            fields, whose = (_BARE_IDS,), [*whose, side]
+        ids.append(fields)
+    said = f"'{common.name}' holds the ids of the {' and '.join(whose)}" if common is not None and whose else ""
+    used = [images, texts, *described, *masks]
+    raw = stored(file, used, (ids[0], ids[1], (IMAGE_OF_TEXT,)), notes=(said,) if said else (), captions=True)
     note, choices = _encoded_by(described[0]) if described else ("", "")
     return RawEmbeddings(
         raw.values, _masked(floats(texts, path), masks), raw.image_ids, raw.text_ids, raw.image_of_text, raw.format,
@@ -172,24 +174,6 @@ def _masked(texts: Array, masks: Sequence[Member]) -> Array:
     if not exists[:, 0].all() or len(np.unique(mask)) > 2:
         return texts
     return np.where(exists[:, :, None], texts, texts.dtype.type(np.nan))
-
-
-def _with_common_ids(raw: RawArray, n_text: tuple[int, ...], file: ArrayFile) -> RawArray:
-    """The arrays with the ids of an array ``ids``: of the side that has as many rows, or of both."""
-    common = pick(file.members, _BARE_IDS, file.path)
-    if common is None:
-        return raw
-    of_images = raw.image_ids is None and (common.size,) == raw.values.shape[:1]
-    of_texts = raw.text_ids is None and (common.size,) == n_text
-    if not of_images and not of_texts:
-        return raw
-    ids = ids_of(common, file.path)
-    whose = " and ".join(side for side, fits in (("images", of_images), ("texts", of_texts)) if fits)
-    kept = tuple(note for note in raw.notes if not note.startswith("ignored arrays: ") or note.count("(") > 1)
-    return replace(
-        raw, image_ids=ids if of_images else raw.image_ids, text_ids=ids if of_texts else raw.text_ids,
-        notes=(*kept, f"'{common.name}' holds the ids of the {whose}"),
-    )  # fmt: skip
 
 
 def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> BadInput:
@@ -233,7 +217,8 @@ def holds_both(file: ArrayFile) -> bool:
     """
     if not file.kind.keyed:
         return not file.kind.single
-    found = [any(m.base in field.names for m in _matrices(file)) for field in (IMAGES, TEXTS)]
+    named = [m.base for m in file.members if len(m.shape) > 1 and m.dtype in FLOATS]
+    found = [any(name in field.names for name in named) for field in (IMAGES, TEXTS)]
     return all(found) or (not any(found) and len(_matrices(file)) != 1)
 
 
@@ -294,16 +279,14 @@ def read_pair(
     )  # fmt: skip
 
 
-def without_texts(file: ArrayFile) -> BadInput:
+def _without_texts(file: ArrayFile) -> BadInput:
     """The error for an array of image vectors that is given alone."""
     shape = file.members[0].shape
-    if len(shape) == 2 and shape[0] and shape[1] == 5 * shape[0]:
-        what = f"holds one array {shape}, five columns a row: this looks like a score matrix"
-        return BadInput(
-            what, where=file.path, fix=f"give it with {spell('scores')}, or the file of the texts behind it"
-        )
     what = f"holds one array {shape}; the text vectors are missing"
     fix = "give the file of the texts behind it: vsebench eval images.npy texts.npy"
+    if len(shape) == 2 and shape[0] and shape[1] == 5 * shape[0]:
+        what = f"holds one array {shape}, five columns a row: this looks like a score matrix"
+        fix = f"give it with {spell('scores')}, or the file of the texts behind it"
     return BadInput(what, where=file.path, fix=fix)
 
 
