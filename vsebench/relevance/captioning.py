@@ -13,7 +13,6 @@ import contextlib
 import os
 import subprocess
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -37,7 +36,7 @@ METEOR_JAR = "meteor/meteor-1.5.jar"
 METEOR = "METEOR 1.5, en, -norm"  # part of the key of cached scores
 INSTALL = "pip install 'vsebench[text]'"
 INSTALL_JAVA = "pip install 'vsebench[spice]', which brings a Java of its own, or set JAVA_HOME"
-CHUNK = 1000  # pairs between two calls of progress, and in one request to METEOR
+CHUNK = 1000  # pairs between two calls of progress
 
 Progress = Callable[[int, int], None]  # called with (pairs done, pairs in all)
 Pair = tuple[str, list[str]]  # candidate and references, in tokens separated by spaces
@@ -150,13 +149,11 @@ def _meteor(pairs: list[Pair], jar: Path, java: str | os.PathLike[str] | None) -
         ) as process,
     ):
         try:
-            for start in range(0, len(pairs), CHUNK):
-                part = pairs[start : start + CHUNK]
-                lines = [_line("SCORE", *refs, candidate) for candidate, refs in part]
-                statistics = _request(process, lines, len(part))
-                # One score a pair, then the score of all pairs together.
-                answers = _request(process, [_line("EVAL", *statistics)], len(part) + 1)
-                yield from map(float, answers[:-1])
+            for candidate, references in pairs:
+                statistics = _request(process, _line("SCORE", *references, candidate))
+                score = float(_request(process, _line("EVAL", statistics)))
+                _answer(process)  # the score of all pairs of a request together
+                yield score
         except (OSError, ValueError) as error:
             stderr.seek(0)
             lines = stderr.read().decode(errors="replace").strip().splitlines()
@@ -170,29 +167,21 @@ def _meteor(pairs: list[Pair], jar: Path, java: str | os.PathLike[str] | None) -
                     process.stdin.close()
 
 
-def _request(process: subprocess.Popen[str], lines: list[str], answers: int) -> list[str]:
-    """Write lines and read the answers. A thread writes, because both pipes have a limited capacity."""
-    if process.stdin is None or process.stdout is None:
-        raise ValueError("no pipes")
-    stream = process.stdin
+def _request(process: subprocess.Popen[str], line: str) -> str:
+    """Write a line and read the answer."""
+    assert process.stdin is not None  # PIPE
+    with contextlib.suppress(BrokenPipeError):  # it has ended; reading reports it
+        process.stdin.write(line)
+        process.stdin.flush()
+    return _answer(process)
 
-    def write() -> None:
-        try:
-            stream.write("".join(lines))
-            stream.flush()
-        except (OSError, ValueError):  # the process has ended; reading reports it
-            pass
 
-    writer = threading.Thread(target=write, daemon=True)
-    writer.start()
-    found = []
-    for _ in range(answers):
-        line = process.stdout.readline()
-        if not line:
-            raise ValueError("it ended without an answer")
-        found.append(line.strip())
-    writer.join()
-    return found
+def _answer(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None  # PIPE
+    line = process.stdout.readline()
+    if not line:
+        raise ValueError("it ended without an answer")
+    return line.strip()
 
 
 def _line(*parts: str) -> str:
