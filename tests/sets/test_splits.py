@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vsebench import plugins
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files.caption_rows import CaptionRows
 from vsebench.relevance.coco import verify_judgements
@@ -249,3 +251,13 @@ def test_real_flickr_lines_in_any_order_and_as_a_karpathy_file(real_data: Path, 
     assert splits.load_split("f30k", captions=True).captions == split.captions
     with pytest.raises(BadInput, match="5,070 captions of 1,014 images"):
         splits.build("f30k", real_data / "f30k" / "dev.jsonl", force=True)
+
+
+def test_a_plug_in_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = EntryPoint("mine", "no_such_module.sets", plugins.GROUP)
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [found])
+    plugins.load.cache_clear()
+    with pytest.raises(MissingPackage, match=r"the plug-in 'no_such_module.sets' cannot be loaded \(ModuleNotFoundEr"):
+        splits.names()
+    monkeypatch.undo()
+    assert splits.names()  # it is tried again

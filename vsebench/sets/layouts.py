@@ -121,7 +121,7 @@ def records(
                     yield at, value if caption_id is None else {**value, "id": record.get(caption_id)}
 
             taken = replace(_PLAIN, caption_id=caption_id and "id")
-            yield language, record_rows(_paragraphs(rows()) if joined else rows(), taken, str(path))
+            yield language, record_rows(_paragraphs(rows(), path) if joined else rows(), taken, str(path))
 
     form = f"records under {inside} of a JSON document" if inside else "a table, JSON lines or a JSON array"
     of = ", ".join([*filter(None, (caption_id,)), image, *(names if each else names[:1])])
@@ -155,14 +155,13 @@ def _value(record: Any, field: str) -> Any:
     return _value(_value(record, step), rest)
 
 
-def _paragraphs(records: Iterable[Record]) -> Iterator[Record]:
+def _paragraphs(records: Iterable[Record], path: Path) -> Iterator[Record]:
     """One record an item, whose caption is all that the records have, in their order."""
     spoken: dict[Any, list[str]] = {}
     for at, record in records:
-        captions = field(record, "caption", (str, list), at)
-        spoken.setdefault(field(record, "image", (int, str), at), []).extend(
-            [captions] if isinstance(captions, str) else map(str, captions)
-        )
+        captions = field(record, "caption", (str, list), spot := f"{path}: {at}")
+        said = spoken.setdefault(field(record, "image", (int, str), spot), [])
+        said += [captions] if isinstance(captions, str) else map(str, captions)
     yield from ((f"item {name}", {"image": name, "caption": " ".join(said)}) for name, said in spoken.items())
 
 
