@@ -8,8 +8,9 @@ Nothing here knows a test set: rows keep the order of the file, and ``vsebench.s
 
 - arrays: ``formats`` lists every format once (how it is recognised, what it holds, the function that reads it, the
   package that it needs), from which recognition (``sniff``), reading, messages and docs/formats.md are derived; one
-  reader a format: ``npy``, ``npz``, ``safetensors_file``, ``torch_file``, ``hdf5_file``, ``arrow_tables`` (parquet and
-  arrow), ``clip_retrieval`` (a folder); what readers return: ``raw``; which array is meant: ``members``
+  reader a format: ``npy``, ``npz``, ``safetensors_file``, ``torch_file``, ``hdf5_file``, ``mat_file``, ``arrow_tables``
+  (parquet, arrow and JSON lines), ``clip_retrieval`` (a folder); each describes the arrays as ``Member`` (``raw``);
+  which of them is meant, and parts of one: ``members``
 - ids as int64 or unicode, and looking rows up by id: ``ids``; checks of values: ``audit``
 - captions by content: ``caption_text``, ``jsonl``, ``tables``; their fields: ``caption_records``
 - others: ``run_folder`` (of the trainer), ``image_files``, ``models`` (of this machine or of Hugging Face)

@@ -24,7 +24,8 @@ _TEXT_COLUMNS = ("caption_id", "text_id", "caption_ids", "text_ids")
 
 def is_folder_of_shards(folder: Path) -> bool:
     """Whether a folder has the vectors of images or of texts."""
-    return any((folder / name).is_dir() for name in ("img_emb", "text_emb"))
+    with reading(folder, "cannot be listed", "check the permissions"):
+        return any((folder / name).is_dir() for name in ("img_emb", "text_emb"))
 
 
 def folder_members(folder: Path) -> list[Member]:

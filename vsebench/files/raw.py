@@ -72,8 +72,7 @@ class RawEmbeddings:
         image_ids: (n_image_rows,) int64 or unicode, or None.
         text_ids: (n_text_rows,) int64 or unicode, or None.
         image_of_text: (n_text_rows,) int64 (image rows or image ids) or unicode (image ids), or None.
-        format: ``npz``, ``clip-retrieval``, ``safetensors``, ``torch``, ``hdf5``, ``parquet`` or ``arrow``; of two
-            files ``npy pair``, ``torch pair``, ...
+        format: its name in ``FORMATS``; of two files ``npy pair``, ``torch pair``, ...
         sources: every file that was read.
         notes: decisions made while reading, one sentence each.
         captions: (n_text_rows,) strings, what the texts say, or None when the file does not have them.

@@ -69,8 +69,8 @@ def read_embeddings(
     """Embeddings of images and texts from a file, a pair of files, or a clip-retrieval folder.
 
     Args:
-        path: a file of any format of ``formats.table.FORMATS`` that holds embeddings, a folder of shards, or a
-            file of image vectors alone.
+        path: a file of any format of ``FORMATS`` that holds embeddings, a folder of shards, or a file of image vectors
+            alone.
         texts: the file of the text vectors, when ``path`` has those of the images alone.
         image_key: name of the array of image vectors, when it is not one of the known names.
         text_key: likewise for the text vectors.
@@ -96,7 +96,7 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawArray:
     """A score matrix, one row an image and one column a text.
 
     Args:
-        path: a file of any format of ``formats.table.FORMATS`` that holds arrays.
+        path: a file of any format of ``FORMATS`` that holds arrays.
         key: name of the array; by default a known name, or else the only two-dimensional array.
 
     Raises:

@@ -53,7 +53,7 @@ class FileRows:
         text_ids: (n_text,) int64 or unicode, or None.
         image_of_text: (n_text,) int64 image rows or image ids, or unicode image ids, or None.
         where: the file, for messages.
-        holds: what ``image_of_text`` may hold, see ``formats.raw.RawEmbeddings``.
+        holds: what ``image_of_text`` may hold, see ``files.raw.RawEmbeddings``.
         captions: a file of captions with their ids and those of their images, which gives the image of a text where
             nothing else does; None for none.
         derived: ``image_of_text`` follows from the rows, as a note says already.
