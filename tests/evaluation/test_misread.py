@@ -347,6 +347,10 @@ def test_coco(coco: Split, proxies: Proxies, name: str) -> None:
         report = vsebench.evaluate(x, y, split=coco, metrics="R@1,eccv:R@1", ci=0)
         assert report.warnings == (), "two positives outside the gallery and ties of duplicate captions are notes"
         assert len([n for n in report.notes if "not in the gallery" in n or "tie exactly" in n]) == 2
+        with pytest.raises(
+            BadInput, match=r"nearly at chance.*with images and captions taken 1 row earlier it would be"
+        ):
+            vsebench.evaluate(np.roll(x, 1, axis=0), np.roll(y, 5, axis=0), split="coco-5k", metrics="R@1", ci=0)
     assert words(x[np.argsort(coco.image_ids)], y) == ["with the images in ascending id order"] * 2
     runs = "with the texts stored as 5 runs of 5,000 (first text of every image, then second, ...)"
     assert words(x, major(y)) == [runs] * 2

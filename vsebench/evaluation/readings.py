@@ -86,6 +86,9 @@ def orders_of_images(split: Split) -> Iterator[tuple[str, Items]]:
         if words:
             yield f"with images and captions {words}", image
     n = len(split.image_ids)
+    for by in (1, -1, 2, -2):
+        rows = f"{abs(by)} row{'s' * (abs(by) > 1)} {'later' if by > 0 else 'earlier'}"
+        yield f"with images and captions taken {rows}", _rolled(by, n)
     for count in PROCESSES:
         for deal, batch in ((1, 0), (0, 1)):
             words = f"with the rows of {count} processes put in order"
@@ -149,6 +152,10 @@ def _orders(ids: Ids, rows: Int | None, listed: bool) -> Iterator[tuple[str, Ite
 
 def _same(items: Int) -> Int:
     return items
+
+
+def _rolled(by: int, n: int) -> Items:
+    return lambda items: (items + by) % n
 
 
 def _both(first: Items, then: Int) -> Items:
