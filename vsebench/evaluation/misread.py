@@ -206,8 +206,10 @@ def _best(data: Input, direction: Direction, queries: Int, dtype: npt.DTypeLike)
     cases = 0
     if as_read.mean() < NEARLY:
         others = readings(data.split, data.rows, listed)
-        more = [] if listed else gathered(data.split, data.rows, data.without_ids)
-        tried += [(one.words, False, one.owner(texts) == one.image(images)) for one in (*others, *more)]
+        tried += [(one.words, False, one.owner(texts) == one.image(images)) for one in others]
+        if not listed:
+            more = gathered(data.split, data.rows, data.without_ids, images, texts)
+            tried += [(words, False, hits) for words, hits in more]
         how = "the lists reversed" if listed else "the scores negated"
         at = (queries, last) if direction == "i2t" else (last, queries)
         for one in others:

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import VsebenchError
 from ..sets.catalogue import load_split
 from ..sets.declared import DECLARED
-from ..types import Ids, Int, Split
+from ..types import Bool, Ids, Int, Split
 
 Items = Callable[[Int], Int]
 Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every item in the file, None for its index
@@ -56,8 +56,17 @@ def readings(split: Split, rows: Rows, listed: bool = False) -> list[Reading]:
     ]
 
 
-def gathered(split: Split, rows: Rows, sides: Sequence[str]) -> Iterator[Reading]:
-    """The orders of rows that were gathered from processes, of the sides whose rows have no ids."""
+def gathered(split: Split, rows: Rows, sides: Sequence[str], images: Int, texts: Int) -> Iterator[tuple[str, Bool]]:
+    """Orders of rows that were gathered from processes, of the sides whose rows have no ids.
+
+    Args:
+        split, rows: as for ``readings``.
+        sides: ``image``, ``caption`` or both.
+        images, texts: (pair,) items as read.
+
+    Yields:
+        What differs, and (pair,) whether a text is of the image then.
+    """
     n_image, n_text = len(split.image_ids), len(split.caption_ids)
     each = max(1, n_text // n_image)
     for count in (c for c in PROCESSES if c <= USUAL_PROCESSES or n_image >= MANY):
@@ -67,17 +76,15 @@ def gathered(split: Split, rows: Rows, sides: Sequence[str]) -> Iterator[Reading
             sizes = [size for size in BATCHES if size * count < n_image]
             ways += [way for size in sizes for way in ((1, size), (0, size), (size, 0))]
         for deal, batch in ways:
-            image = _in_rows(rows[0], n_image, count, deal, batch)
+            image = _in_rows(rows[0], n_image, count, deal, batch)(images) if "image" in sides else images
             # The texts of a batch of images follow each other, or batches have as many texts as images.
-            for times in {1, each if deal > 1 or batch > 1 else 1}:
-                text = _in_rows(rows[1], n_text, count, deal * times if deal > 1 else deal, batch * times)
-                owner = _both(text, split.owners)
-                if "image" in sides and "caption" in sides:
-                    yield Reading(words, image, owner)
-                if "caption" in sides:
-                    yield Reading(f"{words} (texts)", _same, owner)
+            for times in {1, each if deal > 1 or batch > 1 else 1} if "caption" in sides else ():
+                text = _in_rows(rows[1], n_text, count, deal * times if deal > 1 else deal, batch * times)(texts)
+                if "image" in sides:
+                    yield words, split.owners[text] == image
+                yield f"{words} (texts)", split.owners[text] == images
             if "image" in sides:
-                yield Reading(f"{words} (images)", image, split.owners.__getitem__)
+                yield f"{words} (images)", split.owners[texts] == image
 
 
 def orders_of_images(split: Split) -> Iterator[tuple[str, Items]]:
