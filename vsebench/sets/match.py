@@ -18,7 +18,6 @@ from ..log import logged, note, warn
 from ..options import spell
 from ..types import Ids, Int, Split
 from . import catalogue as splits
-from .declared import DECLARED
 from .owners import (
     FileRows,
     NoOwners,
@@ -94,7 +93,7 @@ def _recognise(file: FileRows) -> str:
         UsageError: several data sets of one's own have these ids, and no declared or published one.
     """
     found = split_of_ids(file.image_ids, file.text_ids)
-    if found and found[0] in DECLARED and not _is_here(found[0]):
+    if found and source_of(found[0]).line(found[0]).available == "absent":
         first, *found = found
         if len(found) < 2:
             taken = f"{found[0]} is taken" if found else "the items of the file are ranked, as a custom split"
@@ -111,15 +110,6 @@ def _recognise(file: FileRows) -> str:
         what = f"the ids are those of the data sets {', '.join(found[:-1])} and {found[-1]}"
         raise UsageError(what, fix=f"give {spell('split', found[0])} or {spell('split', found[1])}")
     return _nearly_coco(file)
-
-
-def _is_here(name: str) -> bool:
-    """Whether a declared split can be read."""
-    try:
-        splits.load_split(name)
-    except MissingPackage:
-        return False
-    return True
 
 
 def _part(file: FileRows, name: str) -> str:
