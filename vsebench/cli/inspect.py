@@ -159,7 +159,7 @@ def _of_results(file: Path) -> dict[str, Any] | None:
     results = document.get("results") or []
     names = list(dict.fromkeys(str(x.get("metric")) for x in results if isinstance(x, dict)))
     arrays = [{"name": "results", "shape": [len(results)], "dtype": "values", "first": names[:3]}] if results else []
-    note = f"a {kind} of vsebench ({schema})"
+    note = f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind} of vsebench ({schema})"
     if kind in ("report", "joint"):
         note = f"a report of vsebench on {document.get('split')}: give it to vsebench compare, slice, agree or report"
     return {"files": [file.name], "format": kind, "arrays": arrays, "notes": [note]}

@@ -282,7 +282,10 @@ def of_directions(given: Any, name: str = "rerank") -> dict[Direction, Any]:
     for direction, value in named:
         if direction not in DIRECTIONS or direction in found or (isinstance(value, str) and not value.strip()):
             fix = "give {'i2t': ..., 't2i': ...}" if isinstance(given, Mapping) else "give i2t=FILE, t2i=FILE, or both"
-            raise UsageError(f"{spell(name)} is {shown(given)}", fix=fix)
+            raise UsageError(
+                f"{spell(name)} is {shown(given if isinstance(given, Mapping) or len(listed) > 1 else listed[0])}",
+                fix=fix,
+            )
         found[direction] = Path(value).expanduser() if is_path(value) else value
     return found
 

@@ -172,14 +172,17 @@ def make_plan(data: Input, options: Options) -> Plan:
     )  # fmt: skip
 
 
+def refuse_gains(word: str) -> None:
+    """Refuse a kind of gains in the place of a metric; raises UsageError."""
+    if is_gains(word) and word not in SUITES:
+        raise UsageError(f"'{word}' is a kind of gains, not a metric", fix=f"name a metric of them, such as {word}:ncs")
+
+
 def check_names(options: Options, split: Split | str | None) -> None:
     """Find a misspelt metric, kind of gains or split before a large file is read; raises UsageError."""
     rest = None if options.metrics is None else [w for w in words(options.metrics) if w.lower() != INTRA]
     for word in rest or ():
-        if is_gains(word) and word not in SUITES:
-            raise UsageError(
-                f"'{word}' is a kind of gains, not a metric", fix=f"name a metric of them, such as {word}:ncs"
-            )
+        refuse_gains(word)
     if rest or (rest is not None and not words(options.metrics)):
         own = list(options.chosen.judgements)
         known = [*SOURCES, *own, HUBNESS]
