@@ -352,7 +352,7 @@ def test_tables_that_are_refused(tmp_path: Path) -> None:
         ),
         ({"embedding": [[1]] * 12}, "array 'embedding/image_embeddings' (4, 1) is int64"),
         ({"embedding": ["1"] * 12}, "has no column 'embedding' or other lists of numbers; it has id (int64)"),
-        ({"embedding": pa.array([[1.0]] * 11 + [[1.0, 2.0]], floats)}, "row 11 has an embedding of 2 values"),
+        ({"embedding": pa.array([[1.0]] * 11 + [[1.0, 2.0]], floats)}, "row 11: embedding has 2 values"),
         ({"embedding": pa.array([[1.0]] * 11 + [None], floats)}, "row 11 has no embedding"),
         ({"embedding": pa.array([[1.0]] * 11 + [[None]], floats)}, "row 11 has a missing value"),
         ({"id": [None, *range(11)]}, "column 'id' has missing values"),

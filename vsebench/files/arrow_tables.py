@@ -265,7 +265,7 @@ def _block(column: Any, name: str, row: int, width: int, path: Path) -> Array:
     lengths = np.full(len(column), width) if hasattr(column.type, "list_size") else np.asarray(column.value_lengths())
     if (lengths != width).any():
         at = int(np.flatnonzero(lengths != width)[0])
-        what = f"row {row + at} has an {name} of {lengths[at]} values, the rows before it have {width}"
+        what = f"row {row + at}: {name} has {lengths[at]} values, and {width} in the rows before it"
         raise BadInput(what, where=path, fix="give every row a vector of the same length")
     flat = column.flatten()
     if flat.null_count:
