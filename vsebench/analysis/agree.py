@@ -21,7 +21,7 @@ from ..stats import bootstrap
 from ..stats import rank_agreement as agreement
 from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
-from .systems import Names, OneReport, Reports, System, alike, column_of, load_systems, parts_of
+from .systems import Names, OneReport, Reports, System, alike, by_number, column_of, load_systems, parts_of
 
 _SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
 
@@ -87,7 +87,9 @@ def agree(
     chosen = _named(pair, direction, keys) if pair is not None else _least_agreeing(systems, keys, pairs, direction)
     queries, discordant, worst = (0, 0, ()) if chosen is None else _disagreements(systems, keys, chosen, top)
     split, names = systems[0].report.split, tuple(s.name for s in systems)
-    return Agreement(split, names, rows, tuple(pairs), how, chosen, queries, discordant, worst, warnings, most)
+    return Agreement(
+        split, names, rows, tuple(pairs), how, chosen, queries, discordant, worst, warnings, most, by_number(systems)
+    )
 
 
 def _pairs(

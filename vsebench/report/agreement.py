@@ -70,6 +70,7 @@ class Agreement(Rendered):
         disagreements: those with the largest amounts.
         warnings: what may be wrong.
         most: how many pairs of metrics a table shows.
+        notes: what was decided.
     """
 
     heading: ClassVar = "Agreement of metrics on {split}"
@@ -84,6 +85,7 @@ class Agreement(Rendered):
     disagreements: tuple[Disagreement, ...]
     warnings: tuple[str, ...]
     most: int = 15
+    notes: tuple[str, ...] = ()
 
     def grids(self) -> list[Grid]:
         """Rankings, tau of every two metrics (of the ``most`` least agreeing when there are many), disagreements."""
@@ -120,6 +122,7 @@ class Agreement(Rendered):
             "schema": SCHEMA,
             **plain(self, "split", "systems"),
             "intervals": plain(self.how, "level", "resamples", "seed"),
+            "notes": list(self.notes),
             "warnings": list(self.warnings),
             "metrics": [
                 {**plain(r, "metric", "direction"), "values": self._named(r.values), "order": order(r, self.systems)}
