@@ -24,6 +24,7 @@ from tests.gates import (  # noqa: F401
 )  # fmt: skip
 from tests.messages import Messages
 from vsebench.cli import terminal
+from vsebench.log import Log, logged
 from vsebench.types import Split
 
 # A shell starts background jobs with interrupts ignored, which the commands under test would inherit.
@@ -44,6 +45,13 @@ settings.register_profile("quick", max_examples=20, derandomize=True, **_COMMON)
 settings.register_profile("nightly", max_examples=120, derandomize=True, **_COMMON)
 settings.register_profile("search", max_examples=1000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.fixture
+def log() -> Iterator[Log]:
+    """What the test notes and warns of."""
+    with logged() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,6 @@ class FakeGains:
     values: npt.NDArray[Any]
     name: str = "cider"
     settings: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
     lowest: float | None = None
     rows_affordable: bool = True
     no_query: Mapping[Direction, Bool] = field(default_factory=dict)

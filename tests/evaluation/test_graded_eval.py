@@ -192,7 +192,7 @@ def test_folds_are_averaged() -> None:
 class _Part:
     """The gains of some images and captions."""
 
-    name, settings, notes, lowest, rows_affordable, no_query = "cider", {}, (), None, True, {}
+    name, settings, lowest, rows_affordable, no_query = "cider", {}, None, True, {}
 
     def __init__(self, gains: Any, images: Any, captions: Any) -> None:
         self.table = np.concatenate([gains.rows("i2t", 0, gains.shape[0])])[np.ix_(images, captions)]

@@ -18,6 +18,7 @@ from vsebench.human.cxc import read_cxc
 from vsebench.human.flickr8k import read_flickr8k
 from vsebench.human.protocols import Task, correlations, cxc_task, flickr8k_tasks, values
 from vsebench.human.study import correlate
+from vsebench.log import Log, note
 from vsebench.types import Float, Int, Split
 
 needs_package = pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="pycocoevalcap is not installed")
@@ -102,7 +103,7 @@ def test_crowd_takes_rated_captions_out_of_the_references(tmp_path: Path) -> Non
 class Fake:
     """Graded relevance that counts the images of its split in every value."""
 
-    name, settings, notes = "cider", {"df": "split", "tokens": "ptb"}, ("a note",)
+    name, settings = "cider", {"df": "split", "tokens": "ptb"}
 
     def __init__(self, split: Split) -> None:
         self.split = split
@@ -119,18 +120,19 @@ class Fake:
         return [texts[c] for c in np.flatnonzero(self.split.image_of == image)]
 
 
-def test_cider_counts_references_once_a_rating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cider_counts_references_once_a_rating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: Log) -> None:
     made: list[Split] = []
 
     def load(spec: object, split: Split, progress: object = None) -> Fake:
+        note("a note")
         made.append(split)
         return Fake(split)
 
     monkeypatch.setattr(sources, "load_gains", load)
     for task in flickr8k_tasks(read_flickr8k(files.flickr8k(tmp_path))):
         plain, wide = (sources.open_source(name, task) for name in ("cider:df=split", "cider"))
-        assert plain.notes == ("a note",) and dict(plain.settings)["df"] == "split"
-        assert dict(wide.settings)["df"] == "ratings" and "over" in wide.notes[-1]
+        assert log.notes[0] == "a note" and dict(plain.settings)["df"] == "split"
+        assert dict(wide.settings)["df"] == "ratings" and "over" in log.notes[-1]
         assert values(task, wide.gain).tolist() == values(task, plain.gain).tolist()
         narrow, copies, again = made[-3:]
         assert again is narrow

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests import oracle_cider
 from tests.word_world import whole
 from vsebench.errors import BadInput, UsageError
+from vsebench.log import Log
 from vsebench.numeric.parallel import spread
 from vsebench.relevance import load_gains
 from vsebench.relevance.cider import features as cider_features
@@ -114,29 +115,29 @@ def test_golden_edge_cases(golden: Callable[[str], dict[str, Any]], tmp_path: Pa
     assert gains.settings["df"].startswith("corpus.jsonl#")
 
 
-def test_one_image_is_zero_and_noted() -> None:
+def test_one_image_is_zero_and_noted(log: Log) -> None:
     gains = load(split_of([["a dog runs", "a dog"]]), {})
     assert not whole(gains).T.any()
-    assert any("there is one image in the split" in note for note in gains.notes)
+    assert any("there is one image in the split" in note for note in log.notes)
 
 
-def test_edge_cases_are_noted() -> None:
+def test_edge_cases_are_noted(log: Log) -> None:
     references = [["a dog runs on grass", "", "the dog"], ["a cat sits on grass"], ["a bird sits on the fence"]]
     gains = load(split_of(references), {"own": "out"})
     whole(gains)
-    assert gains.notes == (
+    assert log.notes == [
         "1 caption has no tokens (first: id 101): CIDEr 0, also as a reference",
         "1 caption has fewer than 4 tokens; longer n-grams count as 0",
         "2 images have one caption only, which then has no references and CIDEr 0",
         "2 n-grams occur with every image of the split: weight 0 (first: 'a')",
-    )
+    ]
 
 
-def test_an_image_without_captions_has_no_gains() -> None:
+def test_an_image_without_captions_has_no_gains(log: Log) -> None:
     split = Split("custom", np.arange(3), np.arange(2), np.array([0, 2]), ("a dog runs", "a cat runs fast"))
     gains = load(split, WHITESPACE)
     assert not whole(gains).T[:, 1].any()
-    assert "1 image has no captions, and CIDEr 0 with every caption" in gains.notes
+    assert "1 image has no captions, and CIDEr 0 with every caption" in log.notes
 
 
 def test_captions_may_be_in_any_order() -> None:

@@ -14,6 +14,7 @@ from tests import oracle_gains
 from tests.messages import Pinned
 from tests.word_world import TABLE, lines_of, saved, split_of, whole
 from vsebench.errors import BadInput, UsageError
+from vsebench.log import Log
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance import load_gains
 from vsebench.relevance.embedding import word_vectors as word_vectors
@@ -126,14 +127,14 @@ def test_values_by_the_definition(
     assert np.abs(whole(gains) - want).max() < 1e-6
 
 
-def test_words_without_a_vector_are_noted(tmp_path: Path) -> None:
+def test_words_without_a_vector_are_noted(tmp_path: Path, log: Log) -> None:
     path = saved(tmp_path / "v.txt", lines_of(TABLE))
     split = split_of(["The cat!", "A zebra, a zebra.", "the dog"], [0, 0, 1])
     gains = load_gains(f"bow:{path}", split)
-    assert gains.notes == (
+    assert log.notes == [
         "2 of 5 distinct words (50.0% of all) have no vector and are left out (most frequent: 'a', 'zebra')",
         "1 caption has no word with a vector, and gain 0 (first: caption row 1)",
-    )
+    ]
     with one_blas_thread():
         assert not gains.rows("t2i", 1, 2).any()
     assert dict(gains.settings) == {
@@ -151,10 +152,10 @@ def test_the_signature_depends_on_the_used_words_only(tmp_path: Path) -> None:
     assert load_gains(f"bow:{other}", split).settings["vectors"] != first
 
 
-def test_idf_of_one_image_is_zero(tmp_path: Path) -> None:
+def test_idf_of_one_image_is_zero(tmp_path: Path, log: Log) -> None:
     path = saved(tmp_path / "v.txt", lines_of(TABLE))
     gains = load_gains(f"bow:{path}:idf=yes", split_of(["the cat", "a dog"], [0, 0]))
-    assert gains.notes[-1] == "every word occurs in the captions of every image: with idf all gains are 0"
+    assert log.notes[-1] == "every word occurs in the captions of every image: with idf all gains are 0"
     with one_blas_thread():
         assert not gains.rows("i2t", 0, 1).any()
 

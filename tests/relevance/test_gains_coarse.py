@@ -59,7 +59,7 @@ def test_queries_that_either_leaves_out(sides: tuple[Any, Any]) -> None:
 class Counting:
     """Gains that count the computed rows and pairs."""
 
-    name, notes, lowest, no_query = "counting", ("the same note",), None, {}
+    name, lowest, no_query = "counting", None, {}
 
     def __init__(self, values: np.ndarray, rows_affordable: bool = True) -> None:
         self.inner, self.rows_affordable = matrix_gains(values), rows_affordable
@@ -96,11 +96,11 @@ def test_costly_gains_are_computed_above_the_threshold_only() -> None:
     assert not coarse_to_fine(dear, costly, 0.8).rows_affordable
 
 
-def test_name_notes_and_settings() -> None:
+def test_name_and_settings() -> None:
     cheap, costly = Counting(np.zeros((2, 3))), matrix_gains(np.zeros((2, 3)))
-    costly = replace(costly, settings={"file": "g.npy"}, notes=("the same note",))
+    costly = replace(costly, settings={"file": "g.npy"})
     gains = coarse_to_fine(cheap, costly, 0.8)
-    assert gains.name == "coarse" and gains.shape == (2, 3) and gains.notes == ("the same note",)
+    assert gains.name == "coarse" and gains.shape == (2, 3)
     assert dict(gains.settings) == {
         "cheap": "counting", "cheap.x": "1", "costly": "matrix", "costly.file": "g.npy", "above": "0.8",
         "elsewhere": "cheap",

@@ -23,6 +23,7 @@ from tests import oracle_gains
 from tests.word_world import whole
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files import models, store
+from vsebench.log import Log
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance import load_gains, parse_spec
 from vsebench.relevance.declared import AGGREGATES, OWN_OF_VECTORS
@@ -80,7 +81,7 @@ def test_values_by_the_definition(world: tuple[np.ndarray, list[int], int], agg:
 
 @pytest.mark.parametrize("agg", AGGREGATES)
 @pytest.mark.parametrize("own", OWN_OF_VECTORS)
-def test_bits_do_not_depend_on_rows_and_pairs(agg: str, own: str, rng: np.random.Generator) -> None:
+def test_bits_do_not_depend_on_rows_and_pairs(agg: str, own: str, rng: np.random.Generator, log: Log) -> None:
     # Ragged: some images without captions, one whose captions fill several tiles.
     image_of = np.concatenate([rng.integers(0, 300, 700), np.full(600, 7), rng.integers(300, 900, 400)])
     rng.shuffle(image_of)
@@ -89,7 +90,7 @@ def test_bits_do_not_depend_on_rows_and_pairs(agg: str, own: str, rng: np.random
     vectors[3] = vectors[9]
     gains = from_vectors(split, vectors, agg=agg, own=own)
     full = whole(gains, block=129)
-    assert "images have no caption, and gain 0" in gains.notes[-1]
+    assert "images have no caption, and gain 0" in log.notes[-1]
     assert not full[np.bincount(image_of, minlength=1000) == 0].any()
 
 
@@ -120,9 +121,9 @@ def test_equal_captions_have_exactly_one(rng: np.random.Generator) -> None:
     assert (full[(owner + 40) % 80, np.arange(400)] == 1).all()
 
 
-def test_own_out_of_a_single_caption_is_zero() -> None:
+def test_own_out_of_a_single_caption_is_zero(log: Log) -> None:
     gains = from_vectors(split_of([0, 1, 1]), np.eye(3, dtype=np.float32) + 1, own="out")
-    assert gains.notes == ("1 image has a single caption; with own=out its gain is 0",)
+    assert log.notes == ["1 image has a single caption; with own=out its gain is 0"]
     assert whole(gains)[0, 0] == 0
 
 
@@ -141,14 +142,14 @@ def test_inputs_are_not_changed_and_errors(tmp_path: Path, rng: np.random.Genera
         load_gains(f"sentence:{tmp_path / 'e.npy'}:agg=median", split)
 
 
-def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator, log: Log) -> None:
     split = split_of([0, 0, 1])
     vectors = rng.standard_normal((3, 4)).astype(np.float16)
     want = whole(from_vectors(split, vectors))
     np.save(tmp_path / "e.npy", vectors)
     plain = load_gains(f"sentence:{tmp_path / 'e.npy'}", split)
     assert np.array_equal(whole(plain), want)
-    assert plain.notes == ("e.npy: no text ids: rows are taken to be in the order of those that are evaluated",)
+    assert log.notes == ["e.npy: no text ids: rows are taken to be in the order of those that are evaluated"]
     assert dict(plain.settings).keys() == {"model", "agg", "own"}
     assert plain.settings["model"].startswith("e.npy#")
     order = np.array([2, 0, 1])
@@ -221,7 +222,7 @@ def test_a_model_encodes_a_caption_once(fake: type[FakeEncoder], monkeypatch: py
 
 @pytest.mark.parametrize("limit", ["", "no size"])
 def test_a_cache_that_cannot_be_written_loses_no_vectors(
-    limit: str, fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch
+    limit: str, fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch, log: Log
 ) -> None:
     def refuse(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -234,7 +235,7 @@ def test_a_cache_that_cannot_be_written_loses_no_vectors(
     found = load_gains("sentence:some/model:agg=mean", split)
     assert np.array_equal(whole(found), want) and len(fake.loaded) == 2
     why = "which is no size" if limit else "cannot be written: No space left on device"
-    (note,) = [n for n in found.notes if "not kept" in n]
+    (note,) = [n for n in log.notes if "not kept" in n]
     assert note.startswith("sentence: the vectors of the captions are computed again next time") and why in note
 
 
@@ -332,9 +333,9 @@ def test_a_model_that_cannot_be_loaded(fake: type[FakeEncoder], host: list[str])
         load_gains("sentence:some/model", split_of([0]))
 
 
-def test_nothing_named_is_minilm(fake: type[FakeEncoder]) -> None:
+def test_nothing_named_is_minilm(fake: type[FakeEncoder], log: Log) -> None:
     gains = load_gains("sentence", split_of([0, 0, 1], captions=CAPTIONS))
-    assert gains.notes[0] == "sentence: no encoder is named, all-MiniLM-L6-v2 is used"
+    assert log.notes[0] == "sentence: no encoder is named, all-MiniLM-L6-v2 is used"
     assert gains.settings["model"].startswith("all-MiniLM-L6-v2#")
 
 

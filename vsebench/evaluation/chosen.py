@@ -21,7 +21,7 @@ from ..metrics.suites import ALL, SUITES, words
 from ..metrics.values import without_negative
 from ..options import spell
 from ..relevance import own
-from ..relevance.gains import Gains, Progress, Spec
+from ..relevance.gains import Gains, Spec
 from ..relevance.matrix import of_array
 from ..relevance.sources import LABELS, SOURCES, Source, load_gains, parse_spec, source_of
 from ..relevance.spice.tuples import NotParsed
@@ -263,7 +263,6 @@ def load_gains_of(
     judgements: Mapping[str, Source],
     split: Split,
     captions: Captions | None,
-    progress: Progress | None = None,
 ) -> tuple[Split, dict[str, Gains]]:
     """The split with its captions, and the gains of every graded metric by view.
 
@@ -273,7 +272,6 @@ def load_gains_of(
         judgements: those of the split, which are gains of the metrics in their view.
         split: with or without captions.
         captions: a file of captions, a list of them, or None.
-        progress: called with the share of the preparation that is done.
 
     Raises:
         BadInput, UsageError, MissingPackage: captions or gains are missing, with the command that installs them.
@@ -306,7 +304,7 @@ def load_gains_of(
         try:
             spec = chosen.get(kind) or Spec(kind, None, {})
             with logged() as log:
-                found[kind] = load_gains(spec, split, progress) if spec.values is None else of_array(split, spec.values)
+                found[kind] = load_gains(spec, split) if spec.values is None else of_array(split, spec.values)
         except NotParsed as error:
             if source is None:
                 raise
@@ -319,9 +317,7 @@ def load_gains_of(
         if kind == DEFAULT_GAINS and not chosen:
             settings = ", ".join(f"{k} {v}" for k, v in found[kind].settings.items())
             note(f"graded relevance is CIDEr-D ({settings}); {spell('gains')} chooses another")
-        note(
-            *(said if said.startswith(f"{kind}: ") else f"{kind}: {said}" for said in (*found[kind].notes, *log.notes))
-        )
+        note(*(said if said.startswith(f"{kind}: ") else f"{kind}: {said}" for said in log.notes))
     return split, found
 
 

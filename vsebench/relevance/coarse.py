@@ -86,7 +86,6 @@ def coarse_to_fine(cheap: Gains, costly: Gains, threshold: float, elsewhere: str
         settings,
         cheap.shape,
         CoarseToFine(cheap, costly, threshold, elsewhere),
-        tuple(dict.fromkeys((*cheap.notes, *costly.notes))),
         rows_affordable=cheap.rows_affordable,  # the costly ones are then computed for pairs
         no_query=_either(costly.no_query, cheap.no_query),
     )

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
+from ..log import note
 from ..types import Bool, Direction, Int, Split, Vectors
 
 Progress = Callable[[float], None]  # called with the fraction of the work that is done, 0 to 1
@@ -46,7 +47,6 @@ class Gains:
         settings: everything that changes a value, in a fixed order, for the signature.
         shape: (images, captions).
         values: computes them; indices are checked here.
-        notes: defaults and edge cases that the user is informed of.
         lowest: the smallest gain, or a lower bound, when it is known without computing every pair; else None.
         rows_affordable: whether ``rows`` may be called; False where all pairs of this split would take hours.
         own: (caption,) float32 gains of captions with their own images, in place of those of ``values``; with
@@ -60,7 +60,6 @@ class Gains:
     settings: Mapping[str, str]
     shape: tuple[int, int]
     values: Values
-    notes: tuple[str, ...] = ()
     lowest: float | None = None
     rows_affordable: bool = True
     own: tuple[Vectors, Int] | None = None
@@ -112,9 +111,8 @@ class Gains:
 
     def without_negative(self) -> Gains:
         """The same gains, those below zero counted as zero, for metrics that add gains up."""
-        settings = {**self.settings, "negative": "zero"}
-        notes = (*self.notes, "gains below zero count as zero (negative=zero)")
-        return replace(self, settings=settings, notes=notes, lowest=0.0, negative_is_zero=True)
+        note("gains below zero count as zero (negative=zero)")
+        return replace(self, settings={**self.settings, "negative": "zero"}, lowest=0.0, negative_is_zero=True)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..errors import BadInput
 from ..files.members import SCORES, Field, floats, read_array
 from ..files.raw import Member, RawArray
+from ..log import note
 from ..sets import placing
 from ..sets.match import rows_of
 from ..types import Direction, Int, Modality, Split, Vectors
@@ -98,8 +99,8 @@ def of_array(split: Split, values: npt.NDArray[Any]) -> Gains:
 
 
 def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) -> Gains:
-    values, notes = stored.values, list(stored.notes)
-    shape = shape_of(split)
+    note(*stored.notes)
+    values, shape = stored.values, shape_of(split)
     by_images, by_captions = values.shape == shape, values.shape == shape[::-1]
     possible = {"images": by_images, "captions": by_captions, "auto": by_images or by_captions}
     if not possible[rows_are]:
@@ -111,9 +112,9 @@ def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) 
         )
     if by_images and by_captions and rows_are == "auto":
         turn = "transpose it" if path is None else "add :rows=captions"
-        notes.append(f"the matrix of gains is square: its rows are taken to be images (else {turn})")
+        note(f"the matrix of gains is square: its rows are taken to be images (else {turn})")
     if values.dtype.itemsize > 4:
-        notes.append("float64: rounded to float32")
+        note("float64: rounded to float32")
     transposed = rows_are == "captions" or not by_images
     row = "caption row" if transposed else "image row"
     fingerprint, lowest, judged = check_values(values, row, path or "gains")
@@ -129,8 +130,8 @@ def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) 
             what = "text" if side == "caption" else side
             order = rows_of(ids, own, other, what, split.name, path or Path("gains"))
         orders.append(None if order is None or np.array_equal(order, np.arange(len(order))) else order)
-    notes += filter(None, [placing.order_note(path.name if path is not None else "the matrix", unnamed, split)])
+    note(placing.order_note(path.name if path is not None else "the matrix", unnamed, split))
     identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
     identity = identity if path is None else {"file": path.name, **identity}
     found = Stored(values.T if transposed else values, *orders)
-    return Gains("matrix", identity, shape, found, tuple(notes), lowest=lowest, of_judgements=judged)
+    return Gains("matrix", identity, shape, found, lowest=lowest, of_judgements=judged)

@@ -15,6 +15,7 @@ from ..files.ids import places
 from ..files.pairs import Pairs, place
 from ..files.read_pairs import read_pairs
 from ..files.sniff import sniff
+from ..log import logged
 from ..options import spell
 from ..types import DIRECTIONS, QUERIES_OF, SIDES, Bool, Direction, Float, Int, Split
 from .gains import Gains, Spec, shape_of
@@ -46,10 +47,9 @@ def read(spec: Spec, split: Split) -> list[Grades]:
         labels = in_memory(spec.values, spec.what) if spec.path is None else read_labels(spec.path)
         both = both_ways(spec.kind, *of_labels(labels, split), "label")
         return list(both.values())
-    if spec.path is None:
-        both = of_matrix(spec.kind, of_array(split, numbers(spec.values, spec.what)))
-    else:
-        both = of_matrix(spec.kind, of_file(split, spec.path))
+    with logged() as log:
+        gains = of_file(split, spec.path) if spec.path else of_array(split, numbers(spec.values, spec.what))
+    both = of_matrix(spec.kind, gains, [note for note in log.notes if "float64" not in note])
     return [grades for direction, grades in both.items() if spec.holds in ("", direction)]
 
 
@@ -74,14 +74,13 @@ def of_read(name: str, pairs: Pairs, split: Split) -> Grades:
     return replace(found, notes=placed.notes)
 
 
-def of_matrix(name: str, gains: Gains) -> Both:
+def of_matrix(name: str, gains: Gains, notes: Sequence[str]) -> Both:
     """The entries other than 0 of a matrix; images and captions without any are no judged queries."""
     from scipy.sparse import csr_array, vstack
 
     images, captions = gains.shape
     step = max(1, BLOCK // captions)
     rows = [csr_array(gains.rows("i2t", i, min(i + step, images)), dtype=np.float64) for i in range(0, images, step)]
-    notes = [note for note in gains.notes if "float64" not in note]
     return both_ways(name, vstack(rows, format="csr"), None, notes, "entry")
 
 

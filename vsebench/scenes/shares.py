@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import count_of
+from ..log import note
 from ..relevance.gains import Gains, Progress, shape_of
 from ..types import Direction, Int, Split, Vectors
 from .encode import Codes
@@ -88,6 +89,7 @@ def _gains(name: str, split: Split, share: Share) -> Gains:
     """The gains of a kind for a split; a caption that states no fact is no query."""
     silent = share.truth.stated == 0
     none = int(silent.sum())
-    notes = (f"{count_of(none, 'caption states', 'captions state')} no fact: no value as a query",) if none else ()
+    if none:
+        note(f"{count_of(none, 'caption states', 'captions state')} no fact: no value as a query")
     settings = {"scenes": fingerprint(share.truth)}
-    return Gains(name, settings, shape_of(split), share, notes, lowest=0.0, no_query={"t2i": silent} if none else {})
+    return Gains(name, settings, shape_of(split), share, lowest=0.0, no_query={"t2i": silent} if none else {})

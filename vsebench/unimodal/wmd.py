@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import BadInput, UsageError
+from ..log import logged
 from ..options import spell
 from ..sets.caption_files import from_file
 from ..types import Float, Ids, Int, Split
@@ -70,7 +71,8 @@ def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | P
     from ..relevance.embedding.bow import bags_of
     from ..relevance.wmd.transport import prepare
 
-    bags = bags_of(split, vectors, tokens, "wmd", None)
+    with logged() as log:
+        bags = bags_of(split, vectors, tokens, "wmd", None)
     transport = prepare(bags)
     order = np.argsort(split.owners, kind="stable")
     order = order[transport.filled[transport.bag_of[order]]]
@@ -90,7 +92,7 @@ def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | P
     settings = ",".join(f"{key}={value}" for key, value in bags.settings.items())
     lines = "\n".join(f"{i}\t{t}" for i, t in zip(split.owners.tolist(), split.captions or (), strict=True))
     digest = hashlib.sha256(lines.encode("utf-8", "surrogatepass"))
-    return LabelDistance(f"wmd,{settings}#{digest.hexdigest()[:8]}", bind, bags.notes)
+    return LabelDistance(f"wmd,{settings}#{digest.hexdigest()[:8]}", bind, tuple(log.notes))
 
 
 def _parse(argument: str | None) -> tuple[str, str]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import count_of
+from ...log import note
 from ...numeric import elementary
 from ...text.tokenise import tokenise
 from ...types import Bool, Float, Split
@@ -39,24 +40,19 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
     report = progress or (lambda done: None)
     found = grams(tokenise(split.captions or (), tokens))
     report(0.4)
-    idf, corpus, notes = _weights(found, split, settings["df"], tokens)
+    note(*found.tokens.notes)
+    _note_edge_cases(found, split, own)
+    idf, corpus = _weights(found, split, settings["df"], tokens)
     report(0.6)
     clip = settings["variant"] == "d"
     weighted = features(found, split.owners, len(split.image_ids), idf, clip=clip, sigma=SIGMA)
     report(1.0)
-    return Gains(
-        "cider",
-        {**settings, "df": corpus},
-        shape_of(split),
-        weighted,
-        (*found.tokens.notes, *_edge_cases(found, split, own), *notes),
-        lowest=0.0,
-        own=(weighted.without_itself(), split.owners) if own == "out" else None,
-    )
+    of_own = (weighted.without_itself(), split.owners) if own == "out" else None
+    return Gains("cider", {**settings, "df": corpus}, shape_of(split), weighted, lowest=0.0, own=of_own)
 
 
-def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Float, str, tuple[str, ...]]:
-    """(n-gram,) float64 log N - log max(1, df); the corpus, for the signature; notes."""
+def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Float, str]:
+    """(n-gram,) float64 log N - log max(1, df); the corpus, for the signature."""
     if source == "split":
         df: npt.NDArray[np.int32] = image_frequency(found.gram, split.owners[found.caption], len(found))
         images, corpus, where = len(np.unique(split.owners)), "split", "the split"  # those with captions
@@ -65,39 +61,32 @@ def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Floa
 
         df, images = corpus_df(source, tokens, found)
         corpus, where = fingerprint(source), source
-    notes = []
     if images == 1:
-        notes.append(f"there is one image in {where}, so every n-gram has weight 0 and CIDEr is 0 for every pair")
+        note(f"there is one image in {where}, so every n-gram has weight 0 and CIDEr is 0 for every pair")
     elif len(df) and (everywhere := int((df >= images).sum())):
         example = _spelled(found, int(np.flatnonzero(df >= images)[0]))
         counted = count_of(everywhere, "n-gram occurs", "n-grams occur")
-        notes.append(f"{counted} with every image of {where}: weight 0 (first: '{example}')")
+        note(f"{counted} with every image of {where}: weight 0 (first: '{example}')")
     if source != "split" and len(df) and (unseen := float((df == 0).mean())) > 0.5:
-        notes.append(f"{unseen:.0%} of the n-grams of the captions do not occur in {where}")
-    return elementary.log(images) - elementary.log(np.maximum(df, 1)), corpus, tuple(notes)
+        note(f"{unseen:.0%} of the n-grams of the captions do not occur in {where}")
+    return elementary.log(images) - elementary.log(np.maximum(df, 1)), corpus
 
 
-def _edge_cases(found: Grams, split: Split, own: str) -> list[str]:
-    """Notes about empty and short captions, and images with no or one caption."""
+def _note_edge_cases(found: Grams, split: Split, own: str) -> None:
+    """Note empty and short captions, and images with no or one caption."""
     length = found.tokens.length
-    notes = []
     if empty := np.flatnonzero(length == 0).tolist():
-        notes.append(
-            f"{count_of(len(empty), 'caption has', 'captions have')} no tokens (first: id "
-            f"{split.caption_ids[empty[0]]}): CIDEr 0, also as a reference"
-        )
+        counted = count_of(len(empty), "caption has", "captions have")
+        note(f"{counted} no tokens (first: id {split.caption_ids[empty[0]]}): CIDEr 0, also as a reference")
     if short := int(((length > 0) & (length < 4)).sum()):
-        notes.append(
-            f"{count_of(short, 'caption has', 'captions have')} fewer than 4 tokens; longer n-grams count as 0"
-        )
+        note(f"{count_of(short, 'caption has', 'captions have')} fewer than 4 tokens; longer n-grams count as 0")
     references = np.bincount(split.owners, minlength=len(split.image_ids))
     if none := int((references == 0).sum()):
-        notes.append(f"{count_of(none, 'image has', 'images have')} no captions, and CIDEr 0 with every caption")
+        note(f"{count_of(none, 'image has', 'images have')} no captions, and CIDEr 0 with every caption")
     single: Bool = references == 1
     if own == "out" and single.any():
         alone = count_of(int(single.sum()), "image has", "images have")
-        notes.append(f"{alone} one caption only, which then has no references and CIDEr 0")
-    return notes
+        note(f"{alone} one caption only, which then has no references and CIDEr 0")
 
 
 def _spelled(found: Grams, gram: int) -> str:

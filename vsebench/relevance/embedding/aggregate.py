@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import count_of
+from ...log import note
 from ...types import Direction, Float, Int, Split, Vectors, frozen
 from ..gains import Gains, captions_of, shape_of
 
@@ -99,7 +100,7 @@ class CaptionCosine:
 
 def caption_cosine(
     name: str, split: Split, vectors: npt.NDArray[Any], *, agg: str = "max", own: str = "in",
-    settings: Mapping[str, str] | None = None, notes: tuple[str, ...] = (),
+    settings: Mapping[str, str] | None = None,
 ) -> Gains:  # fmt: skip
     """Gains from one vector a caption.
 
@@ -111,18 +112,16 @@ def caption_cosine(
         own: with its own image, a caption is compared with all captions (``in``) or with the others (``out``; gain 0
             if there is none), or has gain 1 (``one``).
         settings: further settings for the signature.
-        notes: further notes.
     """
     n_image, n_caption = shape_of(split)
     first, members = captions_of(split.owners, n_image)
     count = np.diff(first)
     candidates = unit_rows(vectors)
-    noted = list(notes)
     if own == "out" and (count == 1).any():
         alone = count_of(int((count == 1).sum()), "image has", "images have")
-        noted.append(f"{alone} a single caption; with own=out its gain is 0")
+        note(f"{alone} a single caption; with own=out its gain is 0")
     if (count == 0).any():
-        noted.append(f"{count_of(int((count == 0).sum()), 'image has', 'images have')} no caption, and gain 0")
+        note(f"{count_of(int((count == 0).sum()), 'image has', 'images have')} no caption, and gain 0")
     if agg == "max":
         sorted_by_image = bool((members == np.arange(n_caption)).all())
         references, starts = candidates if sorted_by_image else candidates[members], first
@@ -139,7 +138,7 @@ def caption_cosine(
         values = _rounded(_with_others(candidates, split.owners, agg))
     return Gains(
         name, {**(settings or {}), "agg": agg, "own": own}, (n_image, n_caption),
-        CaptionCosine(frozen(candidates), frozen(references), frozen(starts)), tuple(noted),
+        CaptionCosine(frozen(candidates), frozen(references), frozen(starts)),
         own=None if values is None else (frozen(values), split.owners),
     )  # fmt: skip
 

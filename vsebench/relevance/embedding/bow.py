@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadInput, UsageError, count_of
+from ...log import note
 from ...numeric import elementary
 from ...text.tokenise import tokenise
 from ...text.tokens import Tokens
@@ -33,7 +34,6 @@ class Bags:
         words: (word,) the words.
         vectors: (word, dim) float32.
         settings: for the signature.
-        notes: what was left out.
     """
 
     start: Int
@@ -42,7 +42,6 @@ class Bags:
     words: tuple[str, ...]
     vectors: Vectors
     settings: Mapping[str, str]
-    notes: tuple[str, ...]
 
 
 def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
@@ -60,12 +59,11 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     idf = settings["idf"]
     bags = bags_of(split, argument, settings["tokens"], "bow", progress)
     weight = idf_weights(bags, split) if idf == "yes" else np.ones(len(bags.words))
-    notes = list(bags.notes)
     if idf == "yes" and not weight.any():
-        notes.append("every word occurs in the captions of every image: with idf all gains are 0")
+        note("every word occurs in the captions of every image: with idf all gains are 0")
     return caption_cosine(
         "bow", split, weighted_sums(bags, weight), agg=settings["agg"], own=settings["own"],
-        settings={**bags.settings, "idf": idf}, notes=tuple(notes),
+        settings={**bags.settings, "idf": idf},
     )  # fmt: skip
 
 
@@ -101,11 +99,10 @@ def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress
     start = np.searchsorted(entries, np.arange(len(tokenised) + 1) * n_word)
     digest = hashlib.sha256("\n".join(found.words).encode("utf-8", "surrogatepass"))
     digest.update(found.vectors.tobytes())
-    return Bags(
-        start, entries % n_word, count.astype(np.float64), found.words, found.vectors,
-        {"vectors": f"{path.name}#{digest.hexdigest()[:8]}", "tokens": tokens},
-        (*tokenised.notes, *_notes(tokenised, row_of, np.diff(start))),
-    )  # fmt: skip
+    note(*tokenised.notes)
+    _note_left_out(tokenised, row_of, np.diff(start))
+    settings = {"vectors": f"{path.name}#{digest.hexdigest()[:8]}", "tokens": tokens}
+    return Bags(start, entries % n_word, count.astype(np.float64), found.words, found.vectors, settings)
 
 
 def idf_weights(bags: Bags, split: Split) -> Float:
@@ -125,20 +122,18 @@ def weighted_sums(bags: Bags, weight: Float) -> Float:
     return np.asarray(counts @ bags.vectors.astype(np.float64))
 
 
-def _notes(tokenised: Tokens, row_of: Int, sizes: Int) -> tuple[str, ...]:
-    """What is left out: words without a vector, and captions without any other word."""
-    notes = []
+def _note_left_out(tokenised: Tokens, row_of: Int, sizes: Int) -> None:
+    """Note words without a vector, and captions without any other word."""
     frequency = np.bincount(tokenised.word, minlength=len(tokenised.words))
     without = [(-int(frequency[at]), tokenised.words[at]) for at in np.flatnonzero(row_of < 0).tolist()]
     if without:
         share = -sum(n for n, _ in without) / len(tokenised.word)
         examples = ", ".join(f"'{word}'" for _, word in sorted(without)[:3])
-        notes.append(
+        note(
             f"{len(without):,} of {len(tokenised.words):,} distinct words ({share:.1%} of all) have no vector and are "
             f"left out (most frequent: {examples})"
         )
     empty = np.flatnonzero(sizes == 0)
     if len(empty):
         counted = count_of(len(empty), "caption has", "captions have")
-        notes.append(f"{counted} no word with a vector, and gain 0 (first: caption row {empty[0]})")
-    return tuple(notes)
+        note(f"{counted} no word with a vector, and gain 0 (first: caption row {empty[0]})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from ...errors import BadInput, MissingPackage
 from ...files import models, store
+from ...log import note
 from ...sets.packages import package_file
 from ...types import Vectors
 from ..gains import Progress
@@ -60,19 +61,15 @@ def find(name: str) -> Model:
     return Model(name, name, f"{name}#{models.revision(full)}")
 
 
-def embed(
-    captions: Sequence[str],
-    model: Model,
-    progress: Progress | None = None,
-    note: Callable[[str], object] = lambda _: None,
-) -> Vectors:
+def embed(captions: Sequence[str], model: Model, progress: Progress | None = None) -> Vectors:
     """(caption, dim) float32 vectors, from the cache when this model has encoded these captions before.
+
+    A note says when the cache cannot be written.
 
     Args:
         captions: strings; each distinct one is encoded once.
         model: from ``find``.
         progress: called with the fraction that is done.
-        note: called with a sentence when the cache cannot be written.
 
     Raises:
         MissingPackage: sentence-transformers is not installed.

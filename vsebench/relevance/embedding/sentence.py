@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ...errors import BadInput
 from ...files.formats import array_endings
 from ...files.members import TEXTS, read_array
+from ...log import note
 from ...sets import placing
 from ...sets.match import rows_of
 from ...types import Split
@@ -38,29 +39,26 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
         MissingPackage: sentence-transformers is not installed.
         BadInput: the model or the file cannot be read, or the file has vectors of other captions.
     """
-    notes: tuple[str, ...] = ()
     if argument is not None and (argument.lower().endswith(array_endings()) or Path(argument).expanduser().is_file()):
         path = Path(argument).expanduser()
-        vectors, notes = read_vectors(path, split)
+        vectors = read_vectors(path, split)
         identity = f"{path.name}#{_fingerprint(vectors, path)}"
     else:
         if argument is None:
-            notes = (f"sentence: no encoder is named, {encoders.MINILM} is used",)
+            note(f"sentence: no encoder is named, {encoders.MINILM} is used")
         if split.captions is None:
             what = f"sentence needs the captions of split '{split.name}', which are not known"
             raise BadInput(what, fix="vsebench data build, or give the captions' vectors: sentence:FILE.npy")
         model = encoders.find(argument or encoders.MINILM)
-        lost: list[str] = []
-        vectors, identity = encoders.embed(split.captions, model, progress, lost.append), model.identity
-        notes = (*notes, *lost)
+        vectors, identity = encoders.embed(split.captions, model, progress), model.identity
         _fingerprint(vectors, Path(model.source))
     return caption_cosine(
-        "sentence", split, vectors, agg=settings["agg"], own=settings["own"], settings={"model": identity}, notes=notes
+        "sentence", split, vectors, agg=settings["agg"], own=settings["own"], settings={"model": identity}
     )
 
 
-def read_vectors(path: Path, split: Split) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
-    """(caption, dim) vectors of a file in the order of the split, and notes.
+def read_vectors(path: Path, split: Split) -> npt.NDArray[Any]:
+    """(caption, dim) vectors of a file in the order of the split.
 
     Rows are matched by ``text_ids`` where the file has them. Otherwise they are in the order of the split, which for a
     custom split is the order of the user's own file.
@@ -69,6 +67,7 @@ def read_vectors(path: Path, split: Split) -> tuple[npt.NDArray[Any], tuple[str,
         BadInput: not a file of vectors, or vectors of other captions.
     """
     stored = read_array(path, TEXTS, "save one vector a caption of the split with np.save")
+    note(*stored.notes)
     if stored.text_ids is None:
         if len(stored.values) != len(split.caption_ids):
             raise BadInput(
@@ -76,14 +75,15 @@ def read_vectors(path: Path, split: Split) -> tuple[npt.NDArray[Any], tuple[str,
                 where=path,
                 fix="save one vector a caption, in the order of the split, or with their text_ids",
             )
-        place, notes = placing.order(split, "caption"), (placing.order_note(path.name, ["caption"], split),)
-        return stored.values if place is None else stored.values[place], (*stored.notes, *notes)
+        note(placing.order_note(path.name, ["caption"], split))
+        place = placing.order(split, "caption")
+        return stored.values if place is None else stored.values[place]
     order = rows_of(stored.text_ids, split.caption_ids, split.image_ids, "text", split.name, path)
     if len(stored.text_ids) != len(stored.values):
         what = f"{len(stored.text_ids):,} text ids for {len(stored.values):,} vectors"
         raise BadInput(what, where=path, fix="save one id a vector")
     in_order = bool((order == np.arange(len(order))).all())
-    return stored.values if in_order else stored.values[order], stored.notes
+    return stored.values if in_order else stored.values[order]
 
 
 def _fingerprint(vectors: npt.NDArray[Any], where: Path) -> str:

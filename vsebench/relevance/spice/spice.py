@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import BadInput, count_of
 from ...files import store
+from ...log import note
 from ...types import Split
 from ..gains import Gains, Progress, shape_of
 from . import postings as postings_file
@@ -49,7 +50,7 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
             return gains(split, tuples, text=form, own=own, progress=progress)
         found = _postings(split, tuples, texts, own, progress)
         if lost := store.keep(GRAPHS, key, lambda stream: postings_file.save(stream, found)):
-            return _finish(split, found, form, own, 0, f"spice: the graphs are {lost}")
+            note(f"spice: the graphs are {lost}")
     elif progress:
         progress(1.0)
     return _finish(split, found, form, own, 0)
@@ -106,7 +107,7 @@ def _postings(
     )  # fmt: skip
 
 
-def _finish(split: Split, found: Postings, text: str, own: str, broken: int, *more: str) -> Gains:
+def _finish(split: Split, found: Postings, text: str, own: str, broken: int) -> Gains:
     captions = np.bincount(split.owners, minlength=len(split.image_ids))
     cases = [
         (broken, "caption", " could not be parsed, gain 0 with every image"),
@@ -114,7 +115,7 @@ def _finish(split: Split, found: Postings, text: str, own: str, broken: int, *mo
         (int((captions == 0).sum()), "image", " without captions, gain 0 with every caption"),
         (int((captions == 1).sum()) if own == "out" else 0, "image", " with one caption, gain 0 with it (own=out)"),
     ]
-    notes = tuple(f"spice: {count_of(n, what)}{rest}" for n, what, rest in cases if n > 0) + more
+    note(*(f"spice: {count_of(n, what)}{rest}" for n, what, rest in cases if n > 0))
     settings = {"text": text, "own": own, "tuples": found.fingerprint[:8]}
     left_out = (found.own, split.owners) if len(found.own) else None
-    return Gains("spice", settings, shape_of(split), found, notes, lowest=0.0, own=left_out)
+    return Gains("spice", settings, shape_of(split), found, lowest=0.0, own=left_out)

@@ -92,7 +92,5 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     shape = shape_of(split)
     first, members = captions_of(split.owners, shape[0])
     found = WordMover(prepare(bags), members, first, own == "out")
-    return Gains(
-        "wmd", {**bags.settings, "own": own}, shape, found, bags.notes, lowest=0.0,
-        rows_affordable=shape[0] * shape[1] <= MOST_PAIRS,
-    )  # fmt: skip
+    few = shape[0] * shape[1] <= MOST_PAIRS
+    return Gains("wmd", {**bags.settings, "own": own}, shape, found, lowest=0.0, rows_affordable=few)
