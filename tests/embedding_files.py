@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vsebench.errors import BadInput
-from vsebench.files.raw import RawEmbeddings
+from vsebench.files.raw import Raw
 from vsebench.files.read import read_embeddings
 
 RNG = np.random.default_rng(0)
@@ -27,7 +27,7 @@ FULL = {
 }
 
 
-def same(raw: RawEmbeddings, kind: str) -> None:
+def same(raw: Raw, kind: str) -> None:
     """The arrays of FULL came back."""
     assert raw.format == kind
     assert np.array_equal(raw.images, IMAGES) and raw.images.dtype == np.float32

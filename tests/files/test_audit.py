@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.notes import with_notes
 from vsebench.errors import BadInput
 from vsebench.files import audit
 from vsebench.files.audit import check_vectors, shown
-from vsebench.files.raw import RawEmbeddings
+from vsebench.files.raw import Raw
+from vsebench.log import logged
 from vsebench.rank.scorers import Dot
 from vsebench.sets.align import align_embeddings
 from vsebench.types import Split
@@ -88,18 +88,18 @@ def test_no_block_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rounding_of_float64_is_noted_when_it_changes_a_value() -> None:
-    exact = RawEmbeddings(X.astype(np.float64), Y, None, None, None, "npz", (WHERE,))
-    assert not any("float64" in note for note in with_notes(align_embeddings, exact, None, None).notes)
-    finer = RawEmbeddings(X + np.float64(1e-12), Y, None, None, None, "npz", (WHERE,))
-    assert "image vectors are float64: rounded to float32" in with_notes(align_embeddings, finer, None, None).notes
+    for finer in (0.0, 1e-12):
+        with logged() as log:
+            align_embeddings(Raw((X + np.float64(finer), Y), sources=(WHERE,)), None)
+        assert ("image vectors are float64: rounded to float32" in log.notes) == (finer > 0)
 
 
 def test_in_order_counts_rows() -> None:
     split = Split("custom", IDS, np.arange(200), np.arange(200) // 5)
-    ready = align_embeddings(RawEmbeddings(X, Y, None, None, None, "arrays", (WHERE,)), split)
+    ready, _ = align_embeddings(Raw((X, Y), sources=(WHERE,)), split)
     assert ready.split is split and ready.rows == (None, None)
     with pytest.raises(BadInput, match="39 image rows, but split 'custom' has 40 images"):
-        align_embeddings(RawEmbeddings(X[:39], Y, None, None, None, "arrays", (WHERE,)), split)
+        align_embeddings(Raw((X[:39], Y), sources=(WHERE,)), split)
 
 
 def test_long_ids_are_cut() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +10,9 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.notes import with_notes
 from vsebench.errors import BadInput, UsageError, VsebenchError
-from vsebench.files.raw import RawEmbeddings
+from vsebench.files.raw import Raw
+from vsebench.log import logged
 from vsebench.sets import align, items
 
 WHERE = Path("e.npz")
@@ -24,13 +23,14 @@ IDS = np.arange(40) + 100
 FIVE = np.repeat(np.arange(40), 5)
 
 
-align_embeddings = partial(with_notes, align.align_embeddings)
-
-
-def aligned(**change: Any) -> SimpleNamespace:
-    """The aligned form of a file in which every image row is repeated five times."""
-    fields = {"images": X[FIVE], "texts": Y, "image_ids": None, "text_ids": None, "image_of_text": None, **change}
-    return align_embeddings(RawEmbeddings(format="npz", sources=(WHERE,), **fields), None, None)
+def aligned(
+    images: Any = X[FIVE], texts: Any = Y, captions_per_image: int | None = None, **ids: Any
+) -> SimpleNamespace:
+    """The aligned form of a file, by default one in which every image row is repeated five times."""
+    with logged() as log:
+        raw = Raw((images, texts), sources=(WHERE,), **ids)
+        found, (images, captions) = align.align_embeddings(raw, None, captions_per_image)
+    return SimpleNamespace(split=found.split, images=images, captions=captions, **vars(log))
 
 
 def rounded(vectors: np.ndarray, dtype: str) -> np.ndarray:
@@ -225,16 +225,14 @@ def test_transposed_arrays() -> None:
     assert np.array_equal(by_ids.images.vectors, X)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     texts = Y[:40] / np.linalg.norm(Y[:40], axis=1, keepdims=True)
-    square = RawEmbeddings(unit.T, texts.T, None, None, None, "npz", (WHERE,))
-    assert align_embeddings(square, None, 1).images.vectors.shape == (40, 6)
+    assert aligned(unit.T, texts.T, 1).images.vectors.shape == (40, 6)
 
 
 def test_where_the_axes_are_not_known() -> None:
     with pytest.raises(BadInput, match="6 image and 6 text vectors of 40 numbers; transposed, 40 of 6") as refused:
         aligned(images=X.T, texts=Y[:40].T)
     assert "captions_per_image" not in str(refused.value.fix)
-    square = RawEmbeddings(X.T, Y[:40].T, None, None, None, "npz", (WHERE,))
-    (warning,) = align_embeddings(square, None, 1).warnings
+    (warning,) = aligned(X.T, Y[:40].T, 1).warnings
     assert warning.startswith("6 items of 40 dimensions are unusual")
     wide = aligned(images=X[:4], texts=Y[:20], image_of_text=FIVE[:20])  # fewer items than dimensions, and known
     assert wide.images.vectors.shape == (4, 6) and not wide.warnings

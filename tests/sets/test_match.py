@@ -12,26 +12,25 @@ import pytest
 
 from tests.notes import with_notes
 from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.files.raw import Raw
 from vsebench.sets import catalogue as splits
 from vsebench.sets import match
-from vsebench.sets.owners import FileRows
 from vsebench.sets.shapes import suggestion
 from vsebench.types import Split
 
 match_rows = partial(with_notes, match.match_rows)
 WHERE = Path("e.npz")
 IMAGE_OF = np.arange(20) // 5
-ROWS = FileRows(4, 20, None, None, None, WHERE)
 IDS = np.array([40, 10, 30, 20])
 TEXT_IDS = np.arange(20)[::-1] + 500
 
 
-def rows_with(**change: Any) -> FileRows:
-    """Four images, twenty texts."""
-    return replace(ROWS, **change)
+def rows_with(n_image: int = 4, n_text: int = 20, **fields: Any) -> Raw:
+    """Rows of a file, by default of four images and twenty texts."""
+    return Raw((np.empty((n_image, 0)), np.empty((n_text, 0))), sources=(WHERE,), **fields)
 
 
-def refused(given: FileRows, name: Split | str | None = None, each: int | None = None) -> BadInput:
+def refused(given: Raw, name: Split | str | None = None, each: int | None = None) -> BadInput:
     """The refusal, which names the file and a fix."""
     with pytest.raises(BadInput) as caught:
         match_rows(given, name, each)
@@ -43,8 +42,8 @@ def refused(given: FileRows, name: Split | str | None = None, each: int | None =
 
 
 def test_in_order_without_ids() -> None:
-    found = match_rows(ROWS)
-    assert found.split.name == "custom" and found.image_rows is None and found.text_rows is None
+    found = match_rows(rows_with())
+    assert found.split.name == "custom" and found.rows == (None, None)
     assert np.array_equal(found.split.image_of, IMAGE_OF)
     assert found.notes == ("no ids and no image_of_text: taken to be five texts an image, in order",)
 
@@ -58,9 +57,9 @@ def test_captions_per_image(each: int, words: str) -> None:
 def test_rows_are_put_in_the_order_of_their_ids() -> None:
     found = match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=IMAGE_OF))
     assert found.split.image_ids.tolist() == [10, 20, 30, 40]
-    assert found.image_rows is not None and IDS[found.image_rows].tolist() == [10, 20, 30, 40]
-    assert found.text_rows is not None and TEXT_IDS[found.text_rows].tolist() == list(range(500, 520))
-    owner = IDS[IMAGE_OF][found.text_rows]
+    assert found.rows[0] is not None and IDS[found.rows[0]].tolist() == [10, 20, 30, 40]
+    assert found.rows[1] is not None and TEXT_IDS[found.rows[1]].tolist() == list(range(500, 520))
+    owner = IDS[IMAGE_OF][found.rows[1]]
     assert np.array_equal(found.split.image_ids[found.split.image_of], owner)
 
 
@@ -118,7 +117,7 @@ def test_without_the_package_ids_are_just_ids(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(splits, "load_split", absent)
     assert match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=IMAGE_OF)).split.name == "custom"
     with pytest.raises(MissingPackage, match="no coco-5k"):
-        match_rows(ROWS, "coco-5k")
+        match_rows(rows_with(), "coco-5k")
 
 
 SHIFTED = np.array([1, 2, 3, 0])  # ids that are rows of other images
@@ -205,9 +204,11 @@ def test_text_ids_of_flickr_give_the_image() -> None:
 # COCO
 
 
-def coco_rows(coco: Split, **change: Any) -> FileRows:
+def coco_rows(coco: Split, **change: Any) -> Raw:
     """A file of COCO 5K."""
-    return replace(FileRows(5000, 25000, coco.image_ids, coco.caption_ids, None, WHERE), **change)
+    return rows_with(
+        **{"n_image": 5000, "n_text": 25000, "image_ids": coco.image_ids, "text_ids": coco.caption_ids, **change}
+    )
 
 
 def test_ids_select_the_split(coco: Split) -> None:
@@ -215,8 +216,8 @@ def test_ids_select_the_split(coco: Split) -> None:
     rows, columns = rng.permutation(5000), rng.permutation(25000)
     found = match_rows(coco_rows(coco, image_ids=coco.image_ids[rows], text_ids=coco.caption_ids[columns]))
     assert found.split.name == "coco-5k"
-    assert found.image_rows is not None and np.array_equal(rows[found.image_rows], np.arange(5000))
-    assert found.text_rows is not None and np.array_equal(columns[found.text_rows], np.arange(25000))
+    assert found.rows[0] is not None and np.array_equal(rows[found.rows[0]], np.arange(5000))
+    assert found.rows[1] is not None and np.array_equal(columns[found.rows[1]], np.arange(25000))
 
 
 @pytest.mark.parametrize(
@@ -232,8 +233,8 @@ def test_every_spelling_of_coco_ids_is_known(coco: Split, spelling: str) -> None
     for name in (None, "coco-1k"):
         found = match_rows(coco_rows(coco, image_ids=images, text_ids=texts), name)
         assert found.split.name == (name or "coco-5k") and found.notes == ()
-        assert found.image_rows is not None and np.array_equal(rows[found.image_rows], np.arange(5000))
-        assert found.text_rows is not None and np.array_equal(columns[found.text_rows], np.arange(25000))
+        assert found.rows[0] is not None and np.array_equal(rows[found.rows[0]], np.arange(5000))
+        assert found.rows[1] is not None and np.array_equal(columns[found.rows[1]], np.arange(25000))
     part = coco_rows(coco, n_image=10, n_text=50, image_ids=np.array([spelling.format(i) for i in coco.image_ids[:10]]),
                      text_ids=np.array([spelling.format(i) for i in coco.caption_ids[:50]]))  # fmt: skip
     assert match_rows(part, "custom").notes == ("the image of every text is known from the COCO ids",)
@@ -264,7 +265,7 @@ def test_ids_that_are_nearly_those_of_coco_are_refused(coco: Split) -> None:
 
 def test_a_split_by_name_takes_rows_in_order_with_a_note(coco: Split) -> None:
     found = match_rows(coco_rows(coco, image_ids=None, text_ids=None), "coco-5k")
-    assert found.image_rows is None and found.text_rows is None
+    assert found.rows == (None, None)
     assert found.notes == (
         "no image ids: rows are taken to be in the order of coco-5k (Karpathy order)",
         "no text ids: rows are taken to be in the order of coco-5k (Karpathy order)",
@@ -278,7 +279,7 @@ def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:
     assert found.notes == ("the image of every text is known from the COCO ids",)
     owners = dict(zip(found.split.caption_ids.tolist(), found.split.image_ids[found.split.image_of], strict=True))
     assert owners == dict(zip(coco.caption_ids[:50].tolist(), coco.image_ids[coco.image_of[:50]], strict=True))
-    lost = replace(part, n_text=60, text_ids=coco.caption_ids[:60])
+    lost = coco_rows(coco, n_image=10, n_text=60, image_ids=coco.image_ids[:10], text_ids=coco.caption_ids[:60])
     assert refused(lost, "custom").what.startswith("10 texts belong to images that are not in the file (first: caption")
 
 
@@ -290,7 +291,7 @@ def test_captions_per_image_is_not_for_declared_splits(coco: Split) -> None:
 
 def test_image_of_text_that_contradicts_a_declared_split_is_refused(coco: Split) -> None:
     owner = coco.image_of.copy()
-    given = FileRows(len(coco.image_ids), len(owner), None, None, owner, WHERE)
+    given = rows_with(len(coco.image_ids), len(owner), image_of_text=owner)
     assert match_rows(given, "coco-5k").split.name == "coco-5k"
     turned = replace(given, image_of_text=owner[::-1])
     assert refused(turned, "coco-5k").what.startswith("image_of_text contradicts split 'coco-5k': 25,000 texts")
@@ -300,17 +301,20 @@ def test_image_of_text_is_compared_under_permuted_rows(coco: Split) -> None:
     rng = np.random.default_rng(0)
     i, c = rng.permutation(len(coco.image_ids)), rng.permutation(len(coco.caption_ids))
     place = np.argsort(i)
-    given = FileRows(len(i), len(c), coco.image_ids[i], coco.caption_ids[c], place[coco.image_of[c]], WHERE)
+    given = rows_with(
+        n_image=len(i), n_text=len(c), image_ids=coco.image_ids[i], text_ids=coco.caption_ids[c],
+        image_of_text=place[coco.image_of[c]],
+    )  # fmt: skip
     assert match_rows(given).split.name == "coco-5k"
 
 
 def test_rows_of_a_split_in_memory_with_one_caption_an_image() -> None:
     split = Split("custom", np.arange(4) + 7, np.arange(4), np.array([1, 0, 3, 2]))
-    given = FileRows(4, 4, None, None, None, WHERE)
+    given = rows_with(4, 4)
     found = match_rows(given, split)
-    assert found.split is split and (found.image_rows, found.text_rows, found.notes) == (None, None, ())
+    assert found.split is split and (found.rows, found.notes) == ((None, None), ())
     turned = match_rows(replace(given, image_ids=split.image_ids[::-1]), split)
-    assert turned.image_rows is not None and turned.image_rows.tolist() == [3, 2, 1, 0]
+    assert turned.rows[0] is not None and turned.rows[0].tolist() == [3, 2, 1, 0]
     wrong = replace(given, image_of_text=np.arange(4))
     assert refused(wrong, split).what.startswith("image_of_text contradicts split 'custom'")
 
@@ -350,15 +354,15 @@ def test_other_numbers(numbers: tuple[int, int]) -> None:
 
 def test_the_split_is_suggested() -> None:
     def matched(name: str | None, captions_per_image: int | None = None) -> tuple[str, ...]:
-        rows = FileRows(4992, 24960, None, None, None, Path("e.npz"))
+        rows = rows_with(4992, 24960)
         return match_rows(rows, name, captions_per_image).warnings
 
     assert matched(None) == (suggestion(4992, 24960),)
     assert matched("custom") == matched(None, 5) == (), "who names the split or the texts an image knows"
     with pytest.raises(BadInput, match=r"24,832 texts for 4,864 images, .*\n.*drop_last=True.*batches of 256"):
-        match_rows(FileRows(4864, 24832, None, None, None, Path("e.npz")))
+        match_rows(rows_with(4864, 24832))
 
 
 def test_the_cause_of_missing_rows_is_named(coco: Split) -> None:
     with pytest.raises(BadInput, match=r"4,992 image rows, but split 'coco-5k' has 5,000 images\n.*drop_last=True"):
-        match_rows(FileRows(4992, 24960, None, None, None, Path("e.npz")), "coco-5k")
+        match_rows(rows_with(4992, 24960), "coco-5k")

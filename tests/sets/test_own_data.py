@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 import vsebench
 from vsebench.cli import app
 from vsebench.errors import BadInput, UsageError
+from vsebench.files.raw import Raw
 from vsebench.sets import catalogue, match, stored
 from vsebench.sets.caption_files import all_of_file, from_file
 from vsebench.sets.source import split_of_ids
@@ -302,7 +303,9 @@ def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp
     ids = np.array([r["image_id"] for r in records()]), np.array([r["caption_id"] for r in records()])
     both = "the ids are those of the data sets copy and mine\n  fix: give split='copy' or split='mine'"
     with pytest.raises(UsageError, match=both):
-        match.match_rows(match.FileRows(len(np.unique(ids[0])), len(ids[1]), np.unique(ids[0]), ids[1], None, tmp_path))
+        match.match_rows(
+            Raw((np.unique(ids[0])[:, None], ids[1][:, None]), np.unique(ids[0]), ids[1], sources=(tmp_path,))
+        )
     catalogue.remove("copy")
     assert split_of_ids(*ids) == ["mine"] == split_of_ids(ids[0][::-1], ids[1][::-1])
     assert not split_of_ids(None, ids[1]) and not split_of_ids(ids[0], None)

@@ -77,12 +77,10 @@ def _of_arrays(
     from ..sets import align
 
     if scores:
-        raw: Any = read.read_scores(file, key=score_key)
-        rows = [("scores", raw.values)]
+        raw = read.read_scores(file, key=score_key)
     else:
         raw = read.read_embeddings(file, texts=texts, image_key=image_key, text_key=text_key)
-        rows = [("images", raw.images), ("texts", raw.texts)]
-    arrays = [_array(name, array) for name, array in rows]
+    arrays = [_array(*one) for one in zip(["scores"] if scores else ["images", "texts"], raw.arrays, strict=True)]
     for name in ("image_ids", "text_ids", "image_of_text"):
         if getattr(raw, name) is not None:
             arrays.append(_ids(name, getattr(raw, name)))
@@ -94,7 +92,8 @@ def _of_arrays(
     }  # fmt: skip
     try:
         with logged() as log:
-            ready: Any = (align.align_scores if scores else align.align_embeddings)(raw, split, captions_per_image)
+            align_as: Any = align.align_scores if scores else align.align_embeddings
+            ready, _ = align_as(raw, split, captions_per_image)
     except BadInput as error:
         return {**found, "fault": error}
     return {**found, "matched": _matched(ready.split, log.notes, log.warnings)}

@@ -121,7 +121,7 @@ def _of_scores(
         )
         raise BadInput(what, where=path, fix=f"write {spoken[0]} or {spoken[1]}")
     if rows == "texts":
-        raw = replace(raw, values=raw.values.T, image_ids=raw.text_ids, text_ids=raw.image_ids)
+        raw = replace(raw, arrays=(raw.values.T,), image_ids=raw.text_ids, text_ids=raw.image_ids)
     gallery, words = (1, "one column a caption") if direction == "i2t" else (0, "one row an image")
     if raw.values.shape[gallery] != scorer.shape[gallery]:
         what = f"score matrix has shape {raw.values.shape}, and the test set {scorer.shape}"

@@ -15,7 +15,7 @@ from ..files import read as files
 from ..files import run_folder
 from ..files.ids import as_ids
 from ..files.pairs import LISTS, Pairs, fits
-from ..files.raw import RawArray, RawEmbeddings
+from ..files.raw import Raw
 from ..files.read_pairs import Order, read_pairs
 from ..log import note, warn
 from ..options import spell
@@ -108,7 +108,7 @@ def read(given: Given, options: Options) -> Input:
     return of_vectors(raw_vectors(given), given, options) if given.run is None else _lists(given, options)
 
 
-def raw_vectors(given: Given) -> RawEmbeddings:
+def raw_vectors(given: Given) -> Raw:
     """Vectors of a file, of two files, or in memory, not yet matched to a split; raises as ``read``."""
     images, texts = given.images, given.texts
     if is_path(images) != (is_path(images) if texts is None else is_path(texts)):
@@ -128,18 +128,18 @@ def raw_vectors(given: Given) -> RawEmbeddings:
         else:
             raise UsageError(f"{name}_ids beside Embeddings, which have ids", fix="leave it out")
     (x, x_ids), (y, y_ids) = sides
-    return RawEmbeddings(x, y, x_ids, y_ids, owners, "arrays", (ARRAYS,), holds="ids")
+    return Raw((x, y), x_ids, y_ids, owners, sources=(ARRAYS,), holds="ids")
 
 
-def of_vectors(raw: RawEmbeddings, given: Given, options: Options) -> Input:
+def of_vectors(raw: Raw, given: Given, options: Options) -> Input:
     """Vectors matched to the split that is given, or that their ids tell, and their scores; raises as ``read``."""
     judged = bool(options.judgements)
-    found = align_embeddings(raw, given.split, options.captions_per_image, captions_file(options), judged)
-    scorer, decision = choose(found.images, found.captions, options.similarity)
+    found, vectors = align_embeddings(raw, given.split, options.captions_per_image, captions_file(options), judged)
+    scorer, decision = choose(*vectors, options.similarity)
     note(decision)
     return Input(
-        with_places(found.split, found.rows), dict.fromkeys(DIRECTIONS, scorer), found.where, None,
-        (found.images, found.captions), found.rows, raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
+        with_places(found.split, found.rows), dict.fromkeys(DIRECTIONS, scorer), raw.where, None,
+        vectors, found.rows, raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
         without_ids=_without_ids(raw, options),
     )  # fmt: skip
 
@@ -159,18 +159,18 @@ def _scores(given: Given, options: Options, served: Sequence[Direction] | None =
     if is_path(given.scores):
         raw = files.read_scores(Path(given.scores), key=given.scores_key)
     else:
-        raw = RawArray(numbers(given.scores, "scores"), *_ids(given), "arrays", (ARRAYS,), holds="ids")
+        raw = Raw((numbers(given.scores, "scores"),), *_ids(given), sources=(ARRAYS,), holds="ids")
     judged = bool(options.judgements)
-    found = align_scores(raw, given.split, options.captions_per_image, captions_file(options), judged=judged)
-    top_scored.check(found.scores, served, found.where, options.trust)
-    scorers = dict.fromkeys(DIRECTIONS, Matrix(last_of_all(found.scores, found.where), *found.rows))
+    found, scores = align_scores(raw, given.split, options.captions_per_image, captions_file(options), judged=judged)
+    top_scored.check(scores, served, raw.where, options.trust)
+    scorers = dict.fromkeys(DIRECTIONS, Matrix(last_of_all(scores, raw.where), *found.rows))
     return Input(
-        with_places(found.split, found.rows), scorers, found.where, rows=found.rows, sources=raw.sources,
+        with_places(found.split, found.rows), scorers, raw.where, rows=found.rows, sources=raw.sources,
         without_ids=_without_ids(raw, options),
     )  # fmt: skip
 
 
-def _without_ids(raw: RawArray | RawEmbeddings, options: Options) -> tuple[Modality, ...]:
+def _without_ids(raw: Raw, options: Options) -> tuple[Modality, ...]:
     """The sides whose order says which items they are; with a number of captions an image it is both."""
     if options.captions_per_image is not None and raw.image_of_text is None:
         return SIDES

@@ -14,7 +14,7 @@ from ..arguments import numbers
 from ..errors import BadInput, UsageError
 from ..files import read as files
 from ..files.pairs import SCORED, place
-from ..files.raw import Array, RawArray
+from ..files.raw import Array, Raw
 from ..files.read_pairs import read_pairs
 from ..files.sniff import sniff
 from ..log import logged, note
@@ -83,16 +83,16 @@ def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
     else:
         array = numbers(value, where)
         array = array if array.dtype.kind == "f" else array.astype(np.float64)
-        raw = RawArray(array, None, None, None, "arrays", (Path(where),), holds="ids")
+        raw = Raw((array,), sources=(Path(where),), holds="ids")
     with logged():  # the rows are those of the first stage
-        found = align_scores(raw, split, finite=False)
-    missing = _constant(found.scores, direction)
-    if missing is None and np.isfinite(found.scores).all() and (lost := uncomputed(found.scores)):
+        found, scores = align_scores(raw, split, finite=False)
+    missing = _constant(scores, direction)
+    if missing is None and np.isfinite(scores).all() and (lost := uncomputed(scores)):
         raise BadInput(lost, where=where, fix=TOGETHER)
-    counts = {"i2t": np.zeros(len(found.scores), np.int64), "t2i": np.zeros(found.scores.shape[1], np.int64)}
-    step = max(1, CHUNK // found.scores.shape[1])
-    for start in range(0, len(found.scores), step):
-        block = found.scores[start : start + step]
+    counts = {"i2t": np.zeros(len(scores), np.int64), "t2i": np.zeros(scores.shape[1], np.int64)}
+    step = max(1, CHUNK // scores.shape[1])
+    for start in range(0, len(scores), step):
+        block = scores[start : start + step]
         scored = np.isfinite(block) & (block != missing)
         counts["i2t"][start : start + step] = scored.sum(axis=1)
         counts["t2i"] += scored.sum(axis=0)
@@ -107,7 +107,7 @@ def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
     each, gallery = counts[direction] if rows is None else counts[direction][rows], len(split.ids(SIDES[direction][1]))
     unnamed = [side for side, ids in zip(placing.SIDES, (raw.image_ids, raw.text_ids), strict=True) if ids is None]
     note(placing.order_note(f"re-ranking, {direction}", unnamed, split))
-    return SecondScores(direction, Matrix(found.scores, *found.rows), missing, each, 0, False, gallery, where)
+    return SecondScores(direction, Matrix(scores, *found.rows), missing, each, 0, False, gallery, where)
 
 
 def _constant(scores: Array, direction: Direction) -> float | None:

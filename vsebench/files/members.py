@@ -17,7 +17,7 @@ from ..registry import closest
 from ..types import Ids
 from .formats import Format, array_suffixes
 from .ids import as_ids, as_strings
-from .raw import FLOATS, Array, Holds, Member, RawArray
+from .raw import FLOATS, Array, Holds, Member, Raw
 from .regular import MAPPED
 from .sniff import expect, sniff
 
@@ -211,7 +211,7 @@ def read_array(
     load: Callable[[Member, Path], Array] | None = None,
     ids: Ids3 = ((IMAGE_IDS,), (TEXT_IDS,), ()),
     captions: bool = False,
-) -> RawArray:
+) -> Raw:
     """The array of a file that the user has named, that has a usual name, or that is the only one it can be.
 
     Args:
@@ -256,7 +256,7 @@ def stored(
     load: Callable[[Member, Path], Array] | None = None,
     notes: tuple[str, ...] = (),
     captions: bool = False,
-) -> RawArray:
+) -> Raw:
     """The first of some arrays of a file, and what the file says about its rows.
 
     Args:
@@ -296,9 +296,9 @@ def stored(
     if derived := grid and image_of_text is None and strings is not None:
         image_of_text, holds = np.repeat(np.arange(strings.shape[0]), strings.shape[1]), "rows"
         notes = (*notes, f"'{strings.name}' is (image, caption): texts are those of an image one behind the other")
-    return RawArray(
-        (load or floats)(arrays[0], path), image_ids, text_ids, image_of_text, file.kind.name, sources, notes, holds,
-        None if strings is None else as_strings(strings.load(), strings.name, path), derived,
+    return Raw(
+        ((load or floats)(arrays[0], path),), image_ids, text_ids, image_of_text, file.kind.name, sources, notes, holds,
+        None if strings is None else as_strings(strings.load(), strings.name, path), derived=derived,
     )  # fmt: skip
 
 

@@ -62,55 +62,63 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class RawEmbeddings:
-    """The vectors of both modalities, as stored.
+class Raw:
+    """The vectors of both modalities, or one array (scores, gains, labels, vectors of one modality), as stored.
 
     Attributes:
-        images: (n_image_rows, dim) float16, float32 or float64 in native byte order, maybe a read-only memory
-            map. Any number of dimensions: ``audit.check_vectors`` checks the shape.
-        texts: (n_text_rows, dim), likewise.
+        arrays: those of images, (n_image_rows, dim), and of texts, (n_text_rows, dim), or the one array; of scores
+            (n_image_rows, n_text_rows). In native byte order, vectors and scores float16, float32 or float64; maybe
+            read-only memory maps. Any number of dimensions: ``audit`` checks the shape.
         image_ids: (n_image_rows,) int64 or unicode, or None.
         text_ids: (n_text_rows,) int64 or unicode, or None.
         image_of_text: (n_text_rows,) int64 (image rows or image ids) or unicode (image ids), or None.
         format: its name in ``FORMATS``; of two files ``npy pair``, ``torch pair``, ...
         sources: every file that was read.
         notes: decisions made while reading, one sentence each.
-        captions: (n_text_rows,) strings, what the texts say, or None when the file does not have them.
         holds: what ``image_of_text`` may hold. A column of a table or of metadata holds ids, never rows.
+        captions: (n_text_rows,) strings, what the texts say, or None when the file does not have them.
         encoder: what the encoder of the vectors was given that is not its default, as a signature has it.
         derived: ``image_of_text`` is not in the file: it follows from rows that repeat or are padding.
     """
 
-    images: Array
-    texts: Array
-    image_ids: Ids | None
-    text_ids: Ids | None
-    image_of_text: Ids | None
-    format: str
-    sources: tuple[Path, ...]
+    arrays: tuple[Array, ...]
+    image_ids: Ids | None = None
+    text_ids: Ids | None = None
+    image_of_text: Ids | None = None
+    format: str = "arrays"
+    sources: tuple[Path, ...] = ()
     notes: tuple[str, ...] = ()
     holds: Holds = "rows or ids"
     captions: tuple[str, ...] | None = None
     encoder: str = ""
     derived: bool = False
 
+    @property
+    def values(self) -> Array:
+        """The one array."""
+        return self.arrays[0]
 
-@dataclass(frozen=True, eq=False)
-class RawArray:
-    """One array, as stored: a score matrix, gains, labels, or the vectors of one modality.
+    @property
+    def images(self) -> Array:
+        """The vectors of the images."""
+        return self.arrays[0]
 
-    Attributes:
-        values: (row, ...) as in ``RawEmbeddings``; of scores (n_image_rows, n_text_rows).
-        image_ids, text_ids, image_of_text, format, sources, notes, holds, captions, derived: as in ``RawEmbeddings``.
-    """
+    @property
+    def texts(self) -> Array:
+        """The vectors of the texts."""
+        return self.arrays[1]
 
-    values: Array
-    image_ids: Ids | None = None
-    text_ids: Ids | None = None
-    image_of_text: Ids | None = None
-    format: str = ""
-    sources: tuple[Path, ...] = ()
-    notes: tuple[str, ...] = ()
-    holds: Holds = "rows or ids"
-    captions: tuple[str, ...] | None = None
-    derived: bool = False
+    @property
+    def n_image(self) -> int:
+        """The number of image rows."""
+        return len(self.arrays[0])
+
+    @property
+    def n_text(self) -> int:
+        """The number of text rows, or of columns of scores."""
+        return len(self.arrays[1]) if len(self.arrays) > 1 else int(self.arrays[0].shape[1])
+
+    @property
+    def where(self) -> Path:
+        """The file, for messages."""
+        return self.sources[0]

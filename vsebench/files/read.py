@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ from .members import (
     read_array,
     stored,
 )
-from .raw import FLOATS, Array, Member, RawArray, RawEmbeddings
+from .raw import FLOATS, Array, Member, Raw
 from .sniff import expect
 
 StrPath = str | os.PathLike[str]
@@ -65,7 +66,7 @@ def _vectors_as_text() -> str:
 
 def read_embeddings(
     path: StrPath, *, texts: StrPath | None = None, image_key: str | None = None, text_key: str | None = None
-) -> RawEmbeddings:
+) -> Raw:
     """Embeddings of images and texts from a file, a pair of files, or a clip-retrieval folder.
 
     Args:
@@ -92,7 +93,7 @@ def read_embeddings(
     return _keyed(file, image_key, text_key)
 
 
-def read_scores(path: StrPath, *, key: str | None = None) -> RawArray:
+def read_scores(path: StrPath, *, key: str | None = None) -> Raw:
     """A score matrix, one row an image and one column a text.
 
     Args:
@@ -134,7 +135,7 @@ def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
     return ids_of(named, path), as_strings(captions.load(), captions.name, path)
 
 
-def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> RawEmbeddings:
+def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
     path, members = file.path, file.members
     images = pick(members, IMAGES, path, image_key)
     texts = pick(members, TEXTS, path, text_key, beside=images)
@@ -156,10 +157,8 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> RawE
     used = [images, texts, *described, *masks]
     raw = stored(file, used, (ids[0], ids[1], (IMAGE_OF_TEXT,)), notes=(said,) if said else (), captions=True)
     note, choices = _encoded_by(described[0]) if described else ("", "")
-    return RawEmbeddings(
-        raw.values, _masked(floats(texts, path), masks), raw.image_ids, raw.text_ids, raw.image_of_text, raw.format,
-        raw.sources, (*raw.notes, *filter(None, [note])), raw.holds, raw.captions, choices, raw.derived,
-    )  # fmt: skip
+    both = raw.values, _masked(floats(texts, path), masks)
+    return replace(raw, arrays=both, notes=(*raw.notes, *filter(None, [note])), encoder=choices)
 
 
 def _masked(texts: Array, masks: Sequence[Member]) -> Array:
@@ -250,9 +249,7 @@ def group(
     return systems
 
 
-def read_pair(
-    images: ArrayFile, texts: ArrayFile, image_key: str | None = None, text_key: str | None = None
-) -> RawEmbeddings:
+def read_pair(images: ArrayFile, texts: ArrayFile, image_key: str | None = None, text_key: str | None = None) -> Raw:
     """The vectors of two files, one of the images and one of the texts, of any formats.
 
     Args:
@@ -272,10 +269,9 @@ def read_pair(
     image = stored(images, [_matrix(images, "image", image_key)], _IDS["image"], captions=True)
     text = stored(texts, [_matrix(texts, "text", text_key)], _IDS["text"], captions=True)
     formats = " + ".join(dict.fromkeys((images.kind.name, texts.kind.name)))
-    return RawEmbeddings(
-        image.values, text.values, image.image_ids, text.text_ids, text.image_of_text, f"{formats} pair",
-        (*image.sources, *text.sources), (*image.notes, *text.notes), text.holds, text.captions,
-        derived=text.derived,
+    return replace(
+        text, arrays=(image.values, text.values), image_ids=image.image_ids, format=f"{formats} pair",
+        sources=(*image.sources, *text.sources), notes=(*image.notes, *text.notes),
     )  # fmt: skip
 
 

@@ -217,5 +217,5 @@ def _vectors(
     beside = None if texts is None else Path(texts)
     raw = read.read_embeddings(file, texts=beside, image_key=image_key, text_key=text_key)
     with logged() as log:
-        ready = align_embeddings(raw, SPLIT, None)
-    return {"image": ready.images, "caption": ready.captions}, [*log.notes, *log.warnings]
+        _, (images, captions) = align_embeddings(raw, SPLIT, None)
+    return {"image": images, "caption": captions}, [*log.notes, *log.warnings]

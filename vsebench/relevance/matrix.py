@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput
 from ..files.members import SCORES, Field, floats, read_array
-from ..files.raw import Member, RawArray
+from ..files.raw import Member, Raw
 from ..log import note
 from ..sets import placing
 from ..sets.match import rows_of
@@ -95,10 +95,10 @@ def of_array(split: Split, values: npt.NDArray[Any]) -> Gains:
         BadInput: the shape is not that of the split, or a value is not finite.
     """
     values = values.astype(np.float32) if values.dtype.kind in "iub" else values
-    return _arranged(split, RawArray(values), "auto", None)
+    return _arranged(split, Raw((values,)), "auto", None)
 
 
-def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) -> Gains:
+def _arranged(split: Split, stored: Raw, rows_are: str, path: Path | None) -> Gains:
     note(*stored.notes)
     values, shape = stored.values, shape_of(split)
     by_images, by_captions = values.shape == shape, values.shape == shape[::-1]

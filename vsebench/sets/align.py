@@ -19,7 +19,7 @@ from ..files import audit
 from ..files.audit import shown
 from ..files.ids import respelled
 from ..files.pairs import Pairs, indices, place
-from ..files.raw import RawArray, RawEmbeddings
+from ..files.raw import Raw
 from ..files.regular import MAPPED
 from ..log import note, warn
 from ..memory import require
@@ -35,44 +35,10 @@ from .items import (
     upright,
     without_padding,
 )
-from .match import MatchedRows, match_rows
-from .owners import FileRows, SidesSwapped
+from .match import Matched, match_rows
+from .owners import SidesSwapped
 
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class AlignedEmbeddings:
-    """A split and the vectors of its images and captions, in its order.
-
-    Attributes:
-        split: the items.
-        images: the vectors of the images.
-        captions: the vectors of the captions.
-        where: the file, for messages.
-        rows: (image,) and (caption,) int64: the file row of every item, None where it is the index of the item.
-    """
-
-    split: Split
-    images: Embeddings
-    captions: Embeddings
-    where: Path
-    rows: tuple[Int | None, Int | None]
-
-
-@dataclass(frozen=True, eq=False)
-class AlignedScores:
-    """A split and a score matrix.
-
-    Attributes:
-        split, where, rows: as in ``AlignedEmbeddings``.
-        scores: rows and columns in the order of the file, floating point.
-    """
-
-    split: Split
-    scores: Array
-    where: Path
-    rows: tuple[Int | None, Int | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,23 +58,22 @@ class AlignedLists:
 
 
 def align_embeddings(
-    raw: RawEmbeddings, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None,
+    raw: Raw, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None,
     judged: bool = False,
-) -> AlignedEmbeddings:  # fmt: skip
+) -> tuple[Matched, tuple[Embeddings, Embeddings]]:  # fmt: skip
     """Check vectors, match them to a split and put them in its order as float32.
 
     Args:
         raw: as read.
         split: a declared split or ``custom``; None: the ids decide. A Split: rows are matched to it by id where there
             are ids, else they are in its order.
-        captions_per_image: see ``match.match_rows``.
-        captions, judged: see ``match.FileRows``.
+        captions_per_image, captions, judged: see ``match.match_rows``.
 
     Raises:
         BadInput: vectors that ``audit`` refuses, rows that ``match`` refuses.
         UsageError: an unknown split.
     """
-    where = raw.sources[0]
+    where = raw.where
     note(*raw.notes)
     raw = upright(raw, captions_per_image)
     if split is None or split == "custom":
@@ -126,16 +91,14 @@ def align_embeddings(
             note(f"{side} vectors are float64: rounded to float32")
         if array.dtype == np.float16:
             note(f"{side} vectors are float16: converted to float32, exactly")
-    shape = (len(raw.images), len(raw.texts))
-    found = _matched(raw, shape, split, captions_per_image, captions, judged)
-    split, rows = found.split, (found.image_rows, found.text_rows)
-    images = Embeddings("image", split.image_ids, _in_order(raw.images, rows[0], "image"))
-    texts = Embeddings("caption", split.caption_ids, _in_order(raw.texts, rows[1], "text"))
+    found = _matched(raw, split, captions_per_image, captions, judged)
+    images = Embeddings("image", found.split.image_ids, _in_order(raw.images, found.rows[0], "image"))
+    texts = Embeddings("caption", found.split.caption_ids, _in_order(raw.texts, found.rows[1], "text"))
     warn(unusual(raw))
-    return AlignedEmbeddings(split, images, texts, where, rows)
+    return found, (images, texts)
 
 
-def only(raw: RawEmbeddings, split: Split) -> RawEmbeddings:
+def only(raw: Raw, split: Split) -> Raw:
     """The rows with ids of a split, without those of other items; unchanged where no row of a side is of the split."""
     sides = ((raw.images, raw.image_ids, split.image_ids), (raw.texts, raw.text_ids, split.caption_ids))
     kept = [
@@ -151,14 +114,14 @@ def only(raw: RawEmbeddings, split: Split) -> RawEmbeddings:
     )
     note(f"not used, of other items: {count_of(others[0], 'image')} and {count_of(others[1], 'caption')}")
     return replace(
-        raw, images=images, texts=texts, image_ids=image_ids, text_ids=text_ids, image_of_text=None, captions=None
+        raw, arrays=(images, texts), image_ids=image_ids, text_ids=text_ids, image_of_text=None, captions=None
     )
 
 
 def align_scores(
-    raw: RawArray, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None,
+    raw: Raw, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None,
     finite: bool = True, judged: bool = False,
-) -> AlignedScores:  # fmt: skip
+) -> tuple[Matched, Array]:  # fmt: skip
     """Check a score matrix and match its rows and columns to a split; arguments as for ``align_embeddings``.
 
     Args:
@@ -170,7 +133,7 @@ def align_scores(
         BadInput: a wrong or transposed shape, scores that ``audit`` refuses, rows that ``match`` refuses.
         UsageError: an unknown split.
     """
-    where = raw.sources[0]
+    where = raw.where
     note(*raw.notes)
     audit.check_scores(raw.values, where)
     if finite:
@@ -187,7 +150,7 @@ def align_scores(
             what = f"score matrix has shape {scores.shape} and there are {len(ids):,} {side} ids{turned}"
             raise BadInput(what, where=where, fix="save scores with one row an image and one column a text")
     try:
-        found = _matched(raw, (n_image, n_text), split, captions_per_image, captions, judged)
+        found = _matched(raw, split, captions_per_image, captions, judged)
     except SidesSwapped as error:
         what = f"score matrix has shape {scores.shape} and looks transposed ({error.why})"
         raise BadInput(what, where=where, fix="save scores.T: one row an image and one column a text") from None
@@ -195,29 +158,25 @@ def align_scores(
         note("a square matrix without ids: its rows are taken to be images and its columns texts")
     if scores.dtype == np.float16:
         warn("scores are float16: many pairs tie that have different scores in float32; save float32 scores")
-    return AlignedScores(found.split, scores, where, (found.image_rows, found.text_rows))
+    return found, scores
 
 
 def _matched(
-    raw: RawEmbeddings | RawArray, shape: tuple[int, int], split: Split | str | None, captions_per_image: int | None,
-    captions: Path | None, judged: bool,
-) -> MatchedRows:  # fmt: skip
-    """The rows of a file, ``shape`` (images, texts), matched to a split; a custom one with the captions of the file."""
-    where, strings = raw.sources[0], raw.captions
-    file = FileRows(
-        *shape, raw.image_ids, raw.text_ids, raw.image_of_text, where, raw.holds, captions, raw.derived, judged
-    )
-    found = match_rows(file, split, captions_per_image)
+    raw: Raw, split: Split | str | None, captions_per_image: int | None, captions: Path | None, judged: bool
+) -> Matched:  # fmt: skip
+    """The rows of a file matched to a split; a custom one with the captions of the file."""
+    found = match_rows(raw, split, captions_per_image, captions, judged)
+    strings = raw.captions
     if strings is None or isinstance(split, Split):
         return found
     if found.split.name != "custom":
         note(f"the captions in the file are not used: those of {found.split.name} are declared")
         return found
-    if len(strings) != shape[1]:
-        what = f"{count_of(len(strings), 'caption')} for {count_of(shape[1], 'text row')}"
-        raise BadInput(what, where=where, fix="save one caption a text row")
-    if found.text_rows is not None:
-        strings = tuple(strings[row] for row in found.text_rows.tolist())
+    if len(strings) != raw.n_text:
+        what = f"{count_of(len(strings), 'caption')} for {count_of(raw.n_text, 'text row')}"
+        raise BadInput(what, where=raw.where, fix="save one caption a text row")
+    if (rows := found.rows[1]) is not None:
+        strings = tuple(strings[row] for row in rows.tolist())
     return replace(found, split=replace(found.split, captions=strings))
 
 

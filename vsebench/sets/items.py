@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput, count_of
 from ..files.audit import check_finite, shown
-from ..files.raw import RawArray, RawEmbeddings
+from ..files.raw import Raw
 from ..log import note
 from ..memory import require
 from ..options import spell
@@ -37,7 +37,7 @@ FILL = 0.01  # the share of the other scores that may have that number
 CHUNK = 1 << 24  # numbers compared at a time
 
 
-def upright(raw: RawEmbeddings, captions_per_image: int | None) -> RawEmbeddings:
+def upright(raw: Raw, captions_per_image: int | None) -> Raw:
     """Embeddings with one row an item: arrays of (dim, item) are transposed, where their shapes or lengths tell it.
 
     Raises:
@@ -60,15 +60,15 @@ def upright(raw: RawEmbeddings, captions_per_image: int | None) -> RawEmbeddings
     by_length = alike and _unit(images.T) and _unit(texts.T) and not _unit(images)
     if dim == len(texts) and (by_ids or by_shape or by_length):
         note(f"the arrays are (dim, item), {images.shape} and {texts.shape}: transposed")
-        return replace(raw, images=images.T, texts=texts.T)
+        return replace(raw, arrays=(images.T, texts.T))
     if alike and wide > dim and captions_per_image is None:
         what = f"{dim:,} image and {dim:,} text vectors of {wide:,} numbers; transposed, {wide:,} of {dim:,} numbers"
         fix = "save one row an item (array.T of (dim, items)), and image_ids and text_ids, or image_of_text"
-        raise BadInput(f"{what}: which axis the items are is not known", where=raw.sources[0], fix=fix)
+        raise BadInput(f"{what}: which axis the items are is not known", where=raw.where, fix=fix)
     return raw
 
 
-def unusual(raw: RawEmbeddings) -> str:
+def unusual(raw: Raw) -> str:
     """A warning on as many texts as images that are fewer than their dimensions, without ids; empty for others."""
     shape = raw.images.shape
     known = any(x is not None for x in (raw.image_ids, raw.text_ids, raw.image_of_text))
@@ -85,7 +85,7 @@ def _unit(rows: Array) -> bool:
     return bool(np.allclose(np.linalg.norm(np.asarray(rows[:4096], np.float64), axis=1), 1, atol=1e-2))
 
 
-def without_padding(raw: RawEmbeddings, captions_per_image: int | None) -> RawEmbeddings:
+def without_padding(raw: Raw, captions_per_image: int | None) -> Raw:
     """Embeddings without the text rows that stand for no caption: all zeros or NaN, behind the captions of an image.
 
     Texts may be (image, caption, dim). Every image keeps a caption, or the rows are of items that failed.
@@ -106,18 +106,18 @@ def without_padding(raw: RawEmbeddings, captions_per_image: int | None) -> RawEm
     words = f"texts of shape {raw.texts.shape} are read as (image, caption, dim)"
     if not empty.any():
         note(words)
-        return replace(raw, texts=texts, image_of_text=owners, holds="rows", derived=True)
+        return replace(raw, arrays=(raw.images, texts), image_of_text=owners, holds="rows", derived=True)
     assert owners is not None
     keep = ~empty
     if len(np.unique(owners[keep])) < len(np.unique(owners)):
-        return replace(raw, texts=texts, image_of_text=owners) if blocks else raw
+        return replace(raw, arrays=(raw.images, texts), image_of_text=owners) if blocks else raw
     counted = count_of(int(empty.sum()), "text row is", "text rows are")
     note(words * blocks, f"{counted} all zeros or NaN, of {len(texts):,}: padding, left out")
     captions = None if raw.captions is None else tuple(np.array(raw.captions, object)[keep].tolist())
     by_ids = not blocks and raw.text_ids is not None and raw.image_of_text is None  # which are in another order, maybe
     return replace(
-        raw, texts=texts[keep], text_ids=None if raw.text_ids is None else raw.text_ids[keep], captions=captions,
-        image_of_text=None if by_ids else owners[keep],
+        raw, arrays=(raw.images, texts[keep]), captions=captions,
+        text_ids=None if raw.text_ids is None else raw.text_ids[keep], image_of_text=None if by_ids else owners[keep],
         holds="rows" if blocks or raw.image_of_text is None else raw.holds,
         derived=blocks or raw.image_of_text is None,
     )  # fmt: skip
@@ -149,7 +149,7 @@ def _at_the_ends(empty: Bool, owners: Ids, least: int = LEAST_PADDED) -> bool:
     return not bool((sorted_empty[:-1] & ~sorted_empty[1:] & same).any())
 
 
-def one_row_an_image(raw: RawEmbeddings, captions_per_image: int | None, declared: bool = False) -> RawEmbeddings:
+def one_row_an_image(raw: Raw, captions_per_image: int | None, declared: bool = False) -> Raw:
     """Embeddings with one row an image, where a row is a pair of an image and a text.
 
     Rows are one image where their vectors are equal, exactly or nearly, as of another batch or precision.
@@ -162,7 +162,7 @@ def one_row_an_image(raw: RawEmbeddings, captions_per_image: int | None, declare
     Raises:
         BadInput: rows of one id with different vectors; text rows that repeat, which have several images.
     """
-    n, where = len(raw.images), raw.sources[0]
+    n, where = len(raw.images), raw.where
     repeated_ids = raw.image_ids is not None and len(raw.image_ids) == n and len(np.unique(raw.image_ids)) < n
     if not repeated_ids and n != len(raw.texts):
         return raw
@@ -211,7 +211,7 @@ def one_row_an_image(raw: RawEmbeddings, captions_per_image: int | None, declare
     note(words)
     ids = None if raw.image_ids is None else raw.image_ids[rows]
     return replace(
-        raw, images=raw.images[rows], image_ids=ids, image_of_text=given, holds=holds,
+        raw, arrays=(raw.images[rows], raw.texts), image_ids=ids, image_of_text=given, holds=holds,
         derived=raw.derived or raw.image_of_text is None,
     )  # fmt: skip
 
@@ -234,7 +234,7 @@ def _are_rows(given: Ids, n: int, ids: Ids | None) -> bool:
     return bool(given.min() >= 0 and given.max() < n)
 
 
-def _refuse_ids_of_pairs(raw: RawEmbeddings, items: int) -> None:
+def _refuse_ids_of_pairs(raw: Raw, items: int) -> None:
     """Refuse image rows that repeat under ids of their own, where nothing else says which text belongs to which."""
     n = len(raw.images)
     named: set[str] = (
@@ -245,10 +245,10 @@ def _refuse_ids_of_pairs(raw: RawEmbeddings, items: int) -> None:
         return
     what = f"image rows repeat under different ids: {n:,} rows are {items:,} images, so that the ids are those of pairs"
     fix = "save the id of the image in its place, the same for all of its rows, or every image once with image_of_text"
-    raise BadInput(what, where=raw.sources[0], fix=fix)
+    raise BadInput(what, where=raw.where, fix=fix)
 
 
-def _refuse_classes(raw: RawEmbeddings, group: Int) -> None:
+def _refuse_classes(raw: Raw, group: Int) -> None:
     """Refuse rows of one id whose vectors differ: the id is not that of the image."""
     order = np.argsort(group, kind="stable")
     same = np.flatnonzero(group[order][1:] == group[order][:-1])
@@ -267,7 +267,7 @@ def _refuse_classes(raw: RawEmbeddings, group: Int) -> None:
         "save an id of its own for every image, such as its file; where ids are those of classes, give these as "
         f"judgements: {spell('judgements', 'NAME=labels:FILE')}"
     )
-    raise BadInput(what, where=raw.sources[0], fix=fix)
+    raise BadInput(what, where=raw.where, fix=fix)
 
 
 def _groups(rows: Array, side: str, where: Path, near: bool = True) -> Int:
@@ -321,7 +321,7 @@ def _unit_rows(rows: Array) -> Array:
     return np.asarray(found / np.where(length > 0, length, 1), np.float32)
 
 
-def scored_columns(raw: RawArray, captions_per_image: int | None) -> RawArray:
+def scored_columns(raw: Raw, captions_per_image: int | None) -> Raw:
     """A score matrix without the columns that stand for no caption: one and the same number for every image.
 
     Captions that are padding leave every image another one. Where an image loses all of its captions, its share was
@@ -341,12 +341,12 @@ def scored_columns(raw: RawArray, captions_per_image: int | None) -> RawArray:
     note(f"{counted} no scores, of {n_text:,}: captions that are padding, left out")
     captions = None if raw.captions is None else tuple(np.array(raw.captions, object)[keep].tolist())
     return replace(
-        raw, values=scores[:, keep], image_of_text=owners[keep], captions=captions,
+        raw, arrays=(scores[:, keep],), image_of_text=owners[keep], captions=captions,
         derived=raw.image_of_text is None, holds="rows" if raw.image_of_text is None else raw.holds,
     )  # fmt: skip
 
 
-def refuse_rows_of_pairs(raw: RawArray) -> None:
+def refuse_rows_of_pairs(raw: Raw) -> None:
     """Refuse a square score matrix whose rows, or columns, repeat: it has one for every pair of an image and a text.
 
     Raises:
@@ -357,11 +357,11 @@ def refuse_rows_of_pairs(raw: RawArray) -> None:
     if known or scores.shape != (n, n) or n < LEAST_ROWS or n > MOST_ROWS or not np.isfinite(scores).all():
         return
     for side, rows in (("row", scores), ("column", scores.T)):
-        items = len(np.unique(_groups(rows, side, raw.sources[0])))
+        items = len(np.unique(_groups(rows, side, raw.where)))
         if _repeat(items, n) and items <= HALF * n:
             what = f"{side}s of the score matrix repeat: {n:,} {side}s are {items:,}, so that it has one for every pair"
             fix = "save every image and every text once, with image_of_text"
-            raise BadInput(what, where=raw.sources[0], fix=fix)
+            raise BadInput(what, where=raw.where, fix=fix)
 
 
 def last_of_all(scores: Array, where: Path) -> Array:

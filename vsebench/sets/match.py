@@ -14,12 +14,12 @@ import numpy as np
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.audit import shown
 from ..files.ids import places, respelled, share, spelled
+from ..files.raw import Raw
 from ..log import logged, note, warn
 from ..options import spell
 from ..types import Ids, Int, Split
 from . import catalogue as splits
 from .owners import (
-    FileRows,
     NoOwners,
     SidesSwapped,
     and_why,
@@ -29,35 +29,39 @@ from .owners import (
     owners_in_order,
     spelled_as_coco,
 )
-from .placing import in_order, order, own_order
+from .placing import Rows, in_order, order, own_order
 from .shapes import suggestion
 from .source import source_of, sources, split_of_ids
 
 
 @dataclass(frozen=True, eq=False)
-class MatchedRows:
+class Matched:
     """A split, and the file row of each of its items.
 
     Attributes:
         split: the items.
-        image_rows: (image,) int64 row of every image, or None when the rows are in the order of the split.
-        text_rows: (caption,) int64 row of every caption, or None likewise.
+        rows: (image,) and (caption,) int64 row of every item, None where the rows are in the order of the split.
     """
 
     split: Split
-    image_rows: Int | None
-    text_rows: Int | None
+    rows: Rows
 
 
-def match_rows(file: FileRows, name: Split | str | None = None, captions_per_image: int | None = None) -> MatchedRows:
+def match_rows(
+    file: Raw, name: Split | str | None = None, captions_per_image: int | None = None, captions: Path | None = None,
+    judged: bool = False,
+) -> Matched:  # fmt: skip
     """Match the rows of a file to the items of a split.
 
     Args:
-        file: numbers and ids of its rows.
+        file: as read.
         name: a declared split or ``custom``; None: the declared split that has the ids, else ``custom``. A ``Split``:
             rows are matched to it by id where there are ids, else they are in its order.
         captions_per_image: for files without image_of_text: texts an image, in order. Five by default where there are
             no ids; rows with ids that do not tell the image of a text are refused without it.
+        captions: a file of captions with their ids and those of their images, which gives the image of a text where
+            nothing else does.
+        judged: judgements are given, which may do without the image of a text.
 
     Raises:
         BadInput: ids that repeat, are missing or unknown, or do not tell the image of a text, images and texts that
@@ -70,14 +74,14 @@ def match_rows(file: FileRows, name: Split | str | None = None, captions_per_ima
     if name is None and file.image_ids is None and file.text_ids is None:
         if captions_per_image is None:
             warn(suggestion(file.n_image, file.n_text))
-        return _custom(file, captions_per_image)
+        return _custom(file, captions_per_image, captions, judged)
     given = name
     if name is None:
         name = _recognise(file)
     elif name in source_of(name).offered():
         name = _part(file, name)
     if name == "custom":
-        found = _custom(file, captions_per_image)
+        found = _custom(file, captions_per_image, captions, judged)
         if given is None:
             _warn_of_missing_images(file)
         return found
@@ -86,7 +90,7 @@ def match_rows(file: FileRows, name: Split | str | None = None, captions_per_ima
     return _declared(file, splits.load_split(name))
 
 
-def _recognise(file: FileRows) -> str:
+def _recognise(file: Raw) -> str:
     """The split that has the ids of the file, else ``custom``.
 
     Raises:
@@ -112,7 +116,7 @@ def _recognise(file: FileRows) -> str:
     return _nearly_coco(file)
 
 
-def _part(file: FileRows, name: str) -> str:
+def _part(file: Raw, name: str) -> str:
     """The split of a set of several, such as languages, that has the ids of the file.
 
     Raises:
@@ -132,7 +136,7 @@ def _part(file: FileRows, name: str) -> str:
     return name
 
 
-def _warn_of_missing_images(file: FileRows) -> None:
+def _warn_of_missing_images(file: Raw) -> None:
     """Warn where the texts are those of a data set that has more images, which enlarge its gallery."""
     found = split_of_ids(file.image_ids, file.text_ids, fewer_images=True)
     if not found:
@@ -144,7 +148,7 @@ def _warn_of_missing_images(file: FileRows) -> None:
     )
 
 
-def _nearly_coco(file: FileRows) -> str:
+def _nearly_coco(file: Raw) -> str:
     """``custom``, unless most ids are of COCO: then the file has a fault, which is raised."""
     if (coco := spelled_as_coco(file)) is None:
         return "custom"
@@ -164,7 +168,7 @@ def _nearly_coco(file: FileRows) -> str:
         raise
 
 
-def _declared(file: FileRows, split: Split) -> MatchedRows:
+def _declared(file: Raw, split: Split) -> Matched:
     n_image, n_caption = len(split.image_ids), len(split.caption_ids)
     turned = (file.n_image, file.n_text) == (n_caption, n_image) and n_image != n_caption
     if turned and file.image_ids is None and file.text_ids is None:
@@ -189,10 +193,10 @@ def _declared(file: FileRows, split: Split) -> MatchedRows:
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
     _refuse_contradiction(file, split, rows[0], rows[1])
     note(_images_without_texts(split.owners, len(split.image_ids)))
-    return MatchedRows(split, rows[0], rows[1])
+    return Matched(split, (rows[0], rows[1]))
 
 
-def _refuse_contradiction(file: FileRows, split: Split, image_rows: Int | None, text_rows: Int | None) -> None:
+def _refuse_contradiction(file: Raw, split: Split, image_rows: Int | None, text_rows: Int | None) -> None:
     """Refuse a file whose image_of_text differs from the split: then its rows are not the items they are taken for."""
     if file.image_of_text is None:
         return
@@ -267,12 +271,12 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
         )
 
 
-def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
+def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, judged: bool) -> Matched:
     given = file
     if file.derived and file.text_ids is not None:  # ids come before the order of rows
         file = replace(file, image_of_text=None, derived=False)
     file, named = named_by_text_ids(file)
-    if given.derived and not named and known_owners(file) is None:
+    if given.derived and not named and known_owners(file, captions) is None:
         file = given
     for side, ids in (("image", file.image_ids), ("text", file.text_ids)):
         if ids is not None:
@@ -284,13 +288,13 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
             what = f"{spell('captions_per_image', times)} contradicts what the rows say"
             raise UsageError(f"{what}{words and f': {words}'}", where=file.where, fix="leave it out")
     else:
-        known = known_owners(file)
+        known = known_owners(file, captions)
         if known is None and captions_per_image is None:
             _refuse_part_of_known(file)
         try:
             image_row, words = known or owners_in_order(file, captions_per_image)
         except NoOwners:
-            if not file.judged:
+            if not judged:
                 raise
             image_row, words = None, "captions have no image of their own: judgements alone say what is relevant"
     note(words)
@@ -306,10 +310,10 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
         split = Split("custom", image_ids, text_ids, image_of)
     except BadInput as error:
         raise BadInput(error.what, where=file.where, fix=error.fix) from None
-    return MatchedRows(split, image_rows, text_rows)
+    return Matched(split, (image_rows, text_rows))
 
 
-def _image_index(file: FileRows, image_row: Int, image_rows: Int | None, text_rows: Int | None) -> Int:
+def _image_index(file: Raw, image_row: Int, image_rows: Int | None, text_rows: Int | None) -> Int:
     """(caption,) index of the image of every caption of a split, from (text,) image rows of the file."""
     index = np.arange(file.n_image)
     if image_rows is not None:
@@ -317,7 +321,7 @@ def _image_index(file: FileRows, image_row: Int, image_rows: Int | None, text_ro
     return index[image_row if text_rows is None else image_row[text_rows]]
 
 
-def _images_without_texts(image_of: Int, n_image: int, file: FileRows | None = None) -> str:
+def _images_without_texts(image_of: Int, n_image: int, file: Raw | None = None) -> str:
     """A sentence when images have no text: they enlarge the gallery, or image_of_text of the ``file`` is wrong."""
     without = np.flatnonzero(np.bincount(image_of, minlength=n_image) == 0)
     if not len(without):
@@ -333,7 +337,7 @@ def _images_without_texts(image_of: Int, n_image: int, file: FileRows | None = N
     )
 
 
-def _refuse_part_of_known(file: FileRows) -> None:
+def _refuse_part_of_known(file: Raw) -> None:
     """Refuse ids whose spelling is that of a split, and which are not all of it, or it is not built.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..errors import BadInput, MissingPackage, count_of
 from ..files.audit import shown
 from ..files.ids import places, respelled, share, spelled
 from ..files.members import OWNER_IDS, OWNER_ROWS
-from ..files.raw import Holds
+from ..files.raw import Raw
 from ..files.sniff import sniff
 from ..options import spell
 from ..types import Ids, Int, Split
@@ -42,42 +42,17 @@ class NoOwners(BadInput):
     """Nothing tells the image of a text."""
 
 
-@dataclass(frozen=True, eq=False)
-class FileRows:
-    """The rows of a file: their numbers and ids.
+def known_owners(file: Raw, captions: Path | None) -> tuple[Int, str] | None:
+    """(text,) image row of every text where ids or a file of captions tell it, and a note; else None.
 
-    Attributes:
-        n_image: number of image rows.
-        n_text: number of text rows.
-        image_ids: (n_image,) int64 or unicode, or None.
-        text_ids: (n_text,) int64 or unicode, or None.
-        image_of_text: (n_text,) int64 image rows or image ids, or unicode image ids, or None.
-        where: the file, for messages.
-        holds: what ``image_of_text`` may hold, see ``files.raw.RawEmbeddings``.
-        captions: a file of captions with their ids and those of their images, which gives the image of a text where
-            nothing else does; None for none.
-        derived: ``image_of_text`` follows from the rows, as a note says already.
-        judged: judgements are given, which may do without the image of a text.
+    Args:
+        file: as read.
+        captions: a file of captions with their ids and those of their images; None for none.
     """
-
-    n_image: int
-    n_text: int
-    image_ids: Ids | None
-    text_ids: Ids | None
-    image_of_text: Ids | None
-    where: Path
-    holds: Holds = "rows or ids"
-    captions: Path | None = None
-    derived: bool = False
-    judged: bool = False
+    return _images_of_coco_ids(file) or _images_of_text_ids(file) or _images_of_captions(file, captions)
 
 
-def known_owners(file: FileRows) -> tuple[Int, str] | None:
-    """(text,) image row of every text where ids or a file of captions tell it, and a note; else None."""
-    return _images_of_coco_ids(file) or _images_of_text_ids(file) or _images_of_captions(file)
-
-
-def named_by_text_ids(file: FileRows) -> tuple[FileRows, str]:
+def named_by_text_ids(file: Raw) -> tuple[Raw, str]:
     """The rows, with the ids of texts as those of their images where each is one of them; and the note on it."""
     images, texts = file.image_ids, file.text_ids
     if file.image_of_text is not None or images is None or texts is None or len(texts) != file.n_text:
@@ -94,7 +69,7 @@ def named_by_text_ids(file: FileRows) -> tuple[FileRows, str]:
     return replace(file, image_of_text=ids, text_ids=None, holds="ids"), note
 
 
-def given_owners(file: FileRows) -> tuple[Int, str]:
+def given_owners(file: Raw) -> tuple[Int, str]:
     """(text,) image row of every text from image_of_text, which holds rows or image ids."""
     given = file.image_of_text
     if given is None or len(given) != file.n_text:
@@ -156,7 +131,7 @@ def _are_rows(given: Ids, count: int) -> bool:
     return bool(given.dtype.kind == "i" and given.min() >= 0 and given.max() < count)
 
 
-def _rows_of_image_ids(file: FileRows, given: Ids) -> Int | None:
+def _rows_of_image_ids(file: Raw, given: Ids) -> Int | None:
     """(text,) row of the image with each id, or None when some are not ids of the images, in any spelling."""
     if file.image_ids is None:
         return None
@@ -164,7 +139,7 @@ def _rows_of_image_ids(file: FileRows, given: Ids) -> Int | None:
     return at if len(np.unique(file.image_ids)) == len(file.image_ids) and (at >= 0).all() else None
 
 
-def _no_image(file: FileRows, given: Ids) -> BadInput:
+def _no_image(file: Raw, given: Ids) -> BadInput:
     """What is wrong with image_of_text, whose entries are neither rows nor ids: the first such entry."""
     numbers = given.dtype.kind == "i" and file.holds != "ids"
     inside = (given >= 0) & (given < file.n_image) if numbers else np.zeros(len(given), np.bool_)
@@ -194,7 +169,7 @@ def _no_image(file: FileRows, given: Ids) -> BadInput:
     )
 
 
-def spelled_as_coco(file: FileRows) -> tuple[Split, Ids, Ids] | None:
+def spelled_as_coco(file: Raw) -> tuple[Split, Ids, Ids] | None:
     """COCO 5K, and the ids of images and texts as it spells them; None where a side has none, or COCO is not here."""
     if file.image_ids is None or file.text_ids is None:
         return None
@@ -205,7 +180,7 @@ def spelled_as_coco(file: FileRows) -> tuple[Split, Ids, Ids] | None:
     return known, respelled(file.image_ids, known.image_ids), respelled(file.text_ids, known.caption_ids)
 
 
-def _images_of_coco_ids(file: FileRows) -> tuple[Int, str] | None:
+def _images_of_coco_ids(file: Raw) -> tuple[Int, str] | None:
     """(text,) image row of every text when all ids are in COCO 5K, whose subsets are custom splits; else None."""
     if (coco := spelled_as_coco(file)) is None:
         return None
@@ -226,7 +201,7 @@ def _images_of_coco_ids(file: FileRows) -> tuple[Int, str] | None:
     return image_row, "the image of every text is known from the COCO ids"
 
 
-def _images_of_text_ids(file: FileRows) -> tuple[Int, str] | None:
+def _images_of_text_ids(file: Raw) -> tuple[Int, str] | None:
     """(text,) image row of every text when text ids are an image id and a number, as Flickr's ``1007.jpg#0``."""
     if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
         return None
@@ -237,9 +212,8 @@ def _images_of_text_ids(file: FileRows) -> tuple[Int, str] | None:
     return None if image_row is None else (image_row, "the image of every text is known from the text ids")
 
 
-def _images_of_captions(file: FileRows) -> tuple[Int, str] | None:
+def _images_of_captions(file: Raw, path: Path | None) -> tuple[Int, str] | None:
     """(text,) image row of every text by the file of captions, where that has ids, among them all of the file's."""
-    path = file.captions
     if file.image_ids is None or file.text_ids is None or path is None:
         return None
     if path.is_file() and (sniff(path).matrix or lines_of(path) is not None):
@@ -252,7 +226,7 @@ def _images_of_captions(file: FileRows) -> tuple[Int, str] | None:
     return None if image_row is None else (image_row, f"the image of every text is known from {path.name}")
 
 
-def owners_in_order(file: FileRows, captions_per_image: int | None) -> tuple[Int, str]:
+def owners_in_order(file: Raw, captions_per_image: int | None) -> tuple[Int, str]:
     """(text,) image row of every text where each image has as many, one behind the other, and a note.
 
     Raises:
@@ -289,7 +263,7 @@ def owners_in_order(file: FileRows, captions_per_image: int | None) -> tuple[Int
     return np.arange(file.n_text) // times, f"{seen} and no image_of_text: taken to be {words}, in order"
 
 
-def and_why(fix: str, file: FileRows) -> str:
+def and_why(fix: str, file: Raw) -> str:
     """A fix for a wrong number of rows, and the likely cause."""
     likely = suggestion(file.n_image, file.n_text)
     return f"{fix} ({likely})" if likely else fix
