@@ -219,7 +219,7 @@ def job_of(folder: Path, **more: Any) -> tuple[shards.Job, list[cuts.Shard]]:
     data, options = planned({**given, "images": folder / "e.npz"})
     plan = make_plan(data, options)
     source = shards.source_of(Given(images=folder / "e.npz"), options)
-    return shards.make_job(source, data, plan, options), cuts.shards_of(plan, data)
+    return shards.make_job(source, data, plan), cuts.shards_of(plan, data)
 
 
 def error_of(job: shards.Job, shard: cuts.Shard) -> VsebenchError:

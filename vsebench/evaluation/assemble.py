@@ -30,7 +30,6 @@ def report(
     observed: dict[Direction, Observation],
     single: Mapping[Key, Result],
     ratings: str | None,
-    threads: int | None,
 ) -> Report:
     """The report of an evaluation, with what was said so far.
 
@@ -40,14 +39,13 @@ def report(
         observed: ranks of the relevant items, by direction.
         single: all results but the sums.
         ratings: identity of the ratings of the metrics inside the modalities, or None.
-        threads: of the resampling; never changes a result.
 
     Raises:
         BadInput: no metric has a value.
     """
     results, members = _with_sums(plan, single)
-    if plan.resampling is not None:
-        results = intervals.add(results, members, plan.split, plan.resampling, threads)
+    if plan.options.resampling is not None:
+        results = intervals.add(results, members, plan.split, plan.options.resampling, plan.options.threads)
     requested: dict[Key, None] = {}
     for m in plan.metrics:
         requested.update(dict.fromkeys((m, d) for d in ([None] if m.family.compute is None else plan.directions)))
@@ -61,7 +59,7 @@ def report(
     warnings.unreachable(observed)
     warnings.clipped(plan.metrics, plan.split)
     note(*intervals.of_queries_alone(results.values()))
-    if plan.resampling is not None:
+    if plan.options.resampling is not None:
         note(*intervals.without(results))
     log = said()
     return Report(
@@ -70,7 +68,7 @@ def report(
         tuple(shown),
         tuple(log.warnings),
         tuple(log.notes),
-        intervals=plan.resampling,
+        intervals=plan.options.resampling,
         parts=tuple(result for key, result in results.items() if key not in requested),
         items=replace(plan.split, captions=None, places=(None, _caption_rows(plan.split, data))),
     )
@@ -122,9 +120,9 @@ def _signature(plan: Plan, data: Input, ratings: str | None) -> dict[str, str]:
         "score": data.score,
         **plan.stages,
         "order": "f64",
-        "ties": plan.ties if binary or plan.ties == EXPECTED else "index",
-        "empty": plan.no_positive if binary else "skip",
-        **({} if data.lists is None else {"short": plan.short_lists}),
+        "ties": plan.options.ties if binary or plan.options.ties == EXPECTED else "index",
+        "empty": plan.options.no_positive if binary else "skip",
+        **({} if data.lists is None else {"short": plan.options.short_lists}),
         **_gains_identities(plan.gains, plan.split),
         **({} if ratings is None else {INTRA: ratings}),
     }

@@ -25,7 +25,7 @@ def results(plan: Plan, observed: dict[Direction, Observation]) -> dict[Key, Res
     """One result a metric and direction, without sums."""
     ids: QueryIds = {}
     return {
-        (m, d): measure(m, observed[d].ranks[m.view], plan.split, d, plan.no_positive, ids)
+        (m, d): measure(m, observed[d].ranks[m.view], plan.split, d, plan.options.no_positive, ids)
         for m in plan.binary
         for d in plan.directions
     }
@@ -126,8 +126,8 @@ def from_lists(plan: Plan, data: Input) -> tuple[Plan, dict[Direction, Observati
         }  # fmt: skip
         observed[direction] = Observation(direction, ranks)
     short = too_short(plan.binary, observed, plan.split, data.lists)
-    refused = [s for s in short if plan.short_lists == "refuse" or s.impossible]
-    kept = leave_out(plan.metrics, refused, plan.named, data.where, plan.short_lists)
+    refused = [s for s in short if plan.options.short_lists == "refuse" or s.impossible]
+    kept = leave_out(plan.metrics, refused, plan.named, data.where, plan.options.short_lists)
     counted = ", ".join(str(s) for s in short if s not in refused)
     if counted:
         warn(f"lists are too short for {counted}; items that are not in them count as not found")

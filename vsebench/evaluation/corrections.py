@@ -21,26 +21,24 @@ from ..rank.scorers import Dot, Matrix, Scorer
 from ..sets import placing
 from ..types import QUERIES_OF, Direction, Float, Int, Vectors
 from .inputs import Input
-from .options import Options
 from .plan import Plan
 
 TRANSDUCTIVE = "transductive"
 FEW = 32  # columns by which equal rows are found, also of files of another precision
 
 
-def apply(plan: Plan, data: Input, options: Options) -> tuple[Plan, Input]:
+def apply(plan: Plan, data: Input) -> tuple[Plan, Input]:
     """The input with corrected scores in every direction, and the plan with the rule.
 
     Args:
-        plan: what is measured.
+        plan: what is measured; nothing is done without the option ``normalise``.
         data: the scores of images with captions.
-        options: with ``normalise``; nothing is done without.
 
     Raises:
         UsageError: retrieved lists or folds, which are not corrected; a bank of scores with both directions.
         BadInput, MissingPackage: the bank cannot be read or does not fit, or a matrix does not fit into memory.
     """
-    how, directions = options.correction, plan.directions
+    options, directions, how = plan.options, plan.directions, plan.options.correction
     if how is None:
         return plan, data
     if data.lists is not None or data.split.in_folds:

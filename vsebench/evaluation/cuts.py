@@ -75,7 +75,7 @@ def rankings_of(plan: Plan) -> dict[Direction, list[SharedScores]]:
     """The rankings of graded metrics that share their scores, by direction, always in the same order."""
     if not plan.graded:
         return {}
-    expected, influence = plan.ties == EXPECTED, plan.resampling is not None
+    expected, influence = plan.options.ties == EXPECTED, plan.options.resampling is not None
     return {d: shared_rankings(plan.split, plan.graded, plan.gains, [d], expected, influence) for d in plan.directions}
 
 

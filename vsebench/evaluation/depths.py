@@ -16,6 +16,7 @@ from ..metrics import Metric
 from ..rank import backends
 from ..rank.scorers import Dot
 from ..rank.ties import EXPECTED
+from ..relevance.gains import shape_of
 from ..types import AllItems, Direction
 from .inputs import Input
 from .intervals import some_names
@@ -63,21 +64,21 @@ def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], 
     reasons: Reasons = defaultdict(list)
     for request in plan.requests:
         direction = request.relevance.direction
-        most = listed.deepest(_gallery(plan, direction))
+        most = listed.deepest(shape_of(plan.split, direction)[1])
         for m in (m for m in plan.binary if m.view == request.view):
             size = int(request.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
-            deep = min(size, _gallery(plan, direction))
+            deep = min(size, shape_of(plan.split, direction)[1])
             if not isinstance(request.candidates, AllItems):
                 reasons[INSIDE].append(str(m))
-            elif m.family.depth not in ("k", "R") or plan.ties == EXPECTED:
+            elif m.family.depth not in ("k", "R") or plan.options.ties == EXPECTED:
                 reasons[COMPLETE].append(str(m))
             elif deep > most:
                 reasons[f"more than the first {most:,} items"].append(str(m))
             else:
                 needed[direction] = max(needed.get(direction, 0), deep)
     for direction in plan.directions:
-        most = listed.deepest(_gallery(plan, direction))
-        if min(plan.depth or 0, _gallery(plan, direction)) > most:
+        most = listed.deepest(shape_of(plan.split, direction)[1])
+        if min(plan.depth or 0, shape_of(plan.split, direction)[1]) > most:
             reasons[f"more than the first {most:,} items"].append(f"lists of {plan.depth:,}")
     return needed, reasons
 
@@ -85,8 +86,8 @@ def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], 
 def _graded(plan: Plan, listed: backends.Listed) -> Reasons:
     """What metrics of gains read beyond lists."""
     reasons: Reasons = defaultdict(list)
-    expected = plan.ties == EXPECTED
-    rankings = rankings_of(plan.graded, plan.split, plan.directions, expected, plan.resampling is not None)
+    expected = plan.options.ties == EXPECTED
+    rankings = rankings_of(plan.graded, plan.split, plan.directions, expected, plan.options.resampling is not None)
     for ranking in rankings:
         most = listed.deepest(len(ranking.gallery))
         for m in ranking.metrics:
@@ -95,10 +96,6 @@ def _graded(plan: Plan, listed: backends.Listed) -> Reasons:
             elif replace(ranking, metrics=(m,)).depth > most:
                 reasons[f"more than the first {most:,} items"].append(str(m))
     return reasons
-
-
-def _gallery(plan: Plan, direction: Direction) -> int:
-    return len(plan.split.caption_ids if direction == "i2t" else plan.split.image_ids)
 
 
 def _not_listed(reasons: Reasons, listed: backends.Listed, metrics: Sequence[Metric], kind: str) -> str:

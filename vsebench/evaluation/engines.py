@@ -23,7 +23,6 @@ from ..rank.scorers import Scorer
 from ..types import Direction, Observation
 from . import cuts, dask_engine, depths, provenance, shard_files, shards
 from .inputs import Input
-from .options import Options
 from .plan import Plan
 
 
@@ -45,16 +44,17 @@ class Engine:
 
 
 @contextmanager
-def start(source: shards.Source | None, data: Input, plan: Plan, options: Options) -> Iterator[Engine]:
+def start(source: shards.Source | None, data: Input, plan: Plan) -> Iterator[Engine]:
     """The engine of the options; what other processes compute is finished when the block begins.
 
     Args:
         source: where the input was read from; not used by the engine ``local``.
-        data, plan, options: of the evaluation.
+        data, plan: of the evaluation.
 
     Raises:
         MissingPackage, WorkersLost, BadInput, DiskError: as ``dask_engine.compute`` and ``shard_files.opened``.
     """
+    options = plan.options
     if options.engine == "local" or source is None or data.scorer is None:
         ranker, needed = depths.route(plan, data, backends.ranker(options.backend))
         ranked = functools.partial(observe, scan=in_memory(ranker.scan), order=ranker.order or REFERENCE)
@@ -66,7 +66,7 @@ def start(source: shards.Source | None, data: Input, plan: Plan, options: Option
         yield Engine(ranked, ranker.order)
         return
     dask_engine.check_installed()
-    job, pieces = shards.make_job(source, data, plan, options), cuts.shards_of(plan, data)
+    job, pieces = shards.make_job(source, data, plan), cuts.shards_of(plan, data)
     with shard_files.opened(job.key, options.resume) as folder:
         kept, used = dask_engine.compute(job, pieces, folder, options)
 

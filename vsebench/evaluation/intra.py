@@ -27,7 +27,6 @@ from ..report.model import Result
 from ..types import Direction, Embeddings, Int, Modality, Ranks, Relevance, Split, Without
 from .binary import measure
 from .intervals import Key
-from .options import Options
 from .plan import Plan
 
 VIEW = "cxc"
@@ -37,13 +36,12 @@ _INSIDE: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
 _BETWEEN: dict[Modality, Direction] = {"image": "i2t", "caption": "t2i"}  # whose queries are of that modality
 
 
-def results(plan: Plan, vectors: tuple[Embeddings, Embeddings], options: Options) -> tuple[dict[Key, Result], str]:
+def results(plan: Plan, vectors: tuple[Embeddings, Embeddings]) -> tuple[dict[Key, Result], str]:
     """The metrics inside both modalities of COCO 5K, i2i before t2t, and the identity of the ratings.
 
     Args:
-        plan: metrics and rules.
+        plan: metrics and rules; its options name the folder of ``sis_test.csv`` and ``sts_test.csv`` (``human_data``).
         vectors: of images and captions, in the order of the split.
-        options: similarity, threads, and the folder of ``sis_test.csv`` and ``sts_test.csv`` (``human_data``).
 
     Raises:
         UsageError: another split.
@@ -54,15 +52,15 @@ def results(plan: Plan, vectors: tuple[Embeddings, Embeddings], options: Options
         raise UsageError(
             f"CxC rates items of COCO 5K, not of split '{plan.split.name}'", fix=f"use {spell('split', 'coco-5k')}"
         )
-    ratings: dict[Modality, CxcRatings] = {m: read_cxc(TASK[m], options.human_data) for m in ("image", "caption")}
+    ratings: dict[Modality, CxcRatings] = {m: read_cxc(TASK[m], plan.options.human_data) for m in ("image", "caption")}
     found: dict[Key, Result] = {}
     for embeddings in vectors:
         ranks = ranked(
             plan.split, embeddings, ratings[embeddings.modality],
-            similarity=options.similarity, ties=plan.ties, threads=options.threads,
+            similarity=plan.options.similarity, ties=plan.options.ties, threads=plan.options.threads,
         )  # fmt: skip
         for m in plan.intra:
-            result = measure(m, ranks, plan.split, _BETWEEN[embeddings.modality], plan.no_positive)
+            result = measure(m, ranks, plan.split, _BETWEEN[embeddings.modality], plan.options.no_positive)
             direction = _INSIDE[embeddings.modality]
             found[m, direction] = replace(result, direction=direction)
     return found, "+".join(identity(rating) for rating in ratings.values())

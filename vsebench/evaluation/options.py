@@ -41,27 +41,19 @@ class Given(Fields):
     images: Any = None
     texts: Any = option(None, "Text vectors, when FILE has those of the images only.", INPUT, reads=Path, value="FILE")
     scores: Any = option(
-        None, "A score matrix, a row an image; or one as i2t=FILE.", INPUT,
-        reads=list[str], value="FILE",
-    )  # fmt: skip
+        None, "A score matrix, a row an image; or one as i2t=FILE.", INPUT, reads=list[str], value="FILE"
+    )
     run: Any = option(
-        None, "Retrieved lists instead: TREC or JSON; i2t=FILE. Repeatable.", INPUT,
-        reads=list[str], value="FILE",
-    )  # fmt: skip
+        None, "Retrieved lists instead: TREC or JSON; i2t=FILE. Repeatable.", INPUT, reads=list[str], value="FILE"
+    )
     fuse: Any = option(
-        None,
-        "Another system, whose scores are added; of --run its ranks. Repeatable.",
-        reads=list[str],
-        value="FILE",
+        None, "Another system, whose scores are added; of --run its ranks. Repeatable.", reads=list[str], value="FILE"
     )
     rerank: Any = option(
         None, "Scores of a second stage for the top of every ranking: i2t=FILE, t2i=FILE. Repeatable.",
         reads=list[str], value="FILE",
     )  # fmt: skip
-    split: Any = option(
-        None, "coco-5k, coco-1k, f30k or custom; by ids by default.", INPUT,
-        reads=str, value="NAME",
-    )  # fmt: skip
+    split: Any = option(None, "coco-5k, coco-1k, f30k or custom; by ids by default.", INPUT, reads=str, value="NAME")
     image_key: str | None = option(None, "Name of the image array in FILE.", reads=str, value="NAME")
     text_key: str | None = option(None, "Name of the text array in FILE.", reads=str, value="NAME")
     scores_key: str | None = option(None, "Name of the score array.", reads=str, value="NAME")
@@ -78,9 +70,7 @@ class Options(Fields):
         UsageError: a value that is not allowed.
     """
 
-    trust: bool = option(
-        False, "Evaluate input at chance or misread all the same.", INPUT,
-    )  # fmt: skip
+    trust: bool = option(False, "Evaluate input at chance or misread all the same.", INPUT)
     metrics: Names | None = option(
         None, "Names, suites (recall, 1k, eccv, cxc, cs, ncs, sr, ndcg) or all, separated by commas.", MEASURED,
         reads=str, value="NAMES",
@@ -95,15 +85,12 @@ class Options(Fields):
     )  # fmt: skip
     level: float = option(1.0, "Of --judgements: the smallest grade of a positive.", reads=float, value="GRADE")
     captions: Captions | None = option(
-        None, "The captions, for splits whose captions are not known.", MEASURED,
-        reads=Path, value="FILE",
-    )  # fmt: skip
+        None, "The captions, for splits whose captions are not known.", MEASURED, reads=Path, value="FILE"
+    )
     direction: str = option("both", "", MEASURED, value="WORD", allowed=("both", "i2t", "t2i"))
     similarity: str = option("auto", "", MEASURED, value="WORD", allowed=("auto", "cosine", "dot"))
     ties: str = option("index", "Rule for equal scores", MEASURED, value="WORD", allowed=tuple(TIES))
-    ci: float = option(
-        95, "Level of the intervals in percent; 0 for none.", MEASURED, reads=float, value="PERCENT",
-    )  # fmt: skip
+    ci: float = option(95, "Level of the intervals in percent; 0 for none.", MEASURED, reads=float, value="PERCENT")
     save_run: PathLike | None = option(
         None, "Write the top of every ranking: JSON, or TREC runs (.trec, .run, .txt), one a direction.", RESULT,
         reads=Path, value="FILE",
@@ -128,25 +115,23 @@ class Options(Fields):
         allowed=("score", "rank"),
     )  # fmt: skip
     captions_per_image: int | None = option(
-        None, "Texts an image, in order, for files without ids.", reads=int, value="N", least=1,
-    )  # fmt: skip
-    depth: int | None = option(
-        None, f"Items a query in --save-run; {DEPTH} by default.", reads=int, value="N", least=1,
-    )  # fmt: skip
+        None, "Texts an image, in order, for files without ids.", reads=int, value="N", least=1
+    )
+    depth: int | None = option(None, f"Items a query in --save-run; {DEPTH} by default.", reads=int, value="N", least=1)
     lists: int = option(
         0, "Items a query to keep in the report, with scores and gains, for its page; 0 for none.", value="N",
         least=0, most=MOST,
     )  # fmt: skip
     weights: str | None = option(
-        None, "Of --fuse: one a system, the first for FILE; all 1 by default.", reads=str, value="W,W,...",
-    )  # fmt: skip
+        None, "Of --fuse: one a system, the first for FILE; all 1 by default.", reads=str, value="W,W,..."
+    )
     normalise: str | None = option(
         None, "Correct hubness: csls:k=10, dsl:beta=100 or qb:beta=20; with other queries qb:BANK.npz:beta=20.",
         reads=str, value="RULE",
     )  # fmt: skip
     combine: str = option(
-        "replace", "Of --rerank: the second scores alone, or add:WEIGHT times them to the first.", value="RULE",
-    )  # fmt: skip
+        "replace", "Of --rerank: the second scores alone, or add:WEIGHT times them to the first.", value="RULE"
+    )
     rerank_depth: int | None = option(
         None, "Of --rerank: items a query; by default as many as every query has scores for.", reads=int, value="N",
         least=1,
@@ -155,8 +140,8 @@ class Options(Fields):
     seed: int = option(0, "Fixes what is drawn at random.", value="N", least=0, most=2**63 - 1)
     interval: str = option("bca", "How the interval is read off", value="WORD", allowed=("bca", "percentile"))
     threads: int | None = option(
-        None, "Threads of the kernels; never changes a result.", reads=int, value="N", least=1, most=1024,
-    )  # fmt: skip
+        None, "Threads of the kernels; never changes a result.", reads=int, value="N", least=1, most=1024
+    )
     backend: str = option(
         "auto", "What ranks: auto, numpy, torch (torch:cpu, torch:cuda:1) or faiss; never changes a digit.",
         value="NAME",
@@ -166,11 +151,11 @@ class Options(Fields):
         allowed=("local", "dask"),
     )  # fmt: skip
     scheduler: str | None = option(
-        None, "Of --engine dask: a running scheduler; by default one on this machine.", reads=str, value="ADDRESS",
-    )  # fmt: skip
+        None, "Of --engine dask: a running scheduler; by default one on this machine.", reads=str, value="ADDRESS"
+    )
     workers: int | None = option(
-        None, "Of --engine dask: processes on this machine; 2 by default.", reads=int, value="N", least=1, most=1024,
-    )  # fmt: skip
+        None, "Of --engine dask: processes on this machine; 2 by default.", reads=int, value="N", least=1, most=1024
+    )
     resume: bool = option(False, "Of --engine dask: continue an evaluation that was ended.")
     progress: ReportProgress | None = option(None, "", compare=False)
 

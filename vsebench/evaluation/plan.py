@@ -21,7 +21,6 @@ from ..rank.observe import Request
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains, Spec
 from ..relevance.sources import SOURCES, Source, in_folds, is_gains, judgements_of
-from ..report.model import Resampling
 from ..sets import catalogue
 from ..sets.published import SETS, warning_of
 from ..types import AllItems, Candidates, Direction, SameFold, Split
@@ -50,11 +49,7 @@ class Plan:
         gains: by view, for every graded metric.
         intra: metrics of image-image and text-text retrieval.
         depth: how many items of every ranking are kept, None for none.
-        lists: how many of them the report keeps.
-        ties: tie rule of the ranks.
-        no_positive: ``skip`` or ``miss`` for queries that the judgements cover and that have no positive.
-        short_lists: ``refuse`` or ``miss`` for metrics that read deeper than the retrieved lists.
-        resampling: how intervals are made, None for none.
+        options: tie rule, missing items, intervals, and how it is computed.
         stages: what was done with the scores before or after ranking, by field of the signature: ``fuse``,
             ``normalise``, ``rerank``.
     """
@@ -68,11 +63,7 @@ class Plan:
     gains: Mapping[str, Gains]
     intra: tuple[Metric, ...]
     depth: int | None
-    lists: int
-    ties: str
-    no_positive: str
-    short_lists: str
-    resampling: Resampling | None
+    options: Options
     stages: Mapping[str, str] = field(default_factory=dict)
 
     @functools.cached_property
@@ -166,8 +157,7 @@ def make_plan(data: Input, options: Options) -> Plan:
         *(second.reach for second in data.second.values()),
     )
     return Plan(
-        split, tuple(metrics), named, directions, judgements, tuple(requests), gains, intra,
-        depth or None, options.lists, options.ties, options.no_positive, options.short_lists, options.resampling,
+        split, tuple(metrics), named, directions, judgements, tuple(requests), gains, intra, depth or None, options,
         data.stages,
     )  # fmt: skip
 

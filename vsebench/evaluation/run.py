@@ -252,16 +252,16 @@ def run_evaluation(
     plan = make_plan(data, options)
     misread.check(data, plan.directions, options.trust)
     # Before all the work, which would be lost where the ratings are missing.
-    within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
-    plan, ranked = corrections.apply(plan, data, options)
-    with engines.start(source, ranked, plan, options) as engine:
+    within, ratings = intra.results(plan, data.vectors) if plan.intra and data.vectors else ({}, None)
+    plan, ranked = corrections.apply(plan, data)
+    with engines.start(source, ranked, plan) as engine:
         if data.scorer is None:
             plan, observed = binary.from_lists(plan, data)
         else:
             observed = {}
             for scorer, directions in ranked.passes(plan.directions):
                 found = engine.observe(
-                    scorer, shards.asked(plan, directions), ties=plan.ties, depth=shards.depths(plan, directions),
+                    scorer, shards.asked(plan, directions), ties=options.ties, depth=shards.depths(plan, directions),
                     threads=options.threads, progress=options.progress,
                 )  # fmt: skip
                 observed |= {d: corrected.shown(scorer, one) for d, one in found.items()}
@@ -269,7 +269,7 @@ def run_evaluation(
         results = hubness.results(plan, data, observed)
         results |= binary.results(plan, observed)
         if plan.graded:
-            results |= graded.results(plan, ranked, options, engine, new)
-        report = assemble.report(plan, data, observed, results | within, ratings, options.threads)
+            results |= graded.results(plan, ranked, engine, new)
+        report = assemble.report(plan, data, observed, results | within, ratings)
         report = replace(report, provenance=dict(engine.facts))
     return replace(report, lists=top_lists.make(plan, data, observed)), observed

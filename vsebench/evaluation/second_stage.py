@@ -238,7 +238,7 @@ def _note_gained(plan: Plan, direction: Direction, before: Observation, after: O
     found = []
     for m in headlines(plan.binary):
         one, other = (
-            binary.measure(m, observed.ranks[m.view], plan.split, direction, plan.no_positive)
+            binary.measure(m, observed.ranks[m.view], plan.split, direction, plan.options.no_positive)
             for observed in (before, after)
         )
         assert one.per_query is not None and other.per_query is not None

@@ -141,7 +141,7 @@ def _absolute(given: Any) -> Any:
     return None if given is None else Path(given).expanduser().absolute()
 
 
-def make_job(source: Source, data: Input, plan: Plan, options: Options) -> Job:
+def make_job(source: Source, data: Input, plan: Plan) -> Job:
     """The job of an evaluation whose input is read and planned here."""
     given, elsewhere = source.given, source.options
     named = inputs.paths_of(given, elsewhere)
@@ -150,7 +150,7 @@ def make_job(source: Source, data: Input, plan: Plan, options: Options) -> Job:
     contents = [f.sha256 for f in files]
     keys = [str(key) for key in (given.image_key, given.text_key, given.scores_key)]
     key = fingerprint(__version__, LAYOUT, cuts.SCORES, contents, keys, decided)
-    return Job(given, elsewhere, files, options.backend, decided, key, command=of_command())
+    return Job(given, elsewhere, files, plan.options.backend, decided, key, command=of_command())
 
 
 def _regular(paths: Sequence[Path]) -> Iterator[Path]:
@@ -175,8 +175,8 @@ def identity(data: Input, plan: Plan) -> str:
         b"" if split.image_of is None else split.image_of.tobytes(),
     ]
     parts += [b"" if split.fold is None else split.fold.tobytes(), list(split.captions or ())]
-    parts += [[str(m) for m in plan.single], list(plan.directions), str(plan.depth), str(plan.ties == EXPECTED)]
-    parts += [str(plan.resampling is not None), dict(plan.stages)]
+    parts += [[str(m) for m in plan.single], list(plan.directions), str(plan.depth), str(plan.options.ties == EXPECTED)]
+    parts += [str(plan.options.resampling is not None), dict(plan.stages)]
     parts += [f"{d} {s.depth} {s.reach} {s.weight}" for d, s in data.second.items()]
     for request in plan.requests:
         judged: Relevance = request.relevance
@@ -311,7 +311,7 @@ def prepare(job: Job) -> Prepared:
         BadInput: the plan is another one here.
     """
     data, options = system.read(job.source, job.options)
-    plan, data = corrections.apply(make_plan(data, options), data, options)
+    plan, data = corrections.apply(make_plan(data, options), data)
     if identity(data, plan) != job.plan:
         what = f"metrics, judgements, captions or gains are others on {_host()} than where the evaluation was started"
         fix = "install the same packages and data (vsebench doctor) and set the same VSEBENCH_CACHE on all machines"

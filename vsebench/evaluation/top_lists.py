@@ -20,12 +20,12 @@ BLOCK = 2048  # queries whose gains are computed at once
 
 
 def make(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
-    """The first ``plan.lists`` items of every ranking, none where this is 0.
+    """The first ``plan.options.lists`` items of every ranking, none where this is 0.
 
     Images without a caption are no queries, and their lists are empty, unless judgements have positives of them. Gains
     are those of the first kind that a metric reads.
     """
-    if not plan.lists:
+    if not plan.options.lists:
         return ()
     # Without an own image of a caption there is no gain of the ground truth to compare with.
     view = None if plan.split.image_of is None else next(iter(plan.gains), None)
@@ -68,14 +68,14 @@ def _top(
     """(query, k) items and scores of one direction, from the ranking or from retrieved lists."""
     if given is None:
         top = observed[direction].top
-        assert top is not None  # plan.depth is at least plan.lists
+        assert top is not None  # plan.depth is at least plan.options.lists
         most = np.finfo(np.float32).max
-        top = top.cut(plan.lists)
+        top = top.cut(plan.options.lists)
         known = not np.isnan(top.scores).any()  # a re-ranked top has an order alone
         return top.items, top.scores.clip(-most, most).astype(np.float32) if known else None
     sizes = (len(plan.split.image_ids), len(plan.split.caption_ids))
     queries, gallery = sizes if direction == "i2t" else sizes[::-1]
-    items = np.full((queries, min(plan.lists, gallery)), NOTHING, np.int64)
+    items = np.full((queries, min(plan.options.lists, gallery)), NOTHING, np.int64)
     for query, listed in given.lists[direction].items():
         first = listed[: items.shape[1]]
         items[query, : len(first)] = first
