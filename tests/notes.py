@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
-from vsebench.log import logged
+from vsebench.log import Log, logged
 
 
-def with_notes(function: Callable[..., Any], *args: Any, **options: Any) -> SimpleNamespace:
-    """The fields of what a function returns, with the notes and the warnings that it has said."""
+class Noted:
+    """What a function has returned, with the notes and the warnings that it has said."""
+
+    def __init__(self, found: Any, log: Log):
+        self.found, self.notes, self.warnings = found, tuple(log.notes), tuple(log.warnings)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.found, name)
+
+
+def with_notes(function: Callable[..., Any], *args: Any, **options: Any) -> Noted:
+    """What a function returns, with what it has said."""
     with logged() as log:
         found = function(*args, **options)
-    return SimpleNamespace(**vars(found), notes=tuple(log.notes), warnings=tuple(log.warnings))
+    return Noted(found, log)

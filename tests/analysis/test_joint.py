@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,16 @@ import pytest
 
 import vsebench
 from tests.commands import invoke
+from tests.notes import with_notes
 from vsebench.errors import BadInput, UsageError
+from vsebench.files import read
 from vsebench.files.members import opened
-from vsebench.files.read import group, holds_both, read_embeddings
+from vsebench.files.read import group, holds_both
 from vsebench.options import command_line
 from vsebench.report.grid import Cell, Grid
 from vsebench.report.terminal import text
+
+read_embeddings = partial(with_notes, read.read_embeddings)
 
 N, EACH = 20, 5
 RNG = np.random.default_rng(0)
@@ -128,9 +133,9 @@ def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path) -> 
     document = json.loads(out.read_text())
     document["systems"][1]["report"]["results"][0]["value"] /= 2  # its per-query values say otherwise
     (tmp_path / "changed.json").write_text(json.dumps(document))
-    for read in (vsebench.compare, vsebench.joint):
+    for combine in (vsebench.compare, vsebench.joint):
         with pytest.raises(BadInput, match=r"changed\.json: .*R@1"):
-            read(tmp_path / "changed.json")
+            combine(tmp_path / "changed.json")
     out.write_text(out.read_text().replace('"split": "custom"', '"split": 3', 1))
     with pytest.raises(BadInput, match="is not a vsebench/joint/1 document: split"):
         vsebench.compare(out)

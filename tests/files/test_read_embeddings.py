@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,14 @@ from tests.embedding_files import (
     save,
     save_deflated,
 )
+from tests.notes import with_notes
 from vsebench import memory
 from vsebench.errors import BadInput, UsageError
+from vsebench.files import read
 from vsebench.files.members import opened
-from vsebench.files.read import holds_both, read_embeddings
+from vsebench.files.read import holds_both
+
+read_embeddings = partial(with_notes, read.read_embeddings)
 
 # --- npz -------------------------------------------------------------------------------------------------
 

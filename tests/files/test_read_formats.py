@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,13 @@ from tests.embedding_files import (
     refused,
     same,
 )
+from tests.notes import with_notes
 from vsebench.errors import BadInput, MissingPackage
+from vsebench.files import read
 from vsebench.files.formats import FORMATS
-from vsebench.files.read import read_embeddings
 from vsebench.files.sniff import sniff
+
+read_embeddings = partial(with_notes, read.read_embeddings)
 
 # --- safetensors, hdf5, torch ----------------------------------------------------------------------------
 

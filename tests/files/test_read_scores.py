@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.notes import with_notes
 from vsebench.errors import BadInput
-from vsebench.files.read import read_scores
+from vsebench.files import read
+
+read_scores = partial(with_notes, read.read_scores)
 
 SCORES = np.random.default_rng(0).standard_normal((4, 20)).astype(np.float32)
 IDS = np.arange(4)

@@ -76,10 +76,11 @@ def _of_arrays(
     from ..log import logged
     from ..sets import align
 
-    if scores:
-        raw = read.read_scores(file, key=score_key)
-    else:
-        raw = read.read_embeddings(file, texts=texts, image_key=image_key, text_key=text_key)
+    with logged() as reading:
+        if scores:
+            raw = read.read_scores(file, key=score_key)
+        else:
+            raw = read.read_embeddings(file, texts=texts, image_key=image_key, text_key=text_key)
     arrays = [_array(*one) for one in zip(["scores"] if scores else ["images", "texts"], raw.arrays, strict=True)]
     for name in ("image_ids", "text_ids", "image_of_text"):
         if getattr(raw, name) is not None:
@@ -88,7 +89,7 @@ def _of_arrays(
         shape, first = [len(raw.captions)], list(raw.captions[:3])
         arrays.append({"name": "captions", "shape": shape, "dtype": "text", "first": first})
     found: dict[str, Any] = {
-        "files": [p.name for p in raw.sources], "format": raw.format, "arrays": arrays, "notes": list(raw.notes),
+        "files": [p.name for p in raw.sources], "format": raw.format, "arrays": arrays, "notes": reading.notes,
     }  # fmt: skip
     try:
         with logged() as log:
@@ -96,7 +97,7 @@ def _of_arrays(
             ready, _ = align_as(raw, split, captions_per_image)
     except BadInput as error:
         return {**found, "fault": error}
-    return {**found, "matched": _matched(ready.split, log.notes, log.warnings)}
+    return {**found, "matched": _matched(ready.split, [*reading.notes, *log.notes], log.warnings)}
 
 
 def _of_text(file: Path, split: str | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ..files import audit
 from ..files import read as files
 from ..files.ids import places
 from ..files.store import fingerprint
-from ..log import note
+from ..log import logged, note
 from ..options import spell
 from ..rank import backends, corrected
 from ..rank.exact import norms
@@ -84,7 +84,8 @@ def _of_vectors(
     if "fuse" in data.stages:
         what = f"{spell('normalise')} with a bank of vectors has no meaning for the sum of systems"
         raise UsageError(what, fix=f"leave out {spell('fuse')}, or the bank")
-    raw = files.read_embeddings(path)
+    with logged():
+        raw = files.read_embeddings(path)
     audit.check_vectors(raw.images, raw.texts, path, None, None)
     if raw.images.shape[1] != scorer.images.shape[1]:
         what = f"vectors have {raw.images.shape[1]} dimensions, and those of the test set {scorer.images.shape[1]}"
@@ -108,7 +109,9 @@ def _of_scores(
     if len(directions) > 1:
         what = f"{spell('normalise')} names a bank of scores, which is of one direction"
         raise UsageError(what, fix=f"add {spell('direction', 't2i')}")
-    raw, (direction,) = files.read_scores(path), directions
+    (direction,) = directions
+    with logged():
+        raw = files.read_scores(path)
     audit.check_scores(raw.values, path)
     audit.check_finite(raw.values, "image (score)", path)
     square = raw.values.shape[0] == raw.values.shape[1]

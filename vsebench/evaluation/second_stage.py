@@ -78,13 +78,13 @@ def load(
 def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
     """Scores of a matrix, of a file or in memory."""
     where = str(value) if isinstance(value, Path) else f"{spell('rerank')} {direction}"
-    if isinstance(value, Path):
-        raw = files.read_scores(value)
-    else:
-        array = numbers(value, where)
-        array = array if array.dtype.kind == "f" else array.astype(np.float64)
-        raw = Raw((array,), sources=(Path(where),), holds="ids")
     with logged():  # the rows are those of the first stage
+        if isinstance(value, Path):
+            raw = files.read_scores(value)
+        else:
+            array = numbers(value, where)
+            array = array if array.dtype.kind == "f" else array.astype(np.float64)
+            raw = Raw((array,), sources=(Path(where),), holds="ids")
         found, scores = align_scores(raw, split, finite=False)
     missing = _constant(scores, direction)
     if missing is None and np.isfinite(scores).all() and (lost := uncomputed(scores)):

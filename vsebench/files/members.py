@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput, UsageError
+from ..log import note
 from ..memory import require
 from ..options import spell
 from ..registry import closest
@@ -233,7 +234,6 @@ def read_array(
     expect(path, file.kind, file.kind.arrays is not None, f"a file of {field.words}", fix or f"give {array_suffixes()}")
     file.refuse_key(key, field)
     chosen = file.members[0] if file.kind.single else pick(file.members, field, path, key)
-    notes: tuple[str, ...] = ()
     if chosen is None:
         several = [m for m in file.members if len(m.shape) > 1 and m.base not in IDS]
         several = [m for m in several if len(m.shape) == 2 or not matrix]
@@ -242,11 +242,11 @@ def read_array(
             fix = f"leave out {spell('scores')} if the file holds embeddings, or name the scores with {name}"
             file.only([], field, fix)
         chosen = file.only(several, field)
-        notes = (f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix,)
+        note(f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix)
     if matrix and len(chosen.shape) != 2:
         what = f"array '{chosen.name}' has shape {chosen.shape}; {field.words} are two-dimensional"
         raise BadInput(what, where=path, fix=fix or "save one vector a row")
-    return stored(file, [chosen], ids, load, notes, captions)
+    return stored(file, [chosen], ids, load, captions)
 
 
 def stored(
@@ -254,7 +254,6 @@ def stored(
     arrays: Sequence[Member],
     ids: Ids3 = OF_BOTH,
     load: Callable[[Member, Path], Array] | None = None,
-    notes: tuple[str, ...] = (),
     captions: bool = False,
 ) -> Raw:
     """The first of some arrays of a file, and what the file says about its rows.
@@ -264,7 +263,6 @@ def stored(
         arrays: those that will be loaded; the size of all is checked.
         ids: the usual names of the ids; of several fields the first that the file has is taken.
         load: reads the array; by default ``floats``.
-        notes: on the choice of the array.
         captions: also the captions, if there are any, and notes, of the reader and on arrays that are not used.
 
     Raises:
@@ -279,8 +277,7 @@ def stored(
     require(sum(m.nbytes for m in used), path, MAPPED)
     rest = [m for m in members if not any(m is u for u in used)]
     if captions:
-        ignored = [f"ignored arrays: {describe(rest)}"] if rest else []
-        notes = (*notes, *filter(None, (m.note for m in used)), *ignored)
+        note(*(m.note for m in used), f"ignored arrays: {describe(rest)}" if rest else "")
     sources = tuple(dict.fromkeys(source for m in used for source in m.sources or (path,)))
     owners = "" if found[2] is None else found[2].base
     holds: Holds = (
@@ -295,9 +292,9 @@ def stored(
     )
     if derived := grid and image_of_text is None and strings is not None:
         image_of_text, holds = np.repeat(np.arange(strings.shape[0]), strings.shape[1]), "rows"
-        notes = (*notes, f"'{strings.name}' is (image, caption): texts are those of an image one behind the other")
+        note(f"'{strings.name}' is (image, caption): texts are those of an image one behind the other")
     return Raw(
-        ((load or floats)(arrays[0], path),), image_ids, text_ids, image_of_text, file.kind.name, sources, notes, holds,
+        ((load or floats)(arrays[0], path),), image_ids, text_ids, image_of_text, file.kind.name, sources, holds,
         None if strings is None else as_strings(strings.load(), strings.name, path), derived=derived,
     )  # fmt: skip
 

@@ -74,7 +74,6 @@ class Raw:
         image_of_text: (n_text_rows,) int64 (image rows or image ids) or unicode (image ids), or None.
         format: its name in ``FORMATS``; of two files ``npy pair``, ``torch pair``, ...
         sources: every file that was read.
-        notes: decisions made while reading, one sentence each.
         holds: what ``image_of_text`` may hold. A column of a table or of metadata holds ids, never rows.
         captions: (n_text_rows,) strings, what the texts say, or None when the file does not have them.
         encoder: what the encoder of the vectors was given that is not its default, as a signature has it.
@@ -87,7 +86,6 @@ class Raw:
     image_of_text: Ids | None = None
     format: str = "arrays"
     sources: tuple[Path, ...] = ()
-    notes: tuple[str, ...] = ()
     holds: Holds = "rows or ids"
     captions: tuple[str, ...] | None = None
     encoder: str = ""

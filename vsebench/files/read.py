@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput, UsageError
+from ..log import note
 from ..memory import require
 from ..options import spell
 from ..signature import encoder_field
@@ -153,12 +154,12 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
         if common is not None and (common.size,) == array.shape[:1] and not known:
             fields, whose = (_BARE_IDS,), [*whose, side]
         ids.append(fields)
-    said = f"'{common.name}' holds the ids of the {' and '.join(whose)}" if common is not None and whose else ""
+    if common is not None and whose:
+        note(f"'{common.name}' holds the ids of the {' and '.join(whose)}")
     used = [images, texts, *described, *masks]
-    raw = stored(file, used, (ids[0], ids[1], (IMAGE_OF_TEXT,)), notes=(said,) if said else (), captions=True)
-    note, choices = _encoded_by(described[0]) if described else ("", "")
-    both = raw.values, _masked(floats(texts, path), masks)
-    return replace(raw, arrays=both, notes=(*raw.notes, *filter(None, [note])), encoder=choices)
+    raw = stored(file, used, (ids[0], ids[1], (IMAGE_OF_TEXT,)), captions=True)
+    encoder = _encoded_by(described[0]) if described else ""
+    return replace(raw, arrays=(raw.values, _masked(floats(texts, path), masks)), encoder=encoder)
 
 
 def _masked(texts: Array, masks: Sequence[Member]) -> Array:
@@ -194,14 +195,16 @@ def _encoder(members: Sequence[Member]) -> list[Member]:
     return list(found)[:1]
 
 
-def _encoded_by(member: Member) -> tuple[str, str]:
-    """A note that names the model, and its choices for a signature; empty if ``vsebench encode`` did not write it."""
+def _encoded_by(member: Member) -> str:
+    """The choices of the model for a signature, with a note on it; empty if ``vsebench encode`` did not write it."""
     try:
         about = json.loads(str(member.load()))
-        note = f"encoded by {about['model']} (weights {about['weights_sha256']}, {about['library']})"[:300]
-        return note, encoder_field(dict(about.get("choices", {})))
+        said = f"encoded by {about['model']} (weights {about['weights_sha256']}, {about['library']})"[:300]
+        choices = encoder_field(dict(about.get("choices", {})))
     except (ValueError, KeyError, TypeError, RecursionError):
-        return "", ""
+        return ""
+    note(said)
+    return choices
 
 
 def holds_both(file: ArrayFile) -> bool:
@@ -271,7 +274,7 @@ def read_pair(images: ArrayFile, texts: ArrayFile, image_key: str | None = None,
     formats = " + ".join(dict.fromkeys((images.kind.name, texts.kind.name)))
     return replace(
         text, arrays=(image.values, text.values), image_ids=image.image_ids, format=f"{formats} pair",
-        sources=(*image.sources, *text.sources), notes=(*image.notes, *text.notes),
+        sources=(*image.sources, *text.sources),
     )  # fmt: skip
 
 

@@ -215,7 +215,7 @@ def _vectors(
 ) -> tuple[dict[Modality, Embeddings], list[str]]:
     """The vectors of a file in the order of COCO 5K, and what was decided about them."""
     beside = None if texts is None else Path(texts)
-    raw = read.read_embeddings(file, texts=beside, image_key=image_key, text_key=text_key)
     with logged() as log:
+        raw = read.read_embeddings(file, texts=beside, image_key=image_key, text_key=text_key)
         _, (images, captions) = align_embeddings(raw, SPLIT, None)
     return {"image": images, "caption": captions}, [*log.notes, *log.warnings]

@@ -99,7 +99,6 @@ def of_array(split: Split, values: npt.NDArray[Any]) -> Gains:
 
 
 def _arranged(split: Split, stored: Raw, rows_are: str, path: Path | None) -> Gains:
-    note(*stored.notes)
     values, shape = stored.values, shape_of(split)
     by_images, by_captions = values.shape == shape, values.shape == shape[::-1]
     possible = {"images": by_images, "captions": by_captions, "auto": by_images or by_captions}

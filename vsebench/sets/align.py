@@ -74,7 +74,6 @@ def align_embeddings(
         UsageError: an unknown split.
     """
     where = raw.where
-    note(*raw.notes)
     raw = upright(raw, captions_per_image)
     if split is None or split == "custom":
         padded = without_padding(raw, captions_per_image)
@@ -134,7 +133,6 @@ def align_scores(
         UsageError: an unknown split.
     """
     where = raw.where
-    note(*raw.notes)
     audit.check_scores(raw.values, where)
     if finite:
         if split is None or split == "custom":

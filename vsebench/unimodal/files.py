@@ -15,6 +15,7 @@ from ..files.audit import check_finite
 from ..files.ids import as_ids
 from ..files.members import IMAGES, TEXTS, Field, read_array
 from ..files.raw import Member
+from ..log import logged
 from ..types import SAFE_LENGTH, Ids, Modality, Vectors
 from .queries import locate
 
@@ -131,7 +132,8 @@ def _read(
     matrix: bool = False,
     load: Callable[[Member, Path], Array] | None = None,
 ) -> Read:
-    raw = read_array(path, field, key=key, matrix=matrix, load=load, ids=((IDS[modality],), (), ()))
+    with logged() as log:
+        raw = read_array(path, field, key=key, matrix=matrix, load=load, ids=((IDS[modality],), (), ()))
     if raw.values.ndim == 0 or 0 in raw.values.shape:
         raise BadInput(f"{field.words} have shape {raw.values.shape}", where=path, fix="save one row an item")
     ids, n = raw.image_ids, len(raw.values)
@@ -141,4 +143,4 @@ def _read(
     if ids is not None and len(np.unique(ids)) != n:
         unique, count = np.unique(ids, return_counts=True)
         raise BadInput(f"id {unique[count > 1][0]} occurs more than once", where=path, fix="give every row its own id")
-    return Read(raw.values, raw.image_ids, path, raw.notes)
+    return Read(raw.values, raw.image_ids, path, tuple(log.notes))

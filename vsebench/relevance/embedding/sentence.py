@@ -67,7 +67,6 @@ def read_vectors(path: Path, split: Split) -> npt.NDArray[Any]:
         BadInput: not a file of vectors, or vectors of other captions.
     """
     stored = read_array(path, TEXTS, "save one vector a caption of the split with np.save")
-    note(*stored.notes)
     if stored.text_ids is None:
         if len(stored.values) != len(split.caption_ids):
             raise BadInput(
