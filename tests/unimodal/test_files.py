@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.notes import with_notes
 from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
 from vsebench.report.report import Report
@@ -21,16 +22,16 @@ IDS = np.array([7, 5, 9, 6])
 def test_vectors_of_every_name(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", X.astype(np.float16))
     read = read_vectors(tmp_path / "x.npy", "image")
-    assert np.array_equal(read.values, X) and read.values.dtype == np.float32 and read.ids is None
+    assert np.array_equal(read.values, X) and read.values.dtype == np.float32 and read.image_ids is None
     for name in ("embeddings", "features", "image_embeddings", "images"):
         np.savez(tmp_path / "x.npz", **{name: X, "ids": IDS})
         read = read_vectors(tmp_path / "x.npz", "image")
-        assert np.array_equal(read.values, X) and read.ids is not None and read.ids.tolist() == IDS.tolist()
+        assert np.array_equal(read.values, X) and read.image_ids is not None and read.image_ids.tolist() == IDS.tolist()
     np.savez(tmp_path / "x.npz", images=X, captions=2 * X, image_ids=IDS, caption_ids=IDS + 1)
     read = read_vectors(tmp_path / "x.npz", "caption")
-    assert np.array_equal(read.values, 2 * X) and read.ids is not None and read.ids[0] == 8
+    assert np.array_equal(read.values, 2 * X) and read.image_ids is not None and read.image_ids[0] == 8
     np.savez(tmp_path / "x.npz", deep=X, ids=IDS)
-    assert read_vectors(tmp_path / "x.npz", "image").notes == (
+    assert with_notes(read_vectors, tmp_path / "x.npz", "image").notes == (
         "image vectors are read from 'deep', the only two-dimensional array",
     )
     np.savez(tmp_path / "x.npz", one=X, two=2 * X)
@@ -40,7 +41,9 @@ def test_vectors_of_every_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"an \.npy file holds a single array without a name, so key"):
         read_vectors(tmp_path / "x.npy", "image", "one")
     np.save(tmp_path / "x.npy", X.astype(np.float64))
-    assert read_vectors(tmp_path / "x.npy", "image").notes == ("vectors are float64 in the file and ranked as float32",)
+    assert with_notes(read_vectors, tmp_path / "x.npy", "image").notes == (
+        "vectors are float64 in the file and ranked as float32",
+    )
 
 
 def test_vectors_that_are_refused(tmp_path: Path) -> None:

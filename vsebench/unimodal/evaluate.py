@@ -20,6 +20,8 @@ from ..errors import BadInput, UsageError
 from ..evaluation import intervals, provenance
 from ..evaluation.intervals import Key
 from ..evaluation.options import Options
+from ..files.raw import Raw
+from ..log import logged
 from ..metrics import Metric, parse
 from ..metrics.discounted import gain_of_distance
 from ..metrics.graded_ranking import GradedRanking
@@ -45,7 +47,7 @@ from ..types import (
     is_path,
 )
 from .distances import LabelDistance
-from .files import Read, read_vectors
+from .files import read_vectors
 from .labels import label_distance_of, read_labels
 from .nearest import SIMILARITIES, neighbours
 from .queries import Selection, first_queries, query_indices, read_queries, select
@@ -128,19 +130,20 @@ def evaluate_unimodal(
         raise UsageError(f"{spell('modality')} is '{modality}'", fix="use image or caption")
     side: Modality = "image" if modality == "image" else "caption"
     how = None if ci == 0 else Resampling(ci, resamples, seed, interval)  # type: ignore[arg-type]
-    read, sources = _vectors(vectors, side, key)
+    with logged() as log:
+        read, sources = _vectors(vectors, side, key)
     n, where = len(read.values), None if queries is None else spell("queries")
     if isinstance(queries, int | np.integer) and not isinstance(queries, bool):
         indices: Int | None = first_queries(int(queries), n)
     elif is_path(queries):
         text = str(queries)
         sources += [Path(text)] if Path(text).exists() else []
-        indices = read_queries(text, n, read.ids)
+        indices = read_queries(text, n, read.image_ids)
     else:
         indices = None if queries is None else query_indices(numbers(queries, "queries"), n)
     chosen = select(n, indices, keep_queries, where=where)
     if is_path(labels):
-        distance = read_labels(Path(labels), label_distance, read.ids, side, labels_key, labels_are)
+        distance = read_labels(Path(labels), label_distance, read.image_ids, side, labels_key, labels_are)
         sources.insert(1, Path(labels))
     elif isinstance(labels, LabelDistance):
         distance = labels
@@ -151,8 +154,8 @@ def evaluate_unimodal(
         fix = f"encode it again, or rank by {spell('similarity', 'euclidean')}"
         raise BadInput(what, where=sources[0] if sources else None, fix=fix)
     found = list_values(read.values, distance, chosen, measured, similarity, threads, block, progress)
-    ids = np.arange(n) if read.ids is None else read.ids
-    report = _report(found, distance, chosen, ids, DIRECTION[side], similarity, how, threads, read.notes)
+    ids = np.arange(n) if read.image_ids is None else read.image_ids
+    report = _report(found, distance, chosen, ids, DIRECTION[side], similarity, how, threads, log.notes)
     return provenance.attach(report, started, threads, sources)
 
 
@@ -244,7 +247,7 @@ def _label_array(labels: Any) -> npt.NDArray[Any]:
 
 def _vectors(
     vectors: npt.ArrayLike | Embeddings | PathLike, modality: Modality, key: str | None
-) -> tuple[Read, list[Path]]:
+) -> tuple[Raw, list[Path]]:
     """The vectors of a file or an array, and the files that were read."""
     if is_path(vectors):
         path = Path(vectors)
@@ -253,7 +256,7 @@ def _vectors(
     array = vectors.vectors if isinstance(vectors, Embeddings) else numbers(vectors, "vectors")
     if array.ndim != 2 or 0 in array.shape or not np.isfinite(array).all():
         raise BadInput(f"vectors of shape {array.shape}", fix="give (item, dim) finite numbers")
-    return Read(np.require(array, np.float32, ["C", "A"]), ids, Path("<arrays>")), []
+    return Raw((np.require(array, np.float32, ["C", "A"]),), ids, sources=(Path("<arrays>"),)), []
 
 
 def _report(

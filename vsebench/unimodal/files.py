@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from ..errors import BadInput, count_of
 from ..files.audit import check_finite
 from ..files.ids import as_ids
 from ..files.members import IMAGES, TEXTS, Field, read_array
-from ..files.raw import Member
-from ..log import logged
+from ..files.raw import Member, Raw
+from ..log import note
 from ..types import SAFE_LENGTH, Ids, Modality, Vectors
 from .queries import locate
 
@@ -37,24 +37,7 @@ LABELS = Field(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Read:
-    """An array of a file and the ids of its rows.
-
-    Attributes:
-        values: (item, ...) as stored, maybe a read-only memory map.
-        ids: (item,) int64 or unicode, or None.
-        where: the file.
-        notes: what was decided in reading.
-    """
-
-    values: Array
-    ids: Ids | None
-    where: Path
-    notes: tuple[str, ...] = ()
-
-
-def read_vectors(path: Path, modality: Modality, key: str | None = None) -> Read:
+def read_vectors(path: Path, modality: Modality, key: str | None = None) -> Raw:
     """The vectors of one modality: .npy, .npz, safetensors, torch or HDF5.
 
     Args:
@@ -71,19 +54,19 @@ def read_vectors(path: Path, modality: Modality, key: str | None = None) -> Read
         MissingPackage: the package that reads this format is not installed.
     """
     read = _read(path, VECTORS[modality], modality, key, matrix=True)
-    array, notes = read.values, read.notes
-    check_finite(array, VECTORS[modality].words.split()[0], path, read.ids)
+    array = read.values
+    check_finite(array, VECTORS[modality].words.split()[0], path, read.image_ids)
     largest = max(float(array.max()), -float(array.min()))
     if largest > SAFE_LENGTH[1] / np.sqrt(array.shape[1]):
         what = f"{VECTORS[modality].words} hold {largest:.3g}; lengths up to {SAFE_LENGTH[1]:g} can be ranked exactly"
         raise BadInput(what, where=path, fix="scale the vectors")
     if array.dtype.itemsize > 4:
-        notes = (*notes, "vectors are float64 in the file and ranked as float32")
+        note("vectors are float64 in the file and ranked as float32")
     vectors: Vectors = np.require(array, np.float32, ["C", "A"])
-    return replace(read, values=vectors, notes=notes)
+    return replace(read, arrays=(vectors,))
 
 
-def read_labels_array(path: Path, modality: Modality = "image", key: str | None = None) -> Read:
+def read_labels_array(path: Path, modality: Modality = "image", key: str | None = None) -> Raw:
     """The labels of the items, any shape and any kind of number: .npy, .npz, safetensors, torch or HDF5.
 
     Raises:
@@ -104,7 +87,7 @@ def _labels(member: Member, path: Path) -> Array:
     return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
 
 
-def align(labels: Read, ids: Ids | None, square: bool = False) -> Read:
+def align(labels: Raw, ids: Ids | None, square: bool = False) -> Raw:
     """Labels in the order of the items, by id where both files have ids, else by row.
 
     Args:
@@ -115,13 +98,14 @@ def align(labels: Read, ids: Ids | None, square: bool = False) -> Read:
     Raises:
         BadInput: an item has no label.
     """
-    if ids is None or labels.ids is None:
+    if ids is None or labels.image_ids is None:
         return labels
-    order = locate(labels.ids, ids, labels.where)
-    if len(order) == len(labels.ids) and np.array_equal(order, np.arange(len(order))):
+    order = locate(labels.image_ids, ids, labels.where)
+    if len(order) == len(labels.image_ids) and np.array_equal(order, np.arange(len(order))):
         return labels
     values = labels.values[np.ix_(order, order)] if square else labels.values[order]
-    return replace(labels, values=values, ids=ids, notes=(*labels.notes, "labels are matched to the items by id"))
+    note("labels are matched to the items by id")
+    return replace(labels, arrays=(values,), image_ids=ids)
 
 
 def _read(
@@ -131,9 +115,8 @@ def _read(
     key: str | None,
     matrix: bool = False,
     load: Callable[[Member, Path], Array] | None = None,
-) -> Read:
-    with logged() as log:
-        raw = read_array(path, field, key=key, matrix=matrix, load=load, ids=((IDS[modality],), (), ()))
+) -> Raw:
+    raw = read_array(path, field, key=key, matrix=matrix, load=load, ids=((IDS[modality],), (), ()))
     if raw.values.ndim == 0 or 0 in raw.values.shape:
         raise BadInput(f"{field.words} have shape {raw.values.shape}", where=path, fix="save one row an item")
     ids, n = raw.image_ids, len(raw.values)
@@ -143,4 +126,4 @@ def _read(
     if ids is not None and len(np.unique(ids)) != n:
         unique, count = np.unique(ids, return_counts=True)
         raise BadInput(f"id {unique[count > 1][0]} occurs more than once", where=path, fix="give every row its own id")
-    return Read(raw.values, raw.image_ids, path, tuple(log.notes))
+    return raw

@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
+from ..files.raw import Raw
+from ..log import logged
 from ..options import spell
 from ..registry import unknown
 from ..types import Ids, Modality
 from .distances import LabelDistance, classes, euclidean, precomputed
-from .files import Read, align, read_labels_array
+from .files import align, read_labels_array
 from .masks import miou
 
 KINDS: dict[str, str] = {
@@ -59,13 +61,14 @@ def read_labels(
         if key is not None:
             raise UsageError(f"{spell('labels_key')} names an array, and captions have none", fix="leave it out")
         return read_caption_sets(path, argument, ids)
-    read = read_labels_array(path, modality, key)
-    kind = kind or _decide(read, labels_are)
-    square = read.values.ndim == 2 and read.values.shape[0] == read.values.shape[1]
-    if kind != "precomputed" or square:
-        read = align(read, ids, square=kind == "precomputed")
+    with logged() as log:
+        read = read_labels_array(path, modality, key)
+        kind = kind or _decide(read, labels_are)
+        square = read.values.ndim == 2 and read.values.shape[0] == read.values.shape[1]
+        if kind != "precomputed" or square:
+            read = align(read, ids, square=kind == "precomputed")
     found = _label_distance(kind, argument, read)
-    return replace(found, notes=(*read.notes, *found.notes))
+    return replace(found, notes=(*log.notes, *found.notes))
 
 
 def label_distance_of(labels: npt.NDArray[Any], how: str | None, labels_are: str | None = None) -> LabelDistance:
@@ -78,11 +81,11 @@ def label_distance_of(labels: npt.NDArray[Any], how: str | None, labels_are: str
     kind, argument = _parse(how, labels_are)
     if kind == "wmd":
         raise UsageError("wmd needs a file of captions", fix="give the path of the file")
-    read = Read(labels, None, Path("<labels>"))
+    read = Raw((labels,), sources=(Path("<labels>"),))
     return _label_distance(kind or _decide(read, labels_are), argument, read)
 
 
-def _label_distance(kind: str, argument: str | None, read: Read) -> LabelDistance:
+def _label_distance(kind: str, argument: str | None, read: Raw) -> LabelDistance:
     if kind == "miou":
         return miou(read.values, _ignored_class(argument), read.where)
     return {"precomputed": precomputed, "classes": classes, "euclidean": euclidean}[kind](read.values, read.where)
@@ -114,7 +117,7 @@ def _ignored_class(argument: str | None) -> int | None:
     return int(value)
 
 
-def _decide(read: Read, labels_are: str | None) -> str:
+def _decide(read: Raw, labels_are: str | None) -> str:
     """The distance for labels of this shape and type; UsageError when several fit."""
     values = read.values
     if labels_are == "numbers" and values.dtype.kind == "U":
