@@ -212,13 +212,12 @@ def word_vectors(data: bytes, folder: Path) -> None:
 
 def frequencies(data: bytes, folder: Path) -> None:
     """Captions in which document frequencies are counted."""
-    from vsebench.relevance.cider.frequencies import corpus_df, fingerprint
+    from vsebench.relevance.cider.frequencies import corpus_df
     from vsebench.relevance.cider.ngrams import grams
     from vsebench.text.tokenise import tokenise
 
     path = _file(data, folder, "f.json")
     reads(corpus_df, path, "ptb", grams(tokenise(["a dog"], "ptb")))
-    reads(fingerprint, path)
 
 
 def spice(data: bytes, folder: Path) -> None:

@@ -107,12 +107,6 @@ def test_name_and_settings() -> None:
     }  # fmt: skip
 
 
-def test_errors() -> None:
-    small, large = matrix_gains(np.zeros((2, 3))), matrix_gains(np.zeros((2, 4)))
-    with pytest.raises(UsageError, match=r"matrix has gains of \(2, 3\) images and captions, matrix of \(2, 4\)"):
-        coarse_to_fine(small, large, 0.5)
-
-
 def test_grammar() -> None:
     spec = parse_spec("coarse:elsewhere=zero:bow:a/b.txt:idf=yes:above=0.8:sentence:me/model:own=one")
     assert spec.kind == "coarse" and dict(spec.settings) == {"elsewhere": "zero"}

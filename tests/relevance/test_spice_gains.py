@@ -21,7 +21,7 @@ from tests import spice_jar
 from tests.relevance.test_spice_graph import Item, items, tables
 from tests.spice_fake import store_tuples
 from tests.word_world import split_of, whole
-from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.errors import MissingPackage, UsageError
 from vsebench.files import store
 from vsebench.log import Log
 from vsebench.numeric.parallel import spread
@@ -87,14 +87,6 @@ def test_the_tuples_are_part_of_the_settings() -> None:
     same = gains(split, Tuples(("a",), ((("x",),),), {"x": frozenset({5}), "unused": frozenset()}))
     other = gains(split, Tuples(("a",), ((("x", "x"),),), {"x": frozenset({5})}))
     assert one.settings["tuples"] == same.settings["tuples"] != other.settings["tuples"]
-
-
-def test_captions_without_tuples_are_named() -> None:
-    with pytest.raises(BadInput, match=r"1 of 2 captions has no SPICE tuples \(first: 'b'\)"):
-        gains(split_of(["a", "b"], [0, 0], 1), Tuples(("a",), ((),), {}))
-    without_captions = Split("custom", np.arange(1), np.arange(1), np.zeros(1, int))
-    with pytest.raises(BadInput, match="SPICE needs the captions of split 'custom'"):
-        gains(without_captions, Tuples((), (), {}))
 
 
 def test_captions_that_the_parser_failed_on_are_counted_separately(log: Log) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_spice as oracle
-from vsebench.errors import BadInput
 from vsebench.relevance.spice.encode import build, encode
 from vsebench.relevance.spice.spice import gains
 from vsebench.relevance.spice.tuples import Tuples
@@ -125,14 +123,3 @@ def test_empty_graphs_score_zero() -> None:
     assert scored([], [[("a",)]], synsets) == (0, 0, 1)
     assert scored([("a",)], [], synsets) == (0, 1, 0)
     assert scored([], [[]], synsets) == (0, 0, 0)
-
-
-def test_errors_name_what_is_missing() -> None:
-    with pytest.raises(BadInput, match=r"synset table has no word 'b'\n  fix: import the tuples together with"):
-        encode([[("a", "b")]], {"a": frozenset()})
-    with pytest.raises(BadInput, match="a SPICE tuple has 4 elements"):
-        encode([[("a", "a", "a", "a")]], {})
-    with pytest.raises(BadInput, match="a SPICE tuple has 0 elements"):
-        encode([[()]], {})
-    with pytest.raises(BadInput, match=r"no word 'q' and 1 more"):
-        encode([[("q", "r", "be a")]], {"a": frozenset()})

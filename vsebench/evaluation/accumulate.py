@@ -178,9 +178,8 @@ class Accumulator:
         bad = rows[(rows < 0) | (rows >= (np.inf if n is None else n))]
         if len(bad):
             of = "" if n is None else f" of the {n:,} captions of split '{self._split.name}'"  # type: ignore[union-attr]
-            raise BadInput(
-                f"ids hold {bad[0]}, which is no row{of}", fix="count rows from 0; ids of the split are text_ids"
-            )
+            what = f"ids hold {bad[0]}, which is no row{of}"
+            raise BadInput(what, fix="count rows from 0; ids of the split are text_ids")
         self._named_by("ids")
         owner = rows // self._per_image if self._split is None else self._split.owners[rows]
         return owner.tolist(), rows.tolist(), rows.tolist()

@@ -52,9 +52,8 @@ def report(
     requested |= dict.fromkeys(key for key in results if key[1] in ("i2i", "t2t"))
     shown = [results[key] for key in requested if key in results]
     if plan.metrics and not shown:
-        raise BadInput(
-            f"nothing was measured: {'; '.join(said().warnings)}", fix="check the gains and what they are made from"
-        )
+        what = f"nothing was measured: {'; '.join(said().warnings)}"
+        raise BadInput(what, fix="check the gains and what they are made from")
     warnings.ties(observed, results)
     warnings.unreachable(observed)
     warnings.clipped(plan.metrics, plan.split)

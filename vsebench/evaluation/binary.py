@@ -91,9 +91,8 @@ def _aggregate(m: Metric, values: Float, missed: Float, fold: Int | None) -> flo
     if fold is None:
         return _one(m, np.concatenate([values, missed]))
     if len(missed):
-        raise UsageError(
-            f"{m}: queries without positives belong to no fold", fix=f"leave out {spell('no_positive', 'miss')}"
-        )
+        what = f"{m}: queries without positives belong to no fold"
+        raise UsageError(what, fix=f"leave out {spell('no_positive', 'miss')}")
     if (np.diff(fold) < 0).any():
         order = np.argsort(fold, kind="stable")
         values, fold = values[order], fold[order]

@@ -186,7 +186,6 @@ def load_judgements(
         else:
             read = [grades for spec in specs for grades in own.read(spec, complete or split)]
         both = own.complete(read, level, where)
-        own.check_level(both, where)
         both = both if complete is None else own.within(both, complete, split)
         found[name] = own.source(both)
     return found
@@ -298,9 +297,8 @@ def load_gains_of(
             found[kind] = judgements[kind].gains(split, Spec(kind, None, {}))
             continue
         if SOURCES[kind].endings and kind not in chosen:
-            raise UsageError(
-                f"the view '{kind}' needs a file of gains", fix=f"give it with {spell('gains', 'FILE.npy')}"
-            )
+            what = f"the view '{kind}' needs a file of gains"
+            raise UsageError(what, fix=f"give it with {spell('gains', 'FILE.npy')}")
         try:
             spec = chosen.get(kind) or Spec(kind, None, {})
             with logged() as log:

@@ -19,7 +19,8 @@ from ..errors import DeviceFault, LowMemory, MissingPackage, VsebenchError, Work
 from ..options import command_line, spell
 from . import shards
 from .cuts import Shard
-from .shards import Arrays, Job, Used
+from .shard_files import Arrays
+from .shards import Job, Used
 
 PATIENCE = 60.0  # seconds without any worker
 POLL = 2.0  # seconds after which it is checked that there are workers
@@ -81,8 +82,7 @@ def attempt(job: Job, shard: Shard) -> Done:
     time.sleep(max(0.0, _failed + PAUSE - time.monotonic()))
     try:
         with command_line() if job.command else nullcontext():
-            arrays = shards.compute(job, shard)
-            return Done(str(worker.name), shards.used_for(job), arrays)
+            return Done(str(worker.name), *shards.compute(job, shard))
     except VsebenchError as error:
         if not isinstance(error, (DeviceFault, LowMemory)):
             raise

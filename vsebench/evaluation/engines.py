@@ -70,7 +70,7 @@ def start(source: shards.Source | None, data: Input, plan: Plan) -> Iterator[Eng
     with shard_files.opened(job.key, options.resume) as folder:
         kept, used = dask_engine.compute(job, pieces, folder, options)
 
-        def read(shard: cuts.Shard) -> shards.Arrays:
+        def read(shard: cuts.Shard) -> shard_files.Arrays:
             return shard_files.read_again(folder / f"{shard.name}.npz")
 
         if options.resume:

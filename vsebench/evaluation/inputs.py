@@ -206,10 +206,8 @@ def _same(one: Rows, other: Rows) -> bool:
 def _lists(given: Given, options: Options) -> Input:
     """Retrieved lists of files or in memory, by direction, given or in the file."""
     if options.save_run is not None or options.ties != "index" or options.similarity != "auto":
-        raise UsageError(
-            "retrieved lists have an order and no scores",
-            fix=f"leave out {spell('ties')}, {spell('similarity')} and {spell('save_run')}",
-        )
+        what = "retrieved lists have an order and no scores"
+        raise UsageError(what, fix=f"leave out {spell('ties')}, {spell('similarity')} and {spell('save_run')}")
     named = runs_of(given.run)
     runs = _runs(named, options)
     if (doubted := next((pairs for pairs in runs if pairs.doubt), None)) and not options.trust:
@@ -282,10 +280,8 @@ def of_directions(given: Any, name: str = "rerank") -> dict[Direction, Any]:
     for direction, value in named:
         if direction not in DIRECTIONS or direction in found or (isinstance(value, str) and not value.strip()):
             fix = "give {'i2t': ..., 't2i': ...}" if isinstance(given, Mapping) else "give i2t=FILE, t2i=FILE, or both"
-            raise UsageError(
-                f"{spell(name)} is {shown(given if isinstance(given, Mapping) or len(listed) > 1 else listed[0])}",
-                fix=fix,
-            )
+            what = f"{spell(name)} is {shown(given if isinstance(given, Mapping) or len(listed) > 1 else listed[0])}"
+            raise UsageError(what, fix=fix)
         found[direction] = Path(value).expanduser() if is_path(value) else value
     return found
 

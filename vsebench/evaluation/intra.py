@@ -49,9 +49,8 @@ def results(plan: Plan, vectors: tuple[Embeddings, Embeddings]) -> tuple[dict[Ke
         BadInput: a file is damaged, or names items that the split does not have.
     """
     if plan.split.name != "coco-5k":
-        raise UsageError(
-            f"CxC rates items of COCO 5K, not of split '{plan.split.name}'", fix=f"use {spell('split', 'coco-5k')}"
-        )
+        what = f"CxC rates items of COCO 5K, not of split '{plan.split.name}'"
+        raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
     ratings: dict[Modality, CxcRatings] = {m: read_cxc(TASK[m], plan.options.human_data) for m in ("image", "caption")}
     found: dict[Key, Result] = {}
     for embeddings in vectors:
@@ -87,7 +86,6 @@ def ranked(
 
     Raises:
         BadInput: ratings of items that the split does not have.
-        UsageError: ratings of the other modality.
     """
     relevance = positives(split, embeddings.modality, ratings)
     n = len(embeddings.ids)
@@ -98,25 +96,21 @@ def ranked(
     return observed["i2t"].ranks[VIEW]
 
 
-def positives(split: Split, modality: Modality, judgements: CxcRatings, threshold: float | None = None) -> Relevance:
+def positives(split: Split, modality: Modality, judgements: CxcRatings) -> Relevance:
     """The relevant items inside one modality; queries are rows, so the direction reads ``i2t``.
 
     Args:
         split: whose items are rated.
         modality: ``image`` or ``caption``.
         judgements: ratings of that modality.
-        threshold: the least rating that counts; by default 2.5 for images and 3 for captions.
 
     Raises:
         BadInput: ratings of items that the split does not have.
-        UsageError: ratings of the other modality.
     """
-    if judgements.task != TASK[modality]:
-        raise UsageError(f"{judgements.task} does not rate {modality}s", fix=f"give the ratings {TASK[modality]}")
     ids = split.ids(modality)
     n = len(ids)
     a, b = (_rows(split, modality, side, judgements.where) for side in (judgements.first, judgements.second))
-    positive = judgements.score >= (THRESHOLD[modality] if threshold is None else threshold)
+    positive = judgements.score >= THRESHOLD[modality]
     pairs = [a[positive] * n + b[positive], b[positive] * n + a[positive]]
     if modality == "caption":
         pairs.append(_siblings(split))

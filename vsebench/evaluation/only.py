@@ -48,9 +48,8 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
         raise UsageError(what, fix="leave it out, or give embeddings or scores")
     split = data.split
     if split.in_folds:
-        raise UsageError(
-            f"{spell('only')} has no meaning for the folds of {split.name}", fix=f"give {spell('split', 'coco-5k')}"
-        )
+        what = f"{spell('only')} has no meaning for the folds of {split.name}"
+        raise UsageError(what, fix=f"give {spell('split', 'coco-5k')}")
     name, side, values = columns.of_items(path, column, split)
     kept = np.flatnonzero([bool(wanted & _texts(value)) for value in values])
     if not len(kept):

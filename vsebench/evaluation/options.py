@@ -187,10 +187,8 @@ class Options(Fields):
             what = f"{spell('workers')} has no meaning with {spell('scheduler')}, whose workers are started already"
             raise UsageError(what, fix="leave it out")
         if self.scheduler is not None and not ADDRESS.fullmatch(self.scheduler):
-            raise UsageError(
-                f"{spell('scheduler')} is '{printable(self.scheduler[:80])}', no address",
-                fix="give a host and a port, such as tcp://10.0.0.1:8786",
-            )
+            what = f"{spell('scheduler')} is '{printable(self.scheduler[:80])}', no address"
+            raise UsageError(what, fix="give a host and a port, such as tcp://10.0.0.1:8786")
 
     @cached_property
     def chosen(self) -> Chosen:
@@ -221,9 +219,8 @@ class Options(Fields):
         if word == "replace" and not colon:
             return None
         if word != "add" or weight is None:
-            raise UsageError(
-                f"{spell('combine')} is '{printable(self.combine[:60])}'", fix="use replace, add or add:0.5"
-            )
+            what = f"{spell('combine')} is '{printable(self.combine[:60])}'"
+            raise UsageError(what, fix="use replace, add or add:0.5")
         return weight
 
     @property

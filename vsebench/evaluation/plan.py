@@ -110,9 +110,8 @@ def make_plan(data: Input, options: Options) -> Plan:
     warn(warning_of(data.split.name))
     directions = _directions(data, options)
     if not directions:
-        raise BadInput(
-            f"no list for {', '.join(options.directions)}", where=data.where, fix="give a run of that direction"
-        )
+        what = f"no list for {', '.join(options.directions)}"
+        raise BadInput(what, where=data.where, fix="give a run of that direction")
     intra, names = _intra(options, data)
     chosen = options.chosen.gains
     given = load_judgements(options.chosen.judgements, options.level, data.split, data.complete, data.judged)
@@ -325,9 +324,8 @@ def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
     if not (in_folds(view) or split.in_folds):
         return AllItems()
     if split.fold is None or split.caption_fold is None:
-        raise UsageError(
-            f"split '{split.name}' has no folds, which view '{view}' needs", fix=f"use {spell('split', 'coco-5k')}"
-        )
+        what = f"split '{split.name}' has no folds, which view '{view}' needs"
+        raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
     sides = (split.fold, split.caption_fold)
     return SameFold(*(sides if direction == "i2t" else sides[::-1]))
 

@@ -84,18 +84,7 @@ def _write_lines(
     stream: IO[str], queries: Sequence[int | str], items: Iterable[Sequence[int | str]],
     scores: Iterable[Sequence[float]], where: Path,
 ) -> None:  # fmt: skip
-    """Write retrieved lists as a TREC run that is read back in the same order, with the same ties.
-
-    Args:
-        stream: where to write.
-        queries: ids.
-        items: of every query the ids of the retrieved items, best first.
-        scores: of every query the scores of these items, descending; written so that they read back exactly.
-        where: the file, for messages.
-
-    Raises:
-        UsageError: an id has white space, which separates the columns.
-    """
+    """Write ids of queries and of their items as a TREC run, which reads back in the same order with the same ties."""
     known: dict[int | str, str] = {}  # a caption is retrieved by many images
     for query, found, own in zip(queries, items, scores, strict=True):
         for name in (query, *found):

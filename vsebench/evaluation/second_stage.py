@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,38 +40,20 @@ MARK = -100.0  # what released code fills the scores with
 FEW = 0.01  # share of the scores that may be missing: another precision of the first stage has other tops
 
 
-def load(
-    given: Mapping[Direction, Any], depth: int | None, split_of: Callable[[Direction], Split]
-) -> dict[Direction, SecondScores]:
-    """The scores of the second stage by direction.
-
-    Args:
-        given: a file or a matrix for each direction.
-        depth: how many items a query are re-ranked; None for those that have scores.
-        split_of: the items, with the order of the scores of a direction.
-
-    Raises:
-        UsageError: complete scores without a depth.
-        BadInput, MissingPackage: the scores cannot be read, or are not of this split.
-    """
-    found = dict[Direction, SecondScores]()
-    for direction, value in given.items():
-        split = split_of(direction)
-        if isinstance(value, Path) and not sniff(value).matrix:
-            one = _entries(value, direction, split)
-        else:
-            one = _matrix(value, direction, split)
-        gallery, most = one.gallery, int(one.each.max(initial=0))
-        if not most:
-            raise BadInput(f"has no scores of {direction}", where=one.where, fix="score the top of every query")
-        if depth is None and one.each.min() == gallery:
-            fix = f"add {spell('rerank_depth', 128)}, the items of a query to re-rank"
-            raise UsageError("every pair has a score", where=one.where, fix=fix)
-        if depth is None and one.each.min() < most:
-            own = SIDES[direction][0]
-            note(f"re-ranking, {direction}: {own}s have scores for {one.each.min():,} to {most:,} items")
-        found[direction] = replace(one, depth=min(depth or most, gallery), complete=depth is not None)
-    return found
+def _load(value: Any, direction: Direction, split: Split, options: Options) -> SecondScores:
+    """The scores of the second stage in a direction, of a file or a matrix; raises as ``read``."""
+    pairs, depth = isinstance(value, Path) and not sniff(value).matrix, options.rerank_depth
+    one = _entries(value, direction, split) if pairs else _matrix(value, direction, split)
+    gallery, most = one.gallery, int(one.each.max(initial=0))
+    if not most:
+        raise BadInput(f"has no scores of {direction}", where=one.where, fix="score the top of every query")
+    if depth is None and one.each.min() == gallery:
+        fix = f"add {spell('rerank_depth', 128)}, the items of a query to re-rank"
+        raise UsageError("every pair has a score", where=one.where, fix=fix)
+    if depth is None and one.each.min() < most:
+        own = SIDES[direction][0]
+        note(f"re-ranking, {direction}: {own}s have scores for {one.each.min():,} to {most:,} items")
+    return replace(one, depth=min(depth or most, gallery), complete=depth is not None, weight=options.weight)
 
 
 def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
@@ -145,8 +126,8 @@ def read(data: Input, given: Given, options: Options) -> Input:
     """The input with the scores of a second stage.
 
     Raises:
-        UsageError: options or input that cannot be re-ranked.
-        BadInput, MissingPackage: as ``load``.
+        UsageError: options or input that cannot be re-ranked; complete scores without a depth.
+        BadInput, MissingPackage: the scores cannot be read, or are not of this split.
     """
     chosen = given.rerank or {}
     if not chosen:
@@ -165,9 +146,8 @@ def read(data: Input, given: Given, options: Options) -> Input:
     }
     if strange := [name for name, found in refused.items() if found]:
         raise UsageError(f"{spell('rerank')} has no meaning with {strange[0]}", fix="leave out one of them")
-    second = load(chosen, options.rerank_depth, data.split_of)
+    second = {d: _load(value, d, data.split_of(d), options) for d, value in chosen.items()}
     sources = tuple(path for path in chosen.values() if isinstance(path, Path))
-    second = {direction: replace(one, weight=options.weight) for direction, one in second.items()}
     return replace(data, second=second, sources=(*data.sources, *sources))
 
 

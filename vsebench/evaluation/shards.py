@@ -43,11 +43,9 @@ from .cuts import Shard, rankings_of
 from .inputs import Input
 from .options import Given, Options
 from .plan import Plan, make_plan
+from .shard_files import Arrays
 
 LAYOUT = 3  # of the arrays of a shard
-
-Arrays = dict[str, npt.NDArray[Any]]
-
 
 Read = Callable[[Shard], Arrays]  # the arrays of a finished shard
 
@@ -270,20 +268,15 @@ _lock = threading.Lock()
 _kept: list[Prepared] = []  # of this process: the last job
 
 
-def compute(job: Job, shard: Shard) -> Arrays:
-    """The arrays of a shard, in a process that has nothing but the job; one at a time.
+def compute(job: Job, shard: Shard) -> tuple[Used, Arrays]:
+    """What ranked a shard, and its arrays, in a process that has nothing but the job; one at a time.
 
     Raises:
         VsebenchError: what is wrong with the input or the installation; the same at a second attempt.
     """
     with _lock:
-        return compute_prepared(_prepare(job), shard)
-
-
-def used_for(job: Job) -> Used:
-    """What this process ranks the shards of a job with."""
-    with _lock:
-        return _prepare(job).ranked[1]
+        prepared = _prepare(job)
+        return prepared.ranked[1], compute_prepared(prepared, shard)
 
 
 def _prepare(job: Job) -> Prepared:

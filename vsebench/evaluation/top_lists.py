@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..options import spell
-from ..relevance.gains import Gains
+from ..relevance.gains import Gains, shape_of
 from ..relevance.sources import load
 from ..report.lists import NOTHING, Lists
 from ..sets.align import AlignedLists
@@ -45,12 +45,10 @@ def make(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> 
 
 def _no_queries(plan: Plan, direction: Direction) -> Bool:
     """(query,) the images without a caption that no judgements have positives of."""
-    own = plan.split.image_of
-    of_texts = np.arange(len(plan.split.caption_ids)) if direction == "t2i" or own is None else own
-    if own is None and direction == "i2t":
-        of_texts = np.arange(len(plan.split.image_ids))
-    absent = np.ones(len(plan.split.ids(SIDES[direction][0])), np.bool_)
-    for queries in (of_texts, *(r.relevance.queries for r in plan.requests if r.relevance.direction == direction)):
+    own, n = plan.split.image_of, len(plan.split.ids(SIDES[direction][0]))
+    absent = np.ones(n, np.bool_)
+    with_text = np.arange(n) if direction == "t2i" or own is None else own
+    for queries in (with_text, *(r.relevance.queries for r in plan.requests if r.relevance.direction == direction)):
         absent[queries] = False
     return absent
 
@@ -73,8 +71,7 @@ def _top(
         top = top.cut(plan.options.lists)
         known = not np.isnan(top.scores).any()  # a re-ranked top has an order alone
         return top.items, top.scores.clip(-most, most).astype(np.float32) if known else None
-    sizes = (len(plan.split.image_ids), len(plan.split.caption_ids))
-    queries, gallery = sizes if direction == "i2t" else sizes[::-1]
+    queries, gallery = shape_of(plan.split, direction)
     items = np.full((queries, min(plan.options.lists, gallery)), NOTHING, np.int64)
     for query, listed in given.lists[direction].items():
         first = listed[: items.shape[1]]
@@ -95,8 +92,7 @@ def _gains(gains: Gains, direction: Direction, items: Int) -> Vectors:
 def _truth(gains: Gains, direction: Direction, split: Split) -> Vectors:
     """(query,) largest gain of a ground-truth item, 0 for a query without one."""
     judged = load("gt", split, direction)
-    queries = split.ids("image" if direction == "i2t" else "caption")
-    out = np.zeros(len(queries), np.float32)
+    out = np.zeros(shape_of(split, direction)[0], np.float32)
     for place in range(int(judged.found.max(initial=0))):  # the first ground-truth item of all queries, the second, ...
         has = np.flatnonzero(judged.found > place)
         query, item = judged.queries[has], judged.items[judged.indptr[has] + place]

@@ -66,16 +66,7 @@ class CoarseToFine:
 
 
 def coarse_to_fine(cheap: Gains, costly: Gains, threshold: float, elsewhere: str = "cheap") -> Gains:
-    """The combination of two gains, see ``CoarseToFine``.
-
-    Raises:
-        UsageError: the two gains have different shapes.
-    """
-    if cheap.shape != costly.shape:
-        raise UsageError(
-            f"{cheap.name} has gains of {cheap.shape} images and captions, {costly.name} of {costly.shape}",
-            fix="load both for the same split",
-        )
+    """The combination of two gains of the same items, see ``CoarseToFine``."""
     settings = {}
     for role, gains in (("cheap", cheap), ("costly", costly)):
         settings[role] = gains.name

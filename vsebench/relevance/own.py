@@ -113,7 +113,7 @@ def complete(found: Sequence[Grades], level: float, where: str) -> Both:
     """The grades of several files by direction; a direction that none has is the transpose of the other.
 
     Raises:
-        BadInput: two have one direction.
+        BadInput: two have one direction; the level leaves most judged queries of a direction without a positive.
     """
     both: Both = {}
     for one in found:
@@ -124,6 +124,7 @@ def complete(found: Sequence[Grades], level: float, where: str) -> Both:
         ((direction, one),) = both.items()
         other = QUERIES_OF[direction]
         both[other] = replace(one.turned(), transposed=True, notes=(f"{other} is the transpose of {direction}",))
+    _check_level(both, where)
     return both
 
 
@@ -133,12 +134,8 @@ def within(both: Both, complete: Split, part: Split) -> Both:
     return {direction: one.part(*(index[side] for side in SIDES[direction])) for direction, one in both.items()}
 
 
-def check_level(both: Both, where: str) -> None:
-    """Refuse a level that leaves most judged queries of a direction without a positive; not of a transpose.
-
-    Raises:
-        BadInput: as above, or no candidate is a positive.
-    """
+def _check_level(both: Both, where: str) -> None:
+    """Refuse a level that leaves most judged queries of a direction without a positive; not of a transpose."""
     for direction, one in both.items():
         queries, judged = len(one.positives.queries), int(one.judged.sum())
         if queries and (one.transposed or 2 * queries >= judged):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import count_of
+from ...files.regular import sha256_of
 from ...log import note
 from ...numeric import elementary
 from ...text.tokenise import tokenise
@@ -15,8 +17,6 @@ from ...types import Bool, Float, Split
 from ..gains import Gains, Progress, shape_of
 from .features import features
 from .ngrams import Grams, grams, image_frequency
-
-SIGMA = 6.0  # bigrams; the width of the penalty for a difference in length
 
 
 def load(split: Split, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
@@ -45,7 +45,7 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
     idf, corpus = _weights(found, split, settings["df"], tokens)
     report(0.6)
     clip = settings["variant"] == "d"
-    weighted = features(found, split.owners, len(split.image_ids), idf, clip=clip, sigma=SIGMA)
+    weighted = features(found, split.owners, len(split.image_ids), idf, clip=clip)
     report(1.0)
     of_own = (weighted.without_itself(), split.owners) if own == "out" else None
     return Gains("cider", {**settings, "df": corpus}, shape_of(split), weighted, lowest=0.0, own=of_own)
@@ -57,10 +57,10 @@ def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Floa
         df: npt.NDArray[np.int32] = image_frequency(found.gram, split.owners[found.caption], len(found))
         images, corpus, where = len(np.unique(split.owners)), "split", "the split"  # those with captions
     else:
-        from .frequencies import corpus_df, fingerprint
+        from .frequencies import corpus_df
 
         df, images = corpus_df(source, tokens, found)
-        corpus, where = fingerprint(source), source
+        corpus, where = f"{Path(source).name}#{sha256_of(source)[:12]}", source
     if images == 1:
         note(f"there is one image in {where}, so every n-gram has weight 0 and CIDEr is 0 for every pair")
     elif len(df) and (everywhere := int((df >= images).sum())):

@@ -17,6 +17,7 @@ from ...types import Direction, Float, Int, Vectors
 from ..gains import captions_of, offsets
 from .ngrams import Grams, image_frequency
 
+SIGMA = 6.0  # bigrams; the width of the penalty for a difference in length
 FREQUENT = 0.15  # fraction of the images from which a feature is frequent, and is added as a dense row over images
 DENSE = 0.15  # fraction of the captions from which a feature is added as a dense row over captions
 TABLE_BYTES = 32 << 20  # limit of the dense rows over images
@@ -192,7 +193,7 @@ class Features:
         return slot, table
 
 
-def features(found: Grams, image_of: Int, images: int, idf: Float, *, clip: bool, sigma: float) -> Features:
+def features(found: Grams, image_of: Int, images: int, idf: Float, *, clip: bool) -> Features:
     """Weighted features of captions.
 
     Args:
@@ -201,7 +202,6 @@ def features(found: Grams, image_of: Int, images: int, idf: Float, *, clip: bool
         images: number of images.
         idf: (n-gram,) float64.
         clip: True for CIDEr-D, with the minimum of the counts and the penalty of length; False for plain CIDEr.
-        sigma: width of the penalty, in bigrams.
     """
     again = found.count - 1 if clip else np.zeros_like(found.count)
     most = np.zeros(len(found), np.int64)
@@ -225,7 +225,7 @@ def features(found: Grams, image_of: Int, images: int, idf: Float, *, clip: bool
     shared = row[:-1] + np.bincount(caption[feature < len(start) - 1], minlength=len(image_of))
     length = np.maximum(found.tokens.length - 1, 0).astype(np.int32) if clip else np.zeros(len(shared), np.int32)
     distance = np.arange(int(length.max(initial=0)) + 1, dtype=np.float64)
-    penalty = elementary.exp(-(distance**2) / (2 * sigma**2))
+    penalty = elementary.exp(-(distance**2) / (2 * SIGMA**2))
     scale = 10.0 / 4.0 / np.maximum(np.bincount(image_of, minlength=images), 1)
     return Features(image_of, length, row, shared, feature[order], query, reference, start, frequent, penalty, scale)
 

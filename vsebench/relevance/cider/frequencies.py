@@ -9,7 +9,6 @@ import numpy as np
 
 from ...errors import BadInput
 from ...files.jsonl import is_jsonl
-from ...files.regular import sha256_of
 from ...files.textfile import field, parse_json, read_text, shown
 from ...text.tokenise import tokenise
 from ...text.tokens import Int32, Numbers
@@ -45,11 +44,6 @@ def corpus_df(path: str | os.PathLike[str], tokens: str, wanted: Grams) -> tuple
     out = np.zeros(len(wanted), np.int32)
     out[place[place >= 0]] = df[place >= 0]
     return out, max(images) + 1
-
-
-def fingerprint(path: str | os.PathLike[str]) -> str:
-    """File name and the first 12 hexadecimal digits of the SHA-256 of its content."""
-    return f"{Path(path).name}#{sha256_of(path)[:12]}"
 
 
 def _captions(path: Path) -> tuple[list[int], list[str]]:

@@ -77,15 +77,13 @@ def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress
 
     Raises:
         UsageError: no file is named.
-        BadInput: no captions, no word vectors in the file, or none of the words of the captions.
+        BadInput: no word vectors in the file, or none of the words of the captions.
     """
     if argument is None:
         what = f"{name} needs a file of word vectors"
         raise UsageError(what, fix=f"give {name}:FILE, such as {name}:glove.6B.300d.txt")
-    if split.captions is None:
-        raise BadInput(f"the captions of split '{split.name}' are not known", fix="load the split with its captions")
     path = Path(argument).expanduser()
-    tokenised = tokenise(split.captions, tokens)
+    tokenised = tokenise(split.captions or (), tokens)
     found = read_word_vectors(path, tokenised.words, progress)
     if not found.words:
         what = f"none of its {found.total:,} words occurs in the captions of split '{split.name}'"

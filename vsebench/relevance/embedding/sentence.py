@@ -69,11 +69,9 @@ def read_vectors(path: Path, split: Split) -> npt.NDArray[Any]:
     stored = read_array(path, TEXTS, "save one vector a caption of the split with np.save")
     if stored.text_ids is None:
         if len(stored.values) != len(split.caption_ids):
-            raise BadInput(
-                f"{len(stored.values):,} vectors for the {len(split.caption_ids):,} captions of split '{split.name}'",
-                where=path,
-                fix="save one vector a caption, in the order of the split, or with their text_ids",
-            )
+            what = f"{len(stored.values):,} vectors for the {len(split.caption_ids):,} captions of split '{split.name}'"
+            fix = "save one vector a caption, in the order of the split, or with their text_ids"
+            raise BadInput(what, where=path, fix=fix)
         note(placing.order_note(path.name, ["caption"], split))
         place = placing.order(split, "caption")
         return stored.values if place is None else stored.values[place]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import BadInput
 from ...numeric.parallel import default_threads, spread
 from ...types import Int
 from ..gains import offsets
@@ -72,15 +71,9 @@ def encode(tuples: StringTuples, synsets: Mapping[str, frozenset[int]]) -> Encod
     Args:
         tuples: of every text, tuples of one, two or three words.
         synsets: of every word; of a relation without its leading "be ".
-
-    Raises:
-        BadInput: a tuple has another length, or a word is not in ``synsets``.
     """
     flat = list(chain.from_iterable(tuples))
     sizes = np.fromiter(map(len, flat), np.int64, len(flat))
-    if len(flat) and not ((sizes > 0) & (sizes < 4)).all():
-        odd = flat[int(np.flatnonzero((sizes < 1) | (sizes > 3))[0])]
-        raise BadInput(f"a SPICE tuple has {len(odd)} elements: {list(odd)}", fix="import tuples of one to three words")
     strings = list(chain.from_iterable(flat))
     number = {word: i for i, word in enumerate(dict.fromkeys(strings))}
     ids = np.fromiter(map(number.__getitem__, strings), np.int32, len(strings))
@@ -102,10 +95,6 @@ def encode(tuples: StringTuples, synsets: Mapping[str, frozenset[int]]) -> Encod
 
 def _synsets(words: list[str | None], synsets: Mapping[str, frozenset[int]]) -> csr_array:
     """(word, synset) float32 of every word (no synset of None); the synsets are renumbered from 0."""
-    missing = [w for w in words if w is not None and w not in synsets]
-    if missing:
-        what = f"the synset table has no word '{missing[0]}'" + (f" and {len(missing) - 1:,} more" * (len(missing) > 1))
-        raise BadInput(what, fix="import the tuples together with the synset table that was made with them")
     lists: list[list[int]] = [[] if w is None else sorted(synsets[w]) for w in words]
     ptr = offsets(np.fromiter(map(len, lists), np.int64, len(lists)))
     ids, inverse = np.unique(np.fromiter(chain.from_iterable(lists), np.int64, int(ptr[-1])), return_inverse=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...errors import BadInput, count_of
+from ...errors import count_of
 from ...files import store
 from ...log import note
 from ...types import Split
@@ -63,23 +63,14 @@ def gains(
     """SPICE over a split, from the tuples of all its captions, with the settings ``text`` and ``own`` of ``load``.
 
     The number of threads does not change the values.
-
-    Raises:
-        BadInput: the split has no captions, a caption is missing in ``tuples``, or a word has no synsets.
     """
     found = _postings(split, tuples, parsed_texts(split, text), own, progress, threads)
     return _finish(split, found, text, own, len(tuples.broken))
 
 
 def parsed_texts(split: Split, form: str) -> list[str]:
-    """(caption,) the strings that are parsed: the captions (``original``), or their PTB tokens with spaces (``ptb``).
-
-    Raises:
-        BadInput: the split has no captions.
-    """
-    if split.captions is None:
-        raise BadInput(f"SPICE needs the captions of split '{split.name}'", fix="load the split with captions=True")
-    texts: list[str] = list(split.captions)
+    """(caption,) the strings that are parsed: captions (``original``), or their PTB tokens with spaces (``ptb``)."""
+    texts: list[str] = list(split.captions or ())
     if form == "ptb":
         from ...text.tokenise import tokenise
 
@@ -87,7 +78,7 @@ def parsed_texts(split: Split, form: str) -> list[str]:
     return [normal(text) for text in texts]
 
 
-def _build(split: Split, form: str = "original") -> str:
+def _build(split: Split, form: str) -> str:
     """The command that parses the captions; ``NotParsed.about`` completes it with the file of a custom split."""
     return build_command(f"--split {split.name}" if split.name != "custom" else "--captions FILE", form)
 
@@ -95,11 +86,6 @@ def _build(split: Split, form: str = "original") -> str:
 def _postings(
     split: Split, tuples: Tuples, texts: list[str], own: str, progress: Progress | None, threads: int | None = None
 ) -> Postings:
-    missing = [text for text in texts if text not in tuples.row]
-    if missing:
-        of = f"of {len(texts):,} captions"
-        what = f"{count_of(len(missing), f'{of} has', f'{of} have')} no SPICE tuples (first: '{missing[0][:60]}')"
-        raise BadInput(what, fix=f"run: {_build(split)}")
     rows = np.fromiter((tuples.row[text] for text in texts), np.int64, len(texts))
     return postings(
         encode(tuples.tuples, tuples.synsets), rows, split.owners, len(split.image_ids),
