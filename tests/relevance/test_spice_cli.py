@@ -19,7 +19,7 @@ from vsebench.relevance.spice import cache as tuple_cache
 from vsebench.relevance.spice.parser import build as spice_build
 from vsebench.relevance.spice.parser import install as spice_install
 from vsebench.relevance.spice.parser import process as spice_process
-from vsebench.relevance.spice.tuples import NotParsed, build_command
+from vsebench.relevance.spice.tuples import NotParsed
 from vsebench.text import java as spice_java
 
 RECORDS = [
@@ -268,7 +268,7 @@ def test_an_evaluation_names_the_command_with_its_captions(tmp_path, gains):
 
 
 def test_the_command_for_other_captions():
-    first = NotParsed("2 of 2 captions are not parsed", build_command("--captions FILE", "ptb"))
+    first = NotParsed("2 of 2 captions are not parsed", "--captions FILE", "ptb")
     assert str(first.about("--split coco-5k")) == (
         "2 of 2 captions are not parsed\n"
         "  fix: run: vsebench relevance build spice --split coco-5k --text ptb  (about 60 captions a second, once)"

@@ -96,9 +96,7 @@ def test_load_gives_the_wanted_captions_in_their_order():
 def test_missing_captions_name_the_command():
     store_tuples(SMALL)
     with pytest.raises(MissingPackage) as caught:
-        tuple_cache.load_tuples(
-            ["a brown horse", "a cat", "a dog", " a dog"], "vsebench relevance build spice --split f30k"
-        )
+        tuple_cache.load_tuples(["a brown horse", "a cat", "a dog", " a dog"], "--split f30k")
     assert caught.value.what == "SPICE tuples: 2 of 3 captions are not parsed"
     assert caught.value.fix == "run: vsebench relevance build spice --split f30k  (about 60 captions a second, once)"
     with pytest.raises(MissingPackage, match="vsebench relevance build spice --split NAME"):

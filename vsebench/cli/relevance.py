@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -163,15 +164,16 @@ def export(
 ) -> None:
     """Write parsed captions to a file, all of them or those of a split, for a machine without Java."""
     from ..relevance.spice import cache
-    from ..relevance.spice.tuples import BUILD
+    from ..relevance.spice.tuples import ANY, BUILD
 
     _only_spice(kind)
     if split is None and captions is None:
         tuples = cache.stored()
         if not tuples.texts:
-            raise BadInput("no captions are parsed, there is nothing to export", fix=f"run: {BUILD}")
+            raise BadInput("no captions are parsed, there is nothing to export", fix=f"run: {BUILD} {ANY}")
     else:
-        tuples = cache.load_tuples(_captions(split, captions, text), _command(split, captions, text))
+        source = f"--split {split}" if split else f"--captions {shlex.quote(str(captions))}"
+        tuples = cache.load_tuples(_captions(split, captions, text), source, text)
     cache.export_tuples(output, tuples)
     _report(terminal, f"{count_of(len(tuples.texts), 'caption is', 'captions are')} in {output}", output, tuples)
 
@@ -234,14 +236,6 @@ def _read(file: Path | None) -> list[str]:
         return list(arrays[1])
     lines = lines_of(file or "")
     return [line for line in lines if line.strip()] if lines is not None else list(from_file(file or "").captions or ())
-
-
-def _command(split: str | None, captions: Path | None, text: str) -> str:
-    import shlex
-
-    from ..relevance.spice.tuples import build_command
-
-    return build_command(f"--split {split}" if split else f"--captions {shlex.quote(str(captions))}", text)
 
 
 def _only_spice(kind: str) -> None:

@@ -7,7 +7,6 @@ import datetime
 import importlib.metadata
 import platform
 import sys
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,28 +22,20 @@ if TYPE_CHECKING:
 PACKAGES = ("numpy", "scipy", "numba", "eccv-caption", "pycocoevalcap")
 
 
-@dataclasses.dataclass(frozen=True)
-class Clock:
-    """When an evaluation began."""
-
-    at: str
-    started: float
-
-
-def start() -> Clock:
-    """The time now, in UTC."""
-    return Clock(datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), time.perf_counter())
+def now() -> datetime.datetime:
+    """The time, in UTC."""
+    return datetime.datetime.now(datetime.timezone.utc)
 
 
 def attach(
-    report: Report, clock: Clock, threads: int | None, sources: Sequence[Path], backend: str = "numpy",
+    report: Report, started: datetime.datetime, threads: int | None, sources: Sequence[Path], backend: str = "numpy",
     engine: str = "local", settings: Mapping[str, Any] | None = None,
 ) -> Report:  # fmt: skip
     """The report with its provenance: files that were read, the back-end that ranked them, where, and the options.
 
     Args:
         report: what is in its provenance already, ``of_workers``, takes the place of the back-end of this process.
-        clock, threads, sources, backend, engine, settings: of the evaluation.
+        started, threads, sources, backend, engine, settings: of the evaluation.
     """
     from ..numeric import compiled
     from ..numeric.parallel import default_threads
@@ -57,8 +48,8 @@ def attach(
         packages += backends.BACKENDS[used.partition(":")[0]].packages
     provenance = {
         "vsebench": __version__,
-        "started": clock.at,
-        "seconds": round(time.perf_counter() - clock.started, 3),
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round((now() - started).total_seconds(), 3),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "packages": versions(tuple(packages)),

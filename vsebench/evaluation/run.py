@@ -201,7 +201,7 @@ def evaluate(
         MissingPackage: a format, a split or a kind of gains needs a package that is not installed.
         WorkersLost: the workers of a cluster cannot be reached, or end before their work does.
     """
-    started = provenance.start()
+    started = provenance.now()
     given, options = inputs.normal(Given.of(locals()), Options.of(locals()))
     inputs.check(given, options)
     check_names(options, given.split)

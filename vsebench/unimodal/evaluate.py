@@ -120,7 +120,7 @@ def evaluate_unimodal(
         UsageError: unknown metrics or options.
         MissingPackage: a package that a format or a distance needs is not installed.
     """
-    started = provenance.start()
+    started = provenance.now()
     measured = label_metrics(metrics)
     check_one(Options, "interval", interval)
     check_word("similarity", similarity, SIMILARITIES)

@@ -19,17 +19,17 @@ from ...files import store
 from ...files.atomic import make_folder, refused, write_atomically
 from ...files.lock import locked
 from .file import FORMAT, caption_lines, complete, pack, read_lines, word_lines
-from .tuples import BUILD, TOOLS, NotParsed, Tuples, select, unique
+from .tuples import ANY, TOOLS, NotParsed, Tuples, select, unique
 
 KIND = "spice"  # of the entry in the cache
 
 
-def load_tuples(texts: Iterable[str], build: str = BUILD) -> Tuples:
+def load_tuples(texts: Iterable[str], source: str = ANY, text: str = "original") -> Tuples:
     """The tuples of captions, from the user cache.
 
     Args:
         texts: captions; they are made ``normal`` and distinct, in the order of first occurrence.
-        build: the command that parses them, for the error.
+        source, text: for the error, see ``NotParsed``.
 
     Raises:
         NotParsed: some are not parsed yet.
@@ -37,9 +37,9 @@ def load_tuples(texts: Iterable[str], build: str = BUILD) -> Tuples:
     """
     wanted = unique(texts)
     found = stored()
-    missing = sum(text not in found.row for text in wanted)
+    missing = sum(caption not in found.row for caption in wanted)
     if missing:
-        raise NotParsed(f"SPICE tuples: {missing:,} of {len(wanted):,} captions are not parsed", build)
+        raise NotParsed(f"SPICE tuples: {missing:,} of {len(wanted):,} captions are not parsed", source, text)
     return select(found, wanted)
 
 

@@ -15,7 +15,7 @@ from . import postings as postings_file
 from .cache import identity, load_tuples
 from .encode import encode
 from .postings import Postings, postings
-from .tuples import TOOLS, Tuples, build_command, normal
+from .tuples import TOOLS, Tuples, normal
 
 GRAPHS = "spice-graphs"  # kind of the cache entries with postings
 
@@ -45,7 +45,8 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
     path = store.get(GRAPHS, key)
     found = None if path is None else postings_file.load(path)
     if found is None:
-        tuples = load_tuples(unique, _build(split, form))
+        # ``NotParsed.about`` names the file of a custom split
+        tuples = load_tuples(unique, "--captions FILE" if split.name == "custom" else f"--split {split.name}", form)
         if tuples.broken:  # not cached, as the parser may succeed next time
             return gains(split, tuples, text=form, own=own, progress=progress)
         found = _postings(split, tuples, texts, own, progress)
@@ -76,11 +77,6 @@ def parsed_texts(split: Split, form: str) -> list[str]:
 
         texts = [" ".join(tokens) for tokens in tokenise(texts, "ptb").lists()]
     return [normal(text) for text in texts]
-
-
-def _build(split: Split, form: str) -> str:
-    """The command that parses the captions; ``NotParsed.about`` completes it with the file of a custom split."""
-    return build_command(f"--split {split.name}" if split.name != "custom" else "--captions FILE", form)
 
 
 def _postings(

@@ -13,30 +13,27 @@ from ...errors import MissingPackage
 
 # What the tuples depend on. The versions are checked when captions are parsed (parser.install).
 TOOLS = "SPICE 1.0; CoreNLP 3.6.0 tokenize,ssplit,parse,lemma; METEOR 1.5"
-BUILD = "vsebench relevance build spice --split NAME"
+BUILD = "vsebench relevance build spice"
+ANY = "--split NAME"
 
 
 class NotParsed(MissingPackage):
-    """Captions without tuples in the cache.
+    """Captions without tuples in the cache; the fix is the command that parses them.
 
     Args:
         what: how many.
-        build: the command that parses them.
+        source: the origin of the captions: ``--split NAME`` or ``--captions FILE``.
+        text: the form that is parsed, ``original`` or ``ptb``.
     """
 
-    def __init__(self, what: str, build: str = BUILD):
-        self.build = build
-        super().__init__(what, fix=f"run: {build}  (about 60 captions a second, once)")
+    def __init__(self, what: str, source: str = ANY, text: str = "original"):
+        self.text = text
+        command = f"{BUILD} {source}" + (" --text ptb" if text == "ptb" else "")
+        super().__init__(what, fix=f"run: {command}  (about 60 captions a second, once)")
 
     def about(self, source: str) -> NotParsed:
-        """The same error with the origin of the captions: ``--split NAME`` or ``--captions FILE``."""
-        text = "ptb" if self.build.endswith(" --text ptb") else "original"
-        return NotParsed(self.what, build_command(source, text))
-
-
-def build_command(source: str, text: str = "original") -> str:
-    """The command that parses captions: ``source`` is ``--split NAME`` or ``--captions FILE``."""
-    return f"vsebench relevance build spice {source}" + (" --text ptb" if text == "ptb" else "")
+        """The same error with another origin of the captions."""
+        return NotParsed(self.what, source, self.text)
 
 
 @dataclass(frozen=True)
