@@ -71,14 +71,13 @@ def get(kind: str, key: str) -> Path | None:
     return path if touch(path) else None
 
 
-def put(kind: str, key: str, write: Callable[[IO[bytes]], object], *, keep: Collection[Path] = ()) -> Path:
+def put(kind: str, key: str, write: Callable[[IO[bytes]], object]) -> Path:
     """Write an entry, and remove old ones when the store exceeds its limit.
 
     Args:
         kind: lower-case letters, digits, dots and dashes; the folder of the entry.
         key: likewise; usually a ``fingerprint``.
         write: writes the content to the open binary file it is given. Nothing is stored when it raises.
-        keep: files that are not removed whatever their age.
 
     Returns:
         The file of the entry.
@@ -91,7 +90,7 @@ def put(kind: str, key: str, write: Callable[[IO[bytes]], object], *, keep: Coll
     path = _path(kind, key)
     with write_atomically(path, parents=True) as stream:
         write(stream)
-    trim(most, keep={path, *keep})
+    trim(most, keep={path})
     return path
 
 

@@ -65,7 +65,7 @@ def named_by_text_ids(file: Raw) -> tuple[Raw, str]:
     # Numbers of images and of texts may be the same by coincidence.
     if share(ids, images) < 1 or (images.dtype.kind == "i" and len(np.unique(ids)) < len(images)):
         return file, ""
-    note = f"the text ids are image ids{_by(how)}: the image of every text is known from them"
+    note = f"the text ids are image ids{f' ({how})' if how else ''}: the image of every text is known from them"
     return replace(file, image_of_text=ids, text_ids=None, holds="ids"), note
 
 
@@ -86,7 +86,8 @@ def given_owners(file: Raw) -> tuple[Int, str]:
         raise BadInput(what, where=file.where, fix="give one image row (counted from 0) or image id for every text")
     if len(given) == file.n_image > 1 and given.dtype.kind == "i" and (given == 1).all():
         return np.arange(file.n_text), "image_of_text holds the number of the texts of every image"
-    as_rows = given if file.holds != "ids" and _are_rows(given, file.n_image) else None
+    numbers = file.holds != "ids" and given.dtype.kind == "i"
+    as_rows = given if numbers and given.min() >= 0 and given.max() < file.n_image else None
     as_ids = None if file.holds == "rows" else _rows_of_image_ids(file, given)
     if as_rows is not None and as_ids is not None:
         differ = np.flatnonzero(as_rows != as_ids)
@@ -125,10 +126,6 @@ def _counted(given: Ids, n_text: int, where: Path) -> tuple[Int, str] | None:
     else:
         return None
     return np.repeat(np.arange(len(given)), counts), f"image_of_text holds {words}"
-
-
-def _are_rows(given: Ids, count: int) -> bool:
-    return bool(given.dtype.kind == "i" and given.min() >= 0 and given.max() < count)
 
 
 def _rows_of_image_ids(file: Raw, given: Ids) -> Int | None:
@@ -267,7 +264,3 @@ def and_why(fix: str, file: Raw) -> str:
     """A fix for a wrong number of rows, and the likely cause."""
     likely = suggestion(file.n_image, file.n_text)
     return f"{fix} ({likely})" if likely else fix
-
-
-def _by(how: str) -> str:
-    return f" ({how})" if how else ""

@@ -31,7 +31,7 @@ def with_places(split: Split, rows: Rows) -> Split:
         split: the items.
         rows: the row of every item in what is evaluated.
     """
-    image, caption = (None if r is None or _ascending(r) else ranks(r) for r in rows)
+    image, caption = (None if r is None or (np.diff(r) > 0).all() else ranks(r) for r in rows)
     return replace(split, places=(image, caption))
 
 
@@ -76,10 +76,6 @@ def own_order(name: str) -> str:
 def in_order(side: str, name: str, order: str = "") -> str:
     """How rows without ids are read: what they are of, whose order it is, and what that order is."""
     return f"no {side} ids: rows are taken to be in the order of {name}{f' ({order})' if order else ''}"
-
-
-def _ascending(rows: Int) -> bool:
-    return bool((np.diff(rows) > 0).all())
 
 
 def ranks(rows: Int) -> Int:
