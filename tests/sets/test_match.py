@@ -191,6 +191,32 @@ def test_ids_that_only_folders_tell_apart_stay_apart() -> None:
     assert refused(rows_with(image_ids=ids, image_of_text=np.array(["1.jpg"] * 20))).what.startswith("image_of_text[0]")
 
 
+@pytest.mark.parametrize(
+    "images,texts",
+    [("v{}", "v{}_{}"), ("v{}", "V{}-{}"), ("v{}.mp4", "v{}#enc#{}"), ("v{}", "{1}:v{0}"), ("{}.jpg", "{}.jpg {}")],
+)
+@pytest.mark.parametrize("times", [None, 5])
+def test_text_ids_with_an_image_id_in_them(images: str, texts: str, times: int | None) -> None:
+    order = np.random.default_rng(0).permutation(20)
+    ids = np.array([texts.format(i // 5, i % 5) for i in range(20)])[order]
+    file = rows_with(image_ids=np.array([images.format(i) for i in range(4)]), text_ids=ids)
+    found = match_rows(file, None, times)
+    assert found.notes == ("the image of every text is known from the text ids",)
+    assert np.array_equal(found.split.image_of, np.array([order[row] // 5 for row in found.rows[1]]))
+    odd = np.where(ids == ids[3], "odd", ids)
+    assert "'odd'" in refused(replace(file, text_ids=odd), None, times).what
+
+
+@pytest.mark.parametrize(
+    "images,texts", [("V{}.JPG", "v{}.jpg"), ("img_{}", "txt_{}"), ("v{}", "v{}_0"), ("v{}_0", "v{}")]
+)
+def test_ids_of_pairs_in_another_spelling(images: str, texts: str) -> None:
+    order = np.array([2, 0, 3, 1])
+    ids = [np.array([names.format(i) for i in rows]) for names, rows in ((images, range(4)), (texts, order))]
+    found = match_rows(rows_with(n_text=4, image_ids=ids[0], text_ids=ids[1]), None, 1)
+    assert np.array_equal(found.split.image_of, order[found.rows[1]])
+
+
 def test_text_ids_of_flickr_give_the_image() -> None:
     rng = np.random.default_rng(0)
     names = np.array([f"{i}_ab.jpg" for i in IDS])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,10 @@ from ..types import Ids, Int, Split
 from . import catalogue as splits
 from .caption_files import from_file, lines_of
 from .shapes import suggestion
+
+_SEPARATOR = re.compile(r"[#_:.\- ]")
+_WORD = re.compile(r"^\D+")
+_ENDING = re.compile(r"\.[a-zA-Z][a-zA-Z0-9]{1,3}$")
 
 
 class SidesSwapped(BadInput):
@@ -199,14 +204,52 @@ def _images_of_coco_ids(file: Raw) -> tuple[Int, str] | None:
 
 
 def _images_of_text_ids(file: Raw) -> tuple[Int, str] | None:
-    """(text,) image row of every text when text ids are an image id and a number, as Flickr's ``1007.jpg#0``."""
+    """(text,) image row of every text whose id has the id of an image in it, as ``1007.jpg#0`` and ``video7_0``."""
     if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
         return None
     parts = [text.strip().rpartition("#") for text in file.text_ids.tolist()]
-    if not all(number.isdecimal() for _, _, number in parts):
-        return None
-    image_row = _rows_of_image_ids(file, np.array([image for image, _, _ in parts]))
-    return None if image_row is None else (image_row, "the image of every text is known from the text ids")
+    image_row = None
+    if all(number.isdecimal() for _, _, number in parts):
+        image_row = _rows_of_image_ids(file, np.array([image for image, _, _ in parts]))
+    if image_row is None:
+        image_row = _rows_by_parts(file.text_ids, file.image_ids)
+    if (image_row < 0).any() and file.n_text == file.n_image:  # the id of a text is in that of its image
+        text_row = _rows_by_parts(file.image_ids, file.text_ids)
+        if np.array_equal(np.sort(text_row), np.arange(file.n_image)):
+            image_row = np.argsort(text_row)
+        else:  # img_7 and txt_7
+            names = [[_WORD.sub("", str(name)) for name in ids.tolist()] for ids in (file.image_ids, file.text_ids)]
+            if sorted(names[0]) == sorted(names[1]) and len(set(names[0])) == file.n_image:
+                image_row = places(np.array(names[0]), np.array(names[1]))
+    return None if (image_row < 0).any() else (image_row, "the image of every text is known from the text ids")
+
+
+def _rows_by_parts(ids: Ids, known: Ids) -> Int:
+    """(id,) row of the known id that an id is, begins or ends with, up to a separator; -1 for none, or for several."""
+    rows: dict[str, int] = {}
+    for row, name in enumerate(map(str, known.tolist())):
+        for key in dict.fromkeys((name.casefold(), _ENDING.sub("", name).casefold())):
+            rows[key] = -1 if key in rows else row
+    found = np.full(len(ids), -1)
+    for at, name in enumerate(map(str, ids.tolist())):
+        name = name.strip().casefold()
+        cuts = [cut.start() for cut in _SEPARATOR.finditer(name)]
+        parts = (name, *(name[:cut] for cut in reversed(cuts)), *(name[cut + 1 :] for cut in cuts))
+        found[at] = next((rows[part] for part in parts if part in rows), -1)
+    return found
+
+
+def _refuse_odd_ids(file: Raw) -> None:
+    """Refuse text ids most of which have the id of an image in them; raises BadInput that names another one."""
+    if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
+        return
+    found = _rows_by_parts(file.text_ids, file.image_ids)
+    odd = np.flatnonzero(found < 0)
+    if len(odd) <= len(found) / 2:
+        what = f"{len(found) - len(odd):,} of {len(found):,} text ids have an image id in them, and others have none"
+        what += f" (first: '{shown(file.text_ids[odd[0]])}')"
+        fix = "give every text the id of its image and a number, as in 1007.jpg#0, or save image_of_text"
+        raise BadInput(what, where=file.where, fix=fix)
 
 
 def _images_of_captions(file: Raw, path: Path | None) -> tuple[Int, str] | None:
@@ -230,6 +273,7 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> tuple[Int, str
         NoOwners: other numbers of rows, or ids, which do not tell the image of a text.
         SidesSwapped: the numbers are those of images and texts exchanged.
     """
+    _refuse_odd_ids(file)
     times = captions_per_image or 5
     if file.n_text != times * file.n_image:
         if captions_per_image is None and file.n_image == 5 * file.n_text:
@@ -246,14 +290,14 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> tuple[Int, str
         )
     given = [(side, ids[0]) for side, ids in (("image", file.image_ids), ("text", file.text_ids)) if ids is not None]
     if given and captions_per_image is None:
+        in_order = f", or, if the text rows follow the image rows in order, {spell('captions_per_image', 5)}"
         such = " and ".join(f"{side} ids such as '{shown(first)}'" for side, first in given)
         raise NoOwners(
             f"the ids do not give the image of a text: {such} are of no split that is known here, and there is no "
             "image_of_text",
             where=file.where,
-            fix="save image_of_text (the image id or image row of every text), give a file of captions with these ids "
-            f"({spell('captions', 'FILE')}), or, if the text rows follow the image rows in order, "
-            f"{spell('captions_per_image', 5)}",
+            fix="save image_of_text (the image id or image row of every text), or give a file of captions with these "
+            f"ids ({spell('captions', 'FILE')})" + in_order * (len(given) < 2),
         )
     words = "one text an image" if times == 1 else f"{'five' if times == 5 else times} texts an image"
     seen = "ids of no known split" if given else "no ids"
