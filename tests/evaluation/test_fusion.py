@@ -192,3 +192,13 @@ def test_systems_of_each_direction(systems: dict[str, Any]):
     one_sided = vb.evaluate(scores=each, fuse=[systems["B"]], **given)
     total = vb.evaluate(scores=systems["A"] + systems["B"], **given)
     assert one_sided["MedR", "i2t"].value == total["MedR", "i2t"].value
+
+
+def test_a_system_in_another_order_is_warned_of(rng: np.random.Generator) -> None:
+    content, order, own = rng.standard_normal((120, 16)), rng.permutation(120), np.repeat(np.arange(120), 5)
+    first, second = ([x + 0.9 * rng.standard_normal(x.shape) for x in (content, content[own])] for _ in range(2))
+    moved = second[0][order], second[1].reshape(120, 5, 16)[order].reshape(600, 16)
+    scores, right, wrong = (images @ texts.T for images, texts in (first, second, moved))
+    assert not vb.evaluate(scores=scores, fuse=[right], metrics="R@1", ci=0).warnings
+    (warning,) = vb.evaluate(scores=scores, fuse=[wrong], metrics="R@1", ci=0).warnings
+    assert warning.startswith("system 2: behind own items") and "in another order" in warning

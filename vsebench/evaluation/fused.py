@@ -14,16 +14,19 @@ import numpy as np
 from ..errors import BadInput
 from ..files import read as files
 from ..files.members import opened
-from ..log import note
+from ..log import note, warn
 from ..rank.sums import weighted_sum
 from ..sets import placing
 from ..sets.align import AlignedLists
 from ..signature import ENCODER
-from ..types import Direction, Int, is_path
+from ..types import NONE, Direction, Int, is_path
 from . import inputs
+from .chance import LEVEL, SMALLEST
 from .inputs import Input
+from .misread import CLEARLY, sampled_queries
 from .options import Given, Options
 
+SAMPLE = 256  # queries of which two systems are compared
 CONSTANT = 60  # of reciprocal rank fusion (Cormack et al., 2009)
 
 
@@ -51,7 +54,9 @@ def fuse(data: Input, given: Given, options: Options) -> Input:
     rule, written = "sum" if data.lists is None else f"rrf{CONSTANT}", ",".join(f"{w:.12g}" for w in weights)
     for at, (other, one) in enumerate(zip(others, read, strict=True), start=2):
         name = Path(other).name if is_path(other) else f"system {at}"
-        note(placing.order_note(name, one.without_ids if data.lists is None else (), data.split))
+        if data.lists is None:
+            note(placing.order_note(name, one.without_ids, data.split))
+            _warn_of_other_rows(data, one, name)
     encoders = [one.stages.get(ENCODER, "") for one in (data, *read)]
     stages = {ENCODER: " + ".join(x or "default" for x in encoders)} if any(encoders) else {}
     data = replace(
@@ -65,6 +70,33 @@ def fuse(data: Input, given: Given, options: Options) -> Input:
     if all(parts == first for parts in each.values()):  # the same objects: one pass serves both directions
         return replace(data, scorers=dict.fromkeys(each, weighted_sum(first, weights)), vectors=None)
     return replace(data, scorers={d: weighted_sum(parts, weights) for d, parts in each.items()}, vectors=None)
+
+
+def _warn_of_other_rows(data: Input, one: Input, name: str) -> None:
+    """Warn of a good system without ids whose best items beside the own ones are not those of the first system.
+
+    Two systems that rank the same items agree on such items far more often than by chance.
+    """
+    direction = data.directions[-1]
+    items = len(data.split.ids("caption" if direction == "i2t" else "image"))
+    known = not (data.without_ids or one.without_ids) or data.split.image_of is None
+    queries, of_image = (NONE, NONE) if known else sampled_queries(data, direction, SAMPLE)
+    if len(of_image) < SMALLEST or items < SMALLEST:
+        return
+    good, best = [], []
+    for system in (data, one):
+        scores = np.array(system.scorers[direction].scores_of(direction, queries, np.float32))
+        own = data.split.owners[queries][:, None] == np.arange(items)
+        if direction == "i2t":
+            own = queries[:, None] == data.split.owners
+        good.append(own[np.arange(len(queries)), scores.argmax(axis=1)].mean())
+        best.append(np.where(own, -np.inf, scores).argmax(axis=1))
+    alike = int((best[0] == best[1]).sum())
+    from scipy.special import bdtrc
+
+    if min(good) > CLEARLY and (not alike or bdtrc(alike - 1, len(queries), 1 / items) > LEVEL):
+        what = f"behind own items it ranks the same item first as the first system for {alike:,} of {len(queries):,} "
+        warn(f"{name}: {what}queries, as by chance: its rows, which have no ids, may be in another order")
 
 
 def _read(other: Any, data: Input, given: Given, options: Options) -> Input:

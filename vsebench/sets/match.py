@@ -237,7 +237,7 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
         what = f"{side} ids such as '{shown(ids[0])}' are not ids of split '{split}' (such as '{known[0]}')"
         fix = f"save the {side} ids of the data set, or give {spell('split', 'custom')}"
         if split == "custom":  # rows of what is evaluated have no ids, and are numbered
-            fix = "save the ids of the rows that are evaluated with them too, or leave these ids out"
+            fix = "save the ids of the rows that are evaluated with them too"
         raise BadInput(what, where=where, fix=fix)
     missing = known[~np.isin(known, ids)]
     unknown = ids[~np.isin(ids, known)]
