@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from vsebench.errors import BadInput
+from vsebench.errors import BadInput, UsageError
 from vsebench.files.caption_text import plain_lines
 from vsebench.sets.caption_files import all_of_file, from_file, lines_of
+from vsebench.sets.captions import with_captions
+from vsebench.types import Split
 
 IMAGES, TIMES = 12, 5
 NAMES = [f"{100 + i}_{i}.jpg" for i in range(IMAGES)]
@@ -72,6 +74,10 @@ WITH_IDS: dict[str, str] = {
     "videos": json.dumps({"info": {}, "videos": [{"video_id": n, "split": "test"} for n in NAMES],
                           "sentences": [{"video_id": n, "sen_id": i, "caption": t}
                                         for i, (n, _, t) in enumerate(FLAT)]}),
+    "enCap": json.dumps([{"videoID": n, "enCap": t, "chCap": ["x"]} for n, t in zip(NAMES, SAYS, strict=True)]),
+    "descriptions": "".join(json.dumps({"example_id": f"test_{i}", "image_file": n, "description": t}) + "\n"
+                            for i, (n, _, t) in enumerate(FLAT)),
+    "ids of examples": json.dumps([{"example_id": n, "descriptions": t} for n, t in zip(NAMES, SAYS, strict=True)]),
     "annotations": json.dumps({"images": [{"id": n} for n in NAMES],
                                "annotations": [{"id": f"{n}#{k}", "image_id": n, "caption": t} for n, k, t in FLAT]}),
     "one image each": "".join(json.dumps({"text_id": i, "text": t, "image_ids": [n]}) + "\n"
@@ -150,6 +156,24 @@ def test_a_text_of_several_images_has_judgements(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="lists 2 images: a caption of a data set has one") as refused:
         all_of_file(path)
     assert "judgements" in str(refused.value.fix)
+
+
+def test_captions_have_the_part_of_their_video(tmp_path: Path) -> None:
+    path = tmp_path / "v.json"
+    videos = [{"video_id": n, "split": "test" if i % 2 else "train"} for i, n in enumerate(NAMES)]
+    said = [{"video_id": n, "sen_id": i, "caption": t} for i, (n, _, t) in enumerate(FLAT)]
+    path.write_text(json.dumps({"videos": videos, "sentences": said}), encoding="utf-8")
+    assert all_of_file(path, "test").images()[0].tolist() == NAMES[1::2]
+    with pytest.raises(UsageError, match="holds 2 parts: train, test"):
+        all_of_file(path)
+
+
+def test_captions_are_matched_without_the_folders_of_their_images(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    path.write_text("image,caption\n" + "".join(f'val/{n},"{t.replace(chr(34), "")}"\n' for n, _, t in FLAT))
+    ids = np.array([f"{n}#{k}" for n, k, _ in FLAT])
+    split = Split("custom", np.array(NAMES), ids, np.repeat(np.arange(IMAGES), TIMES))
+    assert with_captions(split, path).captions == tuple(text.replace('"', "") for text in TEXTS)
 
 
 @pytest.mark.parametrize("form", [*WITH_IDS, *PLAIN])

@@ -22,6 +22,7 @@ from .textfile import field, shown
 
 # The usual names of fields, the first that a file has is taken; compared without case.
 CAPTION = ("caption", "captions", "text", "sentence", "sentences", "raw", "comment", "caption_tok")
+OTHER = ("description", "descriptions", "encap")  # captions, where no other field has them
 _FILE = (
     "image_path",
     "img_path",
@@ -30,10 +31,11 @@ _FILE = (
     "video_path",
     "audio_path",
     "path",
+    "image_file",
 )  # the image, where nothing else is
 IMAGE_ID = (
-    "image", "image_id", "img_id", "imgid", "image_name", "file_name", "filename", "video_id", "youtube_id", "video",
-    "clip_id", "audio_id", "img", *_FILE,
+    "image", "image_id", "img_id", "imgid", "image_name", "file_name", "filename", "video_id", "videoid", "youtube_id",
+    "video", "clip_id", "audio_id", "img", *_FILE,
 )  # fmt: skip
 IMAGES = ("image_ids", "img_ids", "video_ids", "item_ids")  # a list, of the one image of a caption
 CAPTION_ID = ("caption_id", "sentence_id", "sentid", "sen_id", "text_id", "id")
@@ -42,6 +44,7 @@ FILE = ("file_name", "filename", "image_name", *_FILE, "file")
 PART = ("split", "part", "subset")
 _WIDE = re.compile(r"(?:caption|text|sentence|comment|raw)[_ ]?\d+")  # a column for each caption of an image
 _LIST = re.compile(r"\s*\[\s*(?:[\"'].*[\"']\s*,?\s*)?\]\s*", re.S)
+_LISTS = ("captions", "sentences", "descriptions", "encap")  # names of fields of all captions of an image
 SHARED = 0.8  # distinct ids of captions, as a share, from which an id is not one of captions
 LAYOUT = "call the caption caption or text, its image image_id or image, and its own id caption_id or id"
 
@@ -69,11 +72,11 @@ def find_fields(names: Iterable[str]) -> Fields | None:
     def first(usual: Sequence[str]) -> str | None:
         return next((known[name] for name in usual if name in known), None)
 
-    one, image, caption_id = first(CAPTION), first(IMAGE_ID) or first(IMAGES), first(CAPTION_ID)
-    captions = (
-        (one,) if one is not None else tuple(name for key, name in reversed(known.items()) if _WIDE.fullmatch(key))
-    )
-    several = len(captions) > 1 or (one is not None and one.strip().lower() in ("captions", "sentences"))
+    image, caption_id = first(IMAGE_ID) or first(IMAGES) or first(("example_id",)), first(CAPTION_ID)
+    wide = tuple(name for key, name in reversed(known.items()) if _WIDE.fullmatch(key))
+    one = first(CAPTION) or (None if wide else first(OTHER))
+    captions = wide if one is None else (one,)
+    several = len(captions) > 1 or (one is not None and one.strip().lower() in _LISTS)
     if several and caption_id is not None and caption_id.strip().lower() == "id":
         image, caption_id = image or caption_id, None  # a record is an image with all its captions
     if not captions or (image is None and caption_id in (None, first(("id",)))):

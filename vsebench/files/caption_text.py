@@ -47,7 +47,7 @@ def records_of(text: str, where: str) -> Iterator[Record] | None:
 def of_document(document: Any) -> Iterator[Record] | None:
     """The records of one JSON document: an array, captions by image, or ``sentences`` of videos; None for others."""
     if isinstance(document, dict) and isinstance(document.get("sentences"), list):
-        document = document["sentences"]  # MSR-VTT, beside ``videos``
+        document = _with_parts(document["sentences"], document.get("videos"))  # MSR-VTT
     if isinstance(document, list):
         first = next(iter(document), None)
         if not isinstance(first, dict) or find_fields(first) is None:
@@ -56,6 +56,18 @@ def of_document(document: Any) -> Iterator[Record] | None:
     if isinstance(document, dict) and document and all(map(_captions, document.values())):
         return ((f"image {shown(image)}", {"image": image, "captions": document[image]}) for image in document)
     return None
+
+
+def _with_parts(sentences: list[Any], videos: Any) -> list[Any]:
+    """The records of sentences, with the ``split`` of their video where that has one and they have not."""
+    known = [video for video in videos if isinstance(video, dict)] if isinstance(videos, list) else []
+    parts = {str(video.get("video_id")): video["split"] for video in known if "split" in video}
+    return [
+        {"split": parts[str(said.get("video_id"))], **said}
+        if isinstance(said, dict) and str(said.get("video_id")) in parts
+        else said
+        for said in sentences
+    ]
 
 
 def _captions(value: Any) -> bool:

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.caption_rows import CaptionRows
-from ..files.ids import places
+from ..files.ids import places, spelled
 from ..files.read import read_captions
 from ..files.textfile import read_text
+from ..log import note
 from ..options import spell
 from ..types import Split
 from . import catalogue as splits
@@ -122,7 +123,9 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
                 fix="save text_ids with the embeddings, or give the captions in the order of the text vectors",
             )
         return rows.captions
-    at = places(rows.caption_id, split.caption_ids)
+    ids, how = spelled(split.caption_ids, rows.caption_id)
+    note(f"captions are matched {how}" if how else "")
+    at = places(rows.caption_id, ids)
     absent = split.caption_ids[at < 0]
     if len(absent):
         raise BadInput(
