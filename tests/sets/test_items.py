@@ -75,7 +75,12 @@ def test_few_equal_images_are_images_of_their_own() -> None:
     images = X.copy()
     images[:4] = images[4:8]
     ready = aligned(images=images, texts=Y[:40], image_of_text=np.arange(40))
-    assert len(ready.split.image_ids) == 40 and not any("repeat" in note for note in ready.notes)
+    assert len(ready.split.image_ids) == 40 and not any("repeat" in note for note in ready.notes) and not ready.warnings
+    with pytest.raises(BadInput, match="40 texts for 40 images") as refused:
+        aligned(images=images, texts=Y[:40])
+    assert "captions_per_image" not in str(refused.value.fix)
+    (warning,) = (words for words in aligned(images, Y[:40], 1).warnings if "equal" in words)
+    assert warning.startswith("4 image rows equal another exactly, of 40")
 
 
 def test_rows_with_ids_of_their_own_are_not_removed() -> None:
@@ -156,6 +161,18 @@ def test_padded_captions_are_left_out(fill: float, form: str) -> None:
     assert any(f"{(~there).sum()} text rows are all zeros or NaN, of 240" in note for note in ready.notes)
 
 
+def test_one_vector_at_the_ends_of_images_is_padding() -> None:
+    texts, there = padded(7.5)
+    ready = aligned(images=X, texts=texts)
+    assert np.array_equal(ready.captions.vectors, texts[there])
+    assert any(f"{(~there).sum()} text rows are one vector" in note for note in ready.notes)
+    texts[5, 0] = 7.5  # also a caption
+    assert len(aligned(images=X, texts=texts).captions.vectors) == 240
+    texts[5, 0] = texts[6, 0]
+    texts[6] = 7.5  # all captions of an image
+    assert len(aligned(images=X, texts=texts).captions.vectors) == 240
+
+
 def test_what_is_no_padding() -> None:
     failed = Y.copy()
     failed[[3, 51, 102, 155]] = 0  # inside of images
@@ -226,6 +243,21 @@ def test_transposed_arrays() -> None:
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     texts = Y[:40] / np.linalg.norm(Y[:40], axis=1, keepdims=True)
     assert aligned(unit.T, texts.T, 1).images.vectors.shape == (40, 6)
+    same = aligned(X.T, Y.T, image_ids=IDS, text_ids=np.array([f"{i}#{k}" for i in IDS for k in range(5)]))
+    assert np.array_equal(same.images.vectors, X)
+
+
+@pytest.mark.parametrize("ids", [{}, {"image_ids": IDS, "text_ids": IDS}, {"image_of_text": np.arange(40)}])
+def test_square_arrays_are_transposed_where_columns_have_unit_length(ids: dict[str, Any]) -> None:
+    images, texts = (RNG.standard_normal((40, 40)) for _ in range(2))
+    unit = [(rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32) for rows in (images, texts)]
+    turned, upright = (
+        aligned(unit[0].T, unit[1].T, None if ids else 1, **ids),
+        aligned(*unit, None if ids else 1, **ids),
+    )
+    assert np.array_equal(turned.images.vectors, unit[0]) and np.array_equal(upright.images.vectors, unit[0])
+    assert "the arrays are (dim, item), (40, 40) and (40, 40): transposed" in turned.notes
+    assert not any("transposed" in note for note in upright.notes)
 
 
 def test_where_the_axes_are_not_known() -> None:

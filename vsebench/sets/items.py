@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import BadInput, count_of
 from ..files.audit import check_finite, shown
 from ..files.raw import Raw
-from ..log import note
+from ..log import note, warn
 from ..memory import require
 from ..options import spell
 from ..types import Bool, Ids, Int
@@ -47,17 +47,15 @@ def upright(raw: Raw, captions_per_image: int | None) -> Raw:
     if images.ndim != 2 or texts.ndim != 2 or 0 in (*images.shape, *texts.shape) or images.dtype.kind != "f":
         return raw
     turned = images.T.shape, texts.T.shape
-    known = [ids for ids in (raw.image_ids, raw.text_ids) if ids is not None]
-    by_ids = known and all(
-        len(ids) == shape[0] != len(rows)
-        for ids, shape, rows in ((raw.image_ids, turned[0], images), (raw.text_ids, turned[1], texts))
-        if ids is not None
-    )
+    sides = ((raw.image_ids, turned[0], images), (raw.text_ids, turned[1], texts))
+    known = [(len(ids), shape[0], len(rows)) for ids, shape, rows in sides if ids is not None]
+    by_ids = all(n == columns for n, columns, _ in known) and any(n != rows for n, _, rows in known)
     dim, wide = len(images), images.shape[1]
     owners = raw.image_of_text is not None and len(raw.image_of_text) == texts.shape[1]
     by_shape = dim == len(texts) <= wide < texts.shape[1] and not known and (owners or texts.shape[1] % wide == 0)
     alike = not known and images.shape == texts.shape and min(images.shape) > 1 and raw.image_of_text is None
-    by_length = alike and _unit(images.T) and _unit(texts.T) and not _unit(images)
+    square = images.shape == texts.shape == turned[0] and dim > 1
+    by_length = (alike or square) and _unit(images.T) and _unit(texts.T) and not _unit(images)
     if dim == len(texts) and (by_ids or by_shape or by_length):
         note(f"the arrays are (dim, item), {images.shape} and {texts.shape}: transposed")
         return replace(raw, arrays=(images.T, texts.T))
@@ -88,9 +86,10 @@ def _unit(rows: Array) -> bool:
 def without_padding(raw: Raw, captions_per_image: int | None) -> Raw:
     """Embeddings without the text rows that stand for no caption: all zeros or NaN, behind the captions of an image.
 
-    Texts may be (image, caption, dim). Every image keeps a caption, or the rows are of items that failed.
+    Texts may be (image, caption, dim), of which one vector may be padding, such as that of an empty string. Every image
+    keeps a caption, or the rows are of items that failed.
     """
-    texts, owners = raw.texts, raw.image_of_text
+    texts, owners, vector = raw.texts, raw.image_of_text, False
     if texts.dtype.kind != "f" or raw.images.ndim != 2 or not texts.size:
         return raw
     blocks = texts.ndim == 3 and (texts.shape[0], texts.shape[2]) == raw.images.shape and texts.shape[1] > 1
@@ -99,7 +98,13 @@ def without_padding(raw: Raw, captions_per_image: int | None) -> Raw:
         texts, owners = texts.reshape(n * most, dim), np.repeat(np.arange(n), most)
     if texts.ndim != 2 or (raw.text_ids is not None and len(raw.text_ids) != len(texts)):
         return raw
-    empty = _empty(texts)
+    zero = np.zeros(texts.shape[1], texts.dtype)
+    empty = _equal(texts, zero) | _equal(texts, zero * np.nan)
+    if blocks and not empty.any():
+        assert owners is not None
+        filled = _equal(texts, _most_frequent(raw.texts[:, -1]))
+        if vector := _at_the_ends(filled, owners) and len(np.unique(owners[~filled])) == len(raw.images):
+            empty = filled
     owners = _in_order(len(raw.images), len(texts), captions_per_image) if owners is None else owners
     if not blocks and (owners is None or not _at_the_ends(empty, owners)):
         return raw
@@ -112,7 +117,8 @@ def without_padding(raw: Raw, captions_per_image: int | None) -> Raw:
     if len(np.unique(owners[keep])) < len(np.unique(owners)):
         return replace(raw, arrays=(raw.images, texts), image_of_text=owners) if blocks else raw
     counted = count_of(int(empty.sum()), "text row is", "text rows are")
-    note(words * blocks, f"{counted} all zeros or NaN, of {len(texts):,}: padding, left out")
+    fill = "one vector, the last of its image" if vector else "all zeros or NaN"
+    note(words * blocks, f"{counted} {fill}, of {len(texts):,}: padding, left out")
     captions = None if raw.captions is None else tuple(np.array(raw.captions, object)[keep].tolist())
     by_ids = not blocks and raw.text_ids is not None and raw.image_of_text is None  # which are in another order, maybe
     return replace(
@@ -129,15 +135,35 @@ def _in_order(images: int, texts: int, captions_per_image: int | None) -> Int | 
     return np.repeat(np.arange(images), times) if times * images == texts else None
 
 
-def _empty(rows: Array) -> Bool:
-    """(row,) whether all numbers of a row are zero, or all are NaN."""
+def _equal(rows: Array, vector: Array) -> Bool:
+    """(row,) whether a row is a (dim,) vector, in which NaN is equal to NaN."""
     found = np.zeros(len(rows), np.bool_)
     step = max(1, CHUNK // rows.shape[1])
     for start in range(0, len(rows), step):
         block = rows[start : start + step]
-        some = np.flatnonzero((block[:, 0] == 0) | np.isnan(block[:, 0]))
-        found[start + some] = (block[some] == 0).all(axis=1) | np.isnan(block[some]).all(axis=1)
+        some = np.flatnonzero(_same(block[:, 0], vector[0]))
+        found[start + some] = ((block[some] == vector) | (np.isnan(block[some]) & np.isnan(vector))).all(axis=1)
     return found
+
+
+def _most_frequent(rows: Array) -> Array:
+    """The row that occurs most often, exactly."""
+    _, first, count = np.unique(_bits(rows), return_index=True, return_counts=True)
+    return np.asarray(rows[first[count.argmax()]])
+
+
+def _bits(rows: Array) -> Array:
+    """(row,) the bytes of every row, which can be compared."""
+    plain = np.ascontiguousarray(rows)
+    return plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).ravel()
+
+
+def equal_images(raw: Raw) -> int:
+    """How many image rows equal another one exactly, where rows are as many as texts and nothing names the owners."""
+    known = any(x is not None for x in (raw.image_ids, raw.image_of_text))
+    if len(raw.arrays) == 1 or known or len(raw.images) != len(raw.texts):
+        return 0
+    return len(raw.images) - len(np.unique(_bits(raw.images)))
 
 
 def _at_the_ends(empty: Bool, owners: Ids, least: int = LEAST_PADDED) -> bool:
@@ -190,6 +216,12 @@ def one_row_an_image(raw: Raw, captions_per_image: int | None, declared: bool = 
             )
             raise BadInput(what, where=where, fix=fix)
         if not _repeat(items, n) and not _in_blocks(group, captions_per_image or 5):
+            if not declared and captions_per_image == 1 and (equal := equal_images(raw)):
+                counted = count_of(equal, "image row equals", "image rows equal")
+                warn(
+                    f"{counted} another exactly, of {n:,}: whether they are one image is not known; image_of_text, or "
+                    "image_ids, say so"
+                )
             return raw
     _, first, group = np.unique(group, return_index=True, return_inverse=True)
     order = np.argsort(first)  # images in the order in which they occur first
@@ -273,9 +305,7 @@ def _refuse_classes(raw: Raw, group: Int) -> None:
 def _groups(rows: Array, side: str, where: Path, near: bool = True) -> Int:
     """(row,) int64: the number of the distinct vector that a row has, exactly or, with ``near``, nearly."""
     n = len(rows)
-    plain = np.ascontiguousarray(rows)
-    bits = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1])))
-    exact: Int = np.unique(bits, return_inverse=True)[1].ravel().astype(np.int64)
+    exact: Int = np.unique(_bits(rows), return_inverse=True)[1].ravel().astype(np.int64)
     if not near:
         return exact
     unit = _unit_rows(rows)

@@ -18,6 +18,7 @@ from ..options import spell
 from ..types import Ids, Int, Split
 from . import catalogue as splits
 from .caption_files import from_file, lines_of
+from .items import equal_images
 from .shapes import suggestion
 
 _SEPARATOR = re.compile(r"[#_:.\- ]")
@@ -280,7 +281,7 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> tuple[Int, str
             raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows", file.where)
         each = file.n_text / file.n_image
         fix = "save image_of_text (the image row of every text)"
-        if each.is_integer():
+        if each.is_integer() and not equal_images(file):
             fix += f", or give {spell('captions_per_image', round(each))} if text rows follow the images in order"
         raise NoOwners(
             f"{file.n_text:,} texts for {file.n_image:,} images, and no image_of_text that gives the image "
