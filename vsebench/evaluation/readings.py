@@ -21,7 +21,7 @@ Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every ite
 PROCESSES = (*range(2, 17), 24, 32, 48, 64)
 USUAL_PROCESSES, MANY = 16, 1000  # more processes are tried for so many images
 FEW_PROCESSES = 8  # for which batches are tried
-BATCHES = (8, 16, 32, 64, 128, 256)  # rows that a process computes at a time
+BATCHES = (8, 10, 16, 20, 32, 50, 64, 100, 128, 256)  # rows that a process computes at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ def gathered(split: Split, rows: Rows, sides: Sequence[str], images: Int, texts:
         words = f"with the rows of {count} processes put in order"
         ways = [(1, 0), (0, 1)]
         if count <= FEW_PROCESSES:
-            sizes = [size for size in BATCHES if size * count < n_image]
+            sizes = [size for size in BATCHES if size * count < (n_image if "image" in sides else n_text)]
             ways += [way for size in sizes for way in ((1, size), (0, size), (size, 0))]
         for deal, batch in ways:
             image = _in_rows(rows[0], n_image, count, deal, batch)(images) if "image" in sides else images

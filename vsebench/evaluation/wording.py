@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import VsebenchError
+from ..log import warn
 from ..report.format import fixed
 from ..sets.catalogue import load_split
 from ..types import Direction, Float, Int, Split
@@ -22,6 +23,7 @@ from .readings import orders_of_images
 WORDED = 2000  # images whose first captions are compared
 LIKE = 128  # of the pairs of captions of like wording those that are most alike
 FAR = 0.3  # mean place of such an image, where own images are ten times nearer to the top
+APART, PARTLY = 0.2, 0.15  # place of such an image, and the share of them, that is warned of
 ALIKE = 0.2  # cosine of the words of two such captions, at least
 
 
@@ -44,6 +46,13 @@ def of_others(data: Input) -> str:
     as_read, own = (_places(data, direction, texts, of, in_order) for of in (others, split.owners[texts]))
     at_chance = of_mean(as_read - 0.5)[0] >= LEVEL
     if not at_chance and (as_read.mean() < FAR or own.mean() > as_read.mean() / 10):
+        lost = float(((as_read > APART) & (own < APART / 10)).mean())
+        if lost > PARTLY and (own > APART).mean() < PARTLY / 3:
+            warn(
+                f"{lost:.0%} of the captions with their own image near the top have that of a caption of like wording "
+                f"far down (COCO 5K: 2% to 4%): a part of both sides may be in another order than {split.name}. "
+                "Save image_ids and text_ids with the rows, so that they are matched by id"
+            )
         return ""
     place = "at chance" if at_chance else "nearly at chance"
     what = (
