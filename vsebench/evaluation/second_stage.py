@@ -84,8 +84,8 @@ def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
             f"{SIDES[direction][0]}s have them for different numbers: these are scores of {other}"
         )
         raise BadInput(what, where=where, fix=f"give them as {other}")
-    if lost := int((counts[direction] == 0).sum()):
-        what = f"{lost:,} of {len(counts[direction]):,} {SIDES[direction][0]}s have no score"
+    if unscored := int((counts[direction] == 0).sum()):
+        what = f"{unscored:,} of {len(counts[direction]):,} {SIDES[direction][0]}s have no score"
         raise BadInput(f"{what}, as in the matrix of one of several processes", where=where, fix=TOGETHER)
     rows = found.rows[direction == "t2i"]  # the file's order of the queries
     each, gallery = counts[direction] if rows is None else counts[direction][rows], len(split.ids(SIDES[direction][1]))
