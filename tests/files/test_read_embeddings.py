@@ -95,8 +95,16 @@ def test_a_mask_of_captions(tmp_path: Path, exists: int) -> None:
     raw = read_embeddings(save(tmp_path / "e.npz", images=IMAGES, texts=texts, mask=mask))
     assert holds_both(opened(tmp_path / "e.npz"))
     assert np.array_equal(np.isnan(raw.texts).all(axis=2), ~there) and np.array_equal(raw.texts[there], texts[there])
-    raw = read_embeddings(save(tmp_path / "e.npz", images=IMAGES, texts=texts, mask=mask[:, ::-1]))
-    assert np.array_equal(raw.texts, texts) and raw.notes == ()
+    for name, given in (("captions_mask", mask), ("attention_mask", mask), ("num_captions", there.sum(axis=1))):
+        again = read_embeddings(save(tmp_path / "e.npz", images=IMAGES, texts=texts, **{name: given}))
+        assert np.array_equal(again.texts, raw.texts, equal_nan=True) and again.notes == ()
+    flat = {"images": IMAGES, "texts": texts.reshape(12, 3), "mask": mask.ravel()}
+    again = read_embeddings(save(tmp_path / "e.npz", **flat))
+    assert np.array_equal(again.texts, raw.texts, equal_nan=True)
+    unused = {**flat, "image_of_text": np.repeat(np.arange(4), 3)}, {**flat, "texts": texts, "mask": mask[:, ::-1]}
+    for file in unused:
+        again = read_embeddings(save(tmp_path / "e.npz", **file))
+        assert np.array_equal(again.texts, file["texts"]) and again.notes[0].startswith("ignored arrays: mask")
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f4", ">f8"])

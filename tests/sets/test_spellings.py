@@ -74,8 +74,8 @@ def test_most_ids_in_one_spelling_leave_the_missing_one_named() -> None:
 
 
 @pytest.mark.parametrize("texts", [lambda n: n, lambda n: n.replace(".wav", ""), lambda n: f"a/{n}"])
-@pytest.mark.parametrize("files", [1, 2])
-def test_the_same_ids_on_both_sides(texts: Any, files: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("files", "name"), [(1, ""), (2, "ids"), (2, "names"), (2, "video_name")])
+def test_the_same_ids_on_both_sides(texts: Any, files: int, name: str, tmp_path: Path) -> None:
     a, b = RNG.permutation(N), RNG.permutation(5 * N)
     of_images, of_texts = NAMES[a], np.array([texts(NAMES[OWNER[i]]) for i in b])
     if files == 1:
@@ -84,7 +84,7 @@ def test_the_same_ids_on_both_sides(texts: Any, files: int, tmp_path: Path) -> N
         )
         given: dict[str, Any] = {}
     else:
-        np.savez(tmp_path / "e.npz", video_embeddings=X[a], ids=of_images)
+        np.savez(tmp_path / "e.npz", video_embeddings=X[a], **{name: of_images})
         np.savez(tmp_path / "t.npz", text_embeddings=Y[b], ids=of_texts)
         given = {"texts": tmp_path / "t.npz"}
     assert values(tmp_path / "e.npz", **given) == RIGHT
@@ -133,7 +133,16 @@ def test_counts_of_one_text_an_image(tmp_path: Path) -> None:
     assert values(tmp_path / "e.npz") == right
 
 
-@pytest.mark.parametrize("names", [("X", "Y", "X_ids", "Y_ids"), ("clips_emb", "said_emb", "clips_ids", "said_ids")])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("X", "Y", "X_ids", "Y_ids"),
+        ("clips_emb", "said_emb", "clips_ids", "said_ids"),
+        ("X", "Y", "X_names", "Y_ids"),
+        ("X", "Y", "filenames", "Y_ids"),
+        ("X", "Y", "names", "Y_ids"),
+    ],
+)
 def test_ids_are_taken_beside_named_arrays(names: tuple[str, ...], tmp_path: Path) -> None:
     a = RNG.permutation(N)
     images, texts, of_images, of_texts = names

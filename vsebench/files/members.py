@@ -63,6 +63,7 @@ TEXTS = Field(
     "text_key",
 )
 IMAGE_IDS = Field("image ids", ("image_ids", "img_ids", "images_ids", "video_ids", "vid_ids", "clip_ids", "audio_ids"))
+NAMES = ("image_names", "video_names", "video_name", "file_names", "filenames")  # of images, in place of ids
 TEXT_IDS = Field(
     "text ids", ("text_ids", "caption_ids", "cap_ids", "captions_ids", "sentence_ids", "sen_ids", "sent_ids")
 )
@@ -105,6 +106,15 @@ def ids_beside(member: Member, field: Field) -> tuple[Field, Field]:
     """The ids that are called after an array, ``X_ids`` of ``X`` or ``X_embeddings``, and the usual ones of a side."""
     stem = _SUFFIX.sub("", member.base)
     return Field(field.words, tuple(dict.fromkeys((f"{member.base}_ids", f"{stem}_ids", f"{stem}_id")))), field
+
+
+def names_beside(member: Member, members: Sequence[Member], field: Field) -> list[Field]:
+    """The names that are ids, where a side has no others: strings, all different, as many as the rows of an array."""
+    stem = _SUFFIX.sub("", member.base)
+    usual = (f"{member.base}_names", f"{stem}_names", *(NAMES if field is IMAGE_IDS else ()), "names")
+    found = (m for name in usual for m in members if m.base == name)
+    fits = (m for m in found if (m.size,) == member.shape[:1] and m.dtype in ("str", "bytes") and m.nbytes < 1 << 28)
+    return [Field(field.words, (m.base,)) for m in fits if len(np.unique(m.load())) == m.size]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from ..log import note
 from ..memory import require
 from ..options import spell
 from ..signature import encoder_field
-from ..types import Ids
+from ..types import Bool, Ids
 from .formats import FORMATS, suffixes
 from .ids import as_strings
 from .members import (
@@ -39,6 +39,7 @@ from .members import (
     floats,
     ids_beside,
     ids_of,
+    names_beside,
     opened,
     pick,
     pick_strings,
@@ -53,7 +54,9 @@ StrPath = str | os.PathLike[str]
 ENCODER = "encoder"  # the array in which ``vsebench encode`` describes its model, as JSON
 _BARE_IDS = Field("ids", ("ids", "id", "keys"))  # in a file of one side
 _MASKS = ("mask", "masks", "text_mask", "text_masks", "caption_mask", "caption_masks", "query_mask", "query_masks",
-          "padding_mask", "valid", "exists")  # fmt: skip
+          "captions_mask", "captions_masks", "attention_mask", "attention_masks", "padding_mask", "valid",
+          "exists")  # fmt: skip
+_COUNTS = ("lengths", "caption_lengths", "num_captions", "n_captions", "caption_counts", "counts")
 # The image ids of a file of texts are those of the images they belong to.
 _IDS: dict[str, Ids3] = {
     "image": ((IMAGE_IDS, _BARE_IDS), (), ()),
@@ -146,34 +149,61 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
         raise UsageError(
             f"{spell('image_key')} and {spell('text_key')} both name '{images.name}'", where=path, fix="name two arrays"
         )
-    described, masks = _encoder(members), [m for m in members if m.base in _MASKS and m.shape == texts.shape[:-1]][:1]
+    described, there = _encoder(members), _captions_there(members, images, texts)
     common, ids, whose = pick(members, _BARE_IDS, path), list[Sequence[Field]](), list[str]()
     for array, field, side in ((images, IMAGE_IDS, "images"), (texts, TEXT_IDS, "texts")):
         fields: Sequence[Field] = ids_beside(array, field)
         known = any(pick(members, one, path, beside=images) for one in fields)
         if common is not None and (common.size,) == array.shape[:1] and not known:
             fields, whose = (_BARE_IDS,), [*whose, side]
+        elif not known:
+            fields = names_beside(array, members, field)
         ids.append(fields)
     if common is not None and whose:
         note(f"'{common.name}' holds the ids of the {' and '.join(whose)}")
-    used = [images, texts, *described, *masks]
+    used = [images, texts, *described, *([there[0]] if there else [])]
     raw = stored(file, used, (ids[0], ids[1], (IMAGE_OF_TEXT,)), captions=True)
     encoder = _encoded_by(described[0]) if described else ""
-    return replace(raw, arrays=(raw.values, _masked(floats(texts, path), masks)), encoder=encoder)
+    return replace(raw, arrays=(raw.values, _masked(floats(texts, path), there)), encoder=encoder)
 
 
-def _masked(texts: Array, masks: Sequence[Member]) -> Array:
-    """Texts, (image, caption, dim), of which those are NaN that a mask (image, caption) of zeros and ones leaves out.
+def _captions_there(members: Sequence[Member], images: Member, texts: Member) -> tuple[Member, Bool] | None:
+    """The array that says which captions exist, and that, (image, caption); None without one.
 
-    Every image has a first caption, which tells a mask of captions from one of padding.
+    It is a mask of two values, or beside texts (image, caption, dim) the number of captions of every image. Every image
+    has a first caption, which tells a mask of captions from one of padding. Texts (row, dim) have as many rows an
+    image, and no array that gives the image of every text.
     """
-    if not masks or len(masks[0].shape) != 2 or 0 in masks[0].shape:
+    rows, n = texts.shape[:-1], images.shape[0] if images.shape else 0
+    flat = len(rows) == 1
+    grid = (n, rows[0] // n) if flat and n else rows
+    if (
+        len(grid) != 2
+        or 0 in grid
+        or (flat and (n * grid[1] != rows[0] or any(m.base in IMAGE_OF_TEXT.names for m in members)))
+    ):
+        return None
+    for m in members:
+        numbers = m.dtype.startswith(("bool", "int", "uint", "float"))
+        if m.base in _MASKS and m.shape in (rows, grid) and numbers:
+            mask = m.load().reshape(grid)
+            exists, fits = mask == mask[0, 0], len(np.unique(mask)) <= 2
+        elif m.base in _COUNTS and m.shape == grid[:1] and m.dtype.startswith(("int", "uint")) and not flat:
+            counts = m.load()
+            exists, fits = np.arange(grid[1]) < counts[:, None], int(counts.max()) <= grid[1]
+        else:
+            continue
+        if fits and exists[:, 0].all() and not (flat and (exists[:, 1:] & ~exists[:, :-1]).any()):
+            return m, exists
+    return None
+
+
+def _masked(texts: Array, there: tuple[Member, Bool] | None) -> Array:
+    """Texts, (image, caption, dim), of which those are NaN that do not exist; unchanged where all do."""
+    if there is None or there[1].all():
         return texts
-    mask = masks[0].load()
-    exists = mask == mask[0, 0]
-    if not exists[:, 0].all() or len(np.unique(mask)) > 2:
-        return texts
-    return np.where(exists[:, :, None], texts, texts.dtype.type(np.nan))
+    blocks = texts.reshape(*there[1].shape, texts.shape[-1])
+    return np.where(there[1][:, :, None], blocks, texts.dtype.type(np.nan))
 
 
 def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> BadInput:
@@ -269,8 +299,12 @@ def read_pair(images: ArrayFile, texts: ArrayFile, image_key: str | None = None,
         if key is None and holds_both(file):
             what = "holds image and text vectors, so it is no file of one side"
             raise UsageError(what, where=file.path, fix="give it alone, or two files that hold one side each")
-    image = stored(images, [_matrix(images, "image", image_key)], _IDS["image"], captions=True)
-    text = stored(texts, [_matrix(texts, "text", text_key)], _IDS["text"], captions=True)
+    one, other = _matrix(images, "image", image_key), _matrix(texts, "text", text_key)
+    (of_images, *_), (_, of_texts, owners) = _IDS["image"], _IDS["text"]
+    image_ids = (*of_images, *names_beside(one, images.members, IMAGE_IDS))
+    text_ids = (*of_texts, *names_beside(other, texts.members, TEXT_IDS))
+    image = stored(images, [one], (image_ids, (), ()), captions=True)
+    text = stored(texts, [other], ((), text_ids, owners), captions=True)
     formats = " + ".join(dict.fromkeys((images.kind.name, texts.kind.name)))
     return replace(
         text, arrays=(image.values, text.values), image_ids=image.image_ids, format=f"{formats} pair",
