@@ -85,6 +85,42 @@ def as_pairs(folder: Path, judged: Grades) -> list[tuple[str, str, int]]:
     return [(q, i, g) for q, items in judged.items() for i, g in items.items()]
 
 
+def as_lists(folder: Path, judged: Grades) -> Path:
+    path = folder / "lists.jsonl"
+    rows = [{"query_id": q, "query_text": "a", "item_ids": list(items)} for q, items in judged.items()]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def as_lists_of_images(folder: Path, judged: Grades) -> Path:
+    path, images = folder / "texts.jsonl", dict[str, list[str]]()
+    for query, items in judged.items():
+        for item in items:
+            images.setdefault(item, []).append(query)
+    path.write_text("\n".join(json.dumps({"text_id": t, "text": "a", "image_ids": i}) for t, i in images.items()))
+    return path
+
+
+def as_cells(folder: Path, judged: Grades) -> Path:
+    path = folder / "cells.tsv"
+    rows = [f"{q}\t{json.dumps(list(items))}" for q, items in judged.items()]
+    path.write_text("\n".join(["image_id\tcaption_ids", *rows]))
+    return path
+
+
+def as_two_columns(folder: Path, judged: Grades) -> Path:
+    path = folder / "two.txt"
+    path.write_text("".join(f"{q}\t{i}\n" for q, items in judged.items() for i in items))
+    return path
+
+
+@pytest.mark.parametrize("form", [as_lists, as_lists_of_images, as_cells, as_two_columns], ids=lambda f: f.__name__)
+def test_every_listed_item_is_a_positive(form: Callable[[Path, Grades], Any], files: Path, tmp_path: Path):
+    judged = {query: dict.fromkeys(items, 1) for query, items in grades().items()}
+    one, other = (evaluate(files, given, "mine:R@1,mine:mAP") for given in (judged, form(tmp_path, judged)))
+    assert values(one) == values(other)
+
+
 FORMS: tuple[Callable[[Path, Grades], Any], ...] = (
     as_qrels, as_three_columns, as_json, as_csv, as_beir, as_json_lines, as_pairs,
 )  # fmt: skip

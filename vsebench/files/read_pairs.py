@@ -35,20 +35,26 @@ Row = tuple[int, Any, Any, Any, Any]  # the place in the source, query, item, nu
 
 # What --run, --judgements and --rerank read, for the documentation.
 FORMS: dict[str, str] = {
-    "trec": "lines of TREC: runs, `query Q0 item rank score tag`, qrels, `query 0 item grade`, or `query item number`",
+    "trec": "lines of TREC: runs, `query Q0 item rank score tag`, qrels, `query 0 item grade`, or `query item number`;"
+    " of judgements also `query item`",
     "eccv-json": "JSON `{query: [items]}`, best first and without ties, or `{query: {item: number}}`; of both"
     " directions under `i2t` and `t2i`; or a list of `[query, item, number]`",
     "table": "CSV, TSV, JSON lines or parquet with a row a pair: `query` and `item`, or `image_id` and `caption_id`,"
-    " and a number",
+    " and a number; of judgements also lists of ids, `item_ids` or `image_ids`",
 }
 QUERY_COLUMNS = ("query", "query_id", "query-id", "qid")
 ITEM_COLUMNS = ("item", "item_id", "doc", "doc_id", "docid", "corpus-id", "corpus_id", "document_id")
+# Columns with a list of ids in each row, of judgements, and the column of one id that each is read as.
+LISTED = {
+    "image_ids": "image_id", "img_ids": "image_id", "video_ids": "image_id", "caption_ids": "caption_id",
+    "text_ids": "text_id", "item_ids": "item_id", "doc_ids": "doc_id",
+}  # fmt: skip
 CAPTION_COLUMNS = ("caption", "text", "sentence")  # of ids, in a table that has no other ids of captions
 # Columns of a table of pairs that say nothing of how well a pair fits.
 OTHER_COLUMNS = (
     "", "unnamed: 0", "index", "caption", "text", "sentence", "raw", "comment", "annotator", "annotator_id", "worker",
     "worker_id", "rater", "date", "time", "timestamp", "split", "url", "source", "lang", "language", "iter", "q0",
-    "iteration", "rank",
+    "iteration", "rank", "query_text",
 )  # fmt: skip
 END = "-1"  # what an index puts behind the last item that it has found
 _BOOLEANS = {"true": 1.0, "false": 0.0}
@@ -147,6 +153,8 @@ def read_pairs(
     if text.lstrip()[:1] in ("{", "["):
         if not _is_rows(text):
             return _of_value(_json(text, source), direction, replace(source, format="eccv-json"))
+    elif kind is JUDGED and (two := _two_columns(text)):
+        return [_collect(two, direction, replace(source, format="trec", at="line"))]
     elif not _is_table(text, kind):
         source = replace(source, format="trec", at="line")
         return [_collect(_lines(text, source), direction, source)]
@@ -374,6 +382,20 @@ def _is_table(text: str, kind: Kind) -> bool:
     return False
 
 
+def _two_columns(text: str) -> list[Row] | None:
+    """The rows of lines of a query and an item; None for others, and where the first line has names of columns."""
+    lines = [(at, line.strip()) for at, line in enumerate(io.StringIO(text), 1) if line.strip()]
+    for mark in ("\t", ",", None):
+        fields = [[field.strip() for field in line.split(mark)] for _, line in lines]
+        if lines and all(len(of) == 2 and all(of) for of in fields):
+            names = {*ID_COLUMNS, *QUERY_COLUMNS, *ITEM_COLUMNS, *LISTED, *OTHER_COLUMNS, *JUDGED.columns}
+            heading = names & {name.lower() for name in fields[0]}
+            return (
+                None if heading else [(at, of[0], of[1], None, None) for (at, _), of in zip(lines, fields, strict=True)]
+            )
+    return None
+
+
 def _lines(text: str, source: _Source) -> Iterator[Row]:
     """The rows of lines of TREC; a heading of three words is skipped."""
     kind, width, item, number, rank = source.kind, 0, 0, 0, None
@@ -434,12 +456,16 @@ def _of_queries(given: Mapping[Any, Any], source: _Source) -> Iterator[Row]:
 def _of_table(table: Mapping[str, list[Any]], direction: Direction | None, source: _Source) -> Pairs:
     """The pairs of columns."""
     kind, listed = source.kind, f"has columns {', '.join(map(str, table)) or '(none)'}"
+    given, several = table, None
+    at: Sequence[int] = range(1, 1 + len(next(iter(table.values()), [])))
+    if kind is JUDGED and (several := _column(table, LISTED)):
+        table, at = _one_a_row(table, several, source)
     image, caption = (_column(table, columns_of(side)) for side in SIDES)
     query, item = _column(table, QUERY_COLUMNS), _column(table, ITEM_COLUMNS)
     if caption is None and None in (query, item):
         caption = _column(table, CAPTION_COLUMNS)
     if image is not None and caption is not None:
-        direction = direction or source.both
+        direction = direction or (("t2i" if LISTED[several.lower()] == image else "i2t") if several else source.both)
         if direction is None:
             what = f"{listed}: it is not clear which of them are the queries"
             raise BadInput(what, where=source.where, fix=kind.state)
@@ -451,9 +477,34 @@ def _of_table(table: Mapping[str, list[Any]], direction: Direction | None, sourc
     absent = [None] * len(table[query])
     numbers = map(_given, table[number]) if number else absent
     ranks = map(_given, table[rank]) if rank else absent
-    rows = zip(range(1, len(absent) + 1), table[query], table[item], numbers, ranks, strict=True)
-    pairs = _collect(rows, direction, replace(source, format="table", at="row"))
+    rows = zip(at, table[query], table[item], numbers, ranks, strict=True)
+    every = given.get(query, ()) if several else ()
+    pairs = _collect(rows, direction, replace(source, format="table", at="row"), every)
     return replace(pairs, notes=(*notes, *pairs.notes))
+
+
+def _one_a_row(
+    table: Mapping[str, list[Any]], several: str, source: _Source
+) -> tuple[dict[str, list[Any]], Sequence[int]]:
+    """The columns with a row an item of the lists in one of them, and the number of the row that each was in."""
+    lists, rows = [_items(value) for value in table[several]], list[int]()
+    for at, found in enumerate(lists):
+        if found is None:
+            what = f"column '{several}' has {table[several][at]!r:.40} in row {at + 1:,}, not a list of ids"
+            raise BadInput(what, where=source.where, fix=source.kind.fix)
+        rows += [at] * len(found)
+    out = {name: [values[at] for at in rows] for name, values in table.items() if name != several}
+    return {**out, LISTED[several.lower()]: [item for found in lists for item in found or ()]}, [at + 1 for at in rows]
+
+
+def _items(value: Any) -> list[Any] | None:
+    """The ids of a cell, which may be a list as JSON writes it; None for what is none."""
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return list(value) if isinstance(value, (list, tuple, np.ndarray)) else None
 
 
 def _column_of_numbers(
