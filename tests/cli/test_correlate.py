@@ -15,6 +15,7 @@ from tests import human_files as files
 from tests.messages import Pinned
 from vsebench.errors import MISSING_PACKAGE, OK, USAGE
 from vsebench.human import sources
+from vsebench.log import note
 from vsebench.types import Float, Int, Split
 
 needs_figures = pytest.mark.skipif(
@@ -25,9 +26,10 @@ needs_figures = pytest.mark.skipif(
 class Lengths:
     """A stand-in for CIDEr: the product of the numbers of letters of a caption and of the image's captions."""
 
-    name, settings, notes = "cider", {"tokens": "ptb", "df": "split"}, ("cider: a stand-in",)
+    name, settings = "cider", {"tokens": "ptb", "df": "split"}
 
     def __init__(self, split: Split) -> None:
+        note("cider: a stand-in")
         letters = np.array([len(t) for t in split.captions or ()], float)
         self.caption = letters
         self.image = np.bincount(split.image_of, letters, len(split.image_ids))

@@ -81,8 +81,12 @@ def test_the_file_equals_stdout(coco_file: dict[str, Any]) -> None:
     assert (coco_file["folder"] / "r.json").read_text(encoding="utf-8") == coco_file["stdout"]
 
 
+def ids(coco: Split) -> dict[str, Any]:
+    return {"image_ids": coco.image_ids, "text_ids": coco.caption_ids}
+
+
 def test_values_equal_the_python_interface(coco_file: dict[str, Any], coco: Split) -> None:
-    same = vsebench.evaluate(coco_file["x"], coco_file["y"], split=coco, metrics="binary", resamples=50)
+    same = vsebench.evaluate(coco_file["x"], coco_file["y"], split=coco, **ids(coco), metrics="binary", resamples=50)
     expected = {(str(r.metric), r.direction): r.value for r in same.results}
     assert values(json.loads(coco_file["stdout"])) == expected
     assert same.signature == json.loads(coco_file["stdout"])["signature"]
@@ -91,7 +95,7 @@ def test_values_equal_the_python_interface(coco_file: dict[str, Any], coco: Spli
 @pytest.mark.nightly
 def test_graded_values_of_coco_equal_the_python_interface(coco_file: dict[str, Any], coco: Split) -> None:
     found = invoke("eval", coco_file["file"], "--metrics", "cs,ncs,ndcg,sr", "--ci", "0", "--json")
-    same = vsebench.evaluate(coco_file["x"], coco_file["y"], split=coco, metrics="cs,ncs,ndcg,sr", ci=0)
+    same = vsebench.evaluate(coco_file["x"], coco_file["y"], split=coco, **ids(coco), metrics="cs,ncs,ndcg,sr", ci=0)
     values = {(r["metric"], r["direction"]): r["value"] for r in json.loads(found.stdout)["results"]}
     assert len(values) > 20 and values == {(str(r.metric), r.direction): r.value for r in same.results}
 

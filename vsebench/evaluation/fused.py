@@ -23,10 +23,11 @@ from ..types import NONE, Direction, Int, is_path
 from . import inputs
 from .chance import LEVEL, SMALLEST
 from .inputs import Input
-from .misread import CLEARLY, sampled_queries
+from .misread import sampled_queries
 from .options import Given, Options
 
 SAMPLE = 256  # queries of which two systems are compared
+GOOD = 0.3  # R@1 from which systems have more in common than own items
 CONSTANT = 60  # of reciprocal rank fusion (Cormack et al., 2009)
 
 
@@ -94,7 +95,7 @@ def _warn_of_other_rows(data: Input, one: Input, name: str) -> None:
     alike = int((best[0] == best[1]).sum())
     from scipy.special import bdtrc
 
-    if min(good) > CLEARLY and (not alike or bdtrc(alike - 1, len(queries), 1 / items) > LEVEL):
+    if min(good) > GOOD and (not alike or bdtrc(alike - 1, len(queries), 1 / items) > LEVEL):
         what = f"behind own items it ranks the same item first as the first system for {alike:,} of {len(queries):,} "
         warn(f"{name}: {what}queries, as by chance: its rows, which have no ids, may be in another order")
 

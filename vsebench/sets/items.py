@@ -30,6 +30,7 @@ HALF = 0.5  # fewer distinct rows than this share, where ids or image_of_text sa
 PAIRED = 0.8  # fewer distinct rows than this share: a row is a pair. A few images of a data set may be equal
 SAMPLE = 128  # rows whose distances to all others tell whether any rows are near each other
 CROWDED = 64  # rows near one row, from which all vectors are alike and distances tell nothing
+MANY_PADDED = 0.1  # share of images whose last caption may be the same by coincidence
 LEAST_PADDED = 3  # zero vectors: one or two at the end of an image may have failed
 MOST_ROWS = 1 << 14  # of a square score matrix in which rows that repeat are looked for
 LEAST_ROWS = 8  # of rows that repeat, or a column of scores that is one number, by no coincidence
@@ -103,7 +104,8 @@ def without_padding(raw: Raw, captions_per_image: int | None) -> Raw:
     if blocks and not empty.any():
         assert owners is not None
         filled = _equal(texts, _most_frequent(raw.texts[:, -1]))
-        if vector := _at_the_ends(filled, owners) and len(np.unique(owners[~filled])) == len(raw.images):
+        often = filled.sum() > min(len(np.unique(owners[filled])), MANY_PADDED * len(raw.images))
+        if vector := often and _at_the_ends(filled, owners) and len(np.unique(owners[~filled])) == len(raw.images):
             empty = filled
     owners = _in_order(len(raw.images), len(texts), captions_per_image) if owners is None else owners
     if not blocks and (owners is None or not _at_the_ends(empty, owners)):
@@ -161,7 +163,7 @@ def _bits(rows: Array) -> Array:
 def equal_images(raw: Raw) -> int:
     """How many image rows equal another one exactly, where rows are as many as texts and nothing names the owners."""
     known = any(x is not None for x in (raw.image_ids, raw.image_of_text))
-    if len(raw.arrays) == 1 or known or len(raw.images) != len(raw.texts):
+    if len(raw.arrays) == 1 or known or not LEAST_ROWS <= len(raw.images) == len(raw.texts):
         return 0
     return len(raw.images) - len(np.unique(_bits(raw.images)))
 

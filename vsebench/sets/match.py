@@ -289,7 +289,7 @@ def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, ju
             raise UsageError(f"{what}{words and f': {words}'}", where=file.where, fix="leave it out")
     else:
         known = known_owners(file, captions)
-        if known is None and captions_per_image is None:
+        if captions_per_image is None:
             _refuse_part_of_known(file)
         try:
             image_row, words = known or owners_in_order(file, captions_per_image)
