@@ -246,7 +246,7 @@ def test_every_package_describes_itself():
         ("vsebench/other/npz.py", "from ..errors import BadInput", "'other' is in no layer"),
         ("vsebench/evaluate.py", "import train_reference", "only train_reference may"),
         ("vsebench/report/html.py", "import rich.table", "only vsebench.cli and vsebench.report"),
-        ("vsebench/data/npz.py", "def f():\n    import typer", "only vsebench.cli may"),
+        ("vsebench/files/npz.py", "def f():\n    import typer", "only vsebench.cli may"),
         ("vsebench/rank/gpu.py", "import torch.nn as nn", "import it inside the function"),
         ("vsebench/rank/torch_backend/scan.py", "import faiss", "import it inside"),
         ("vsebench/rank/gpu.py", "from .torch_backend.scan import scan", "import it inside"),
