@@ -193,7 +193,15 @@ def test_ids_that_only_folders_tell_apart_stay_apart() -> None:
 
 @pytest.mark.parametrize(
     "images,texts",
-    [("v{}", "v{}_{}"), ("v{}", "V{}-{}"), ("v{}.mp4", "v{}#enc#{}"), ("v{}", "{1}:v{0}"), ("{}.jpg", "{}.jpg {}")],
+    [
+        ("v{}", "v{}_{}"),
+        ("v{}", "V{}-{}"),
+        ("v{}.mp4", "v{}#enc#{}"),
+        ("v{}", "{1}:v{0}"),
+        ("{}.jpg", "{}.jpg {}"),
+        ("{}", "{}_{}"),
+        ("{}", "{1}:{0}"),
+    ],
 )
 @pytest.mark.parametrize("times", [None, 5])
 def test_text_ids_with_an_image_id_in_them(images: str, texts: str, times: int | None) -> None:

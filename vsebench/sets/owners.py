@@ -226,18 +226,25 @@ def _images_of_text_ids(file: Raw) -> tuple[Int, str] | None:
 
 
 def _rows_by_parts(ids: Ids, known: Ids) -> Int:
-    """(id,) row of the known id that an id is, begins or ends with, up to a separator; -1 for none, or for several."""
+    """(id,) row of the known id that an id is, begins with, or ends with, up to a separator; -1 for none, or several.
+
+    All ids begin with known ones, or all end with them: what is in more ids, and then what is more of the known ids,
+    as numbers of captions may be image ids too. Where that does not tell, no id is taken for one.
+    """
     rows: dict[str, int] = {}
     for row, name in enumerate(map(str, known.tolist())):
         for key in dict.fromkeys((name.casefold(), _ENDING.sub("", name).casefold())):
             rows[key] = -1 if key in rows else row
-    found = np.full(len(ids), -1)
+    found = np.full((2, len(ids)), -1)
     for at, name in enumerate(map(str, ids.tolist())):
         name = name.strip().casefold()
         cuts = [cut.start() for cut in _SEPARATOR.finditer(name)]
-        parts = (name, *(name[:cut] for cut in reversed(cuts)), *(name[cut + 1 :] for cut in cuts))
-        found[at] = next((rows[part] for part in parts if part in rows), -1)
-    return found
+        begins, ends = (name[:cut] for cut in reversed(cuts)), (name[cut + 1 :] for cut in cuts)
+        found[:, at] = [next((rows[p] for p in (name, *parts) if p in rows), -1) for parts in (begins, ends)]
+    begin, end = (((x >= 0).sum(), len(np.unique(x[x >= 0]))) for x in found)
+    if begin == end and (found[0] != found[1]).any():
+        return np.full(len(ids), -1)
+    return np.asarray(found[int(end > begin)], np.int64)
 
 
 def _refuse_odd_ids(file: Raw) -> None:
