@@ -13,9 +13,10 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,9 @@ from tests.messages import Pinned
 from tests.reports import same_reports
 from vsebench.cli import app
 from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost
-from vsebench.evaluation import cuts, dask_engine, dask_work, inputs, shard_files, shards
+from vsebench.evaluation import cuts, dask_engine, inputs, shard_files, shards
 from vsebench.evaluation.options import Given, Options
 from vsebench.evaluation.plan import make_plan
-from vsebench.files.lock import locked
 
 pytestmark = pytest.mark.slow  # clusters are started
 
@@ -139,9 +139,9 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
         from vsebench.evaluation import cuts, shard_files
         write, written = shard_files.write, []
 
-        def then(path, arrays):
-            write(path, arrays)
-            written.append(path)
+        def then(folder, shard, arrays):
+            write(folder, shard, arrays)
+            written.append(shard)
             if len(written) == 2:
                 {hook}
 
@@ -286,20 +286,22 @@ def test_the_key_of_an_evaluation(folder: Path) -> None:
         assert job_of(folder, **given)[0].key != key
 
 
-def test_files_of_shards(tmp_path: Path, cache: Path) -> None:
+def test_files_of_shards(cache: Path) -> None:
     arrays = {"a": np.arange(5), "b": np.zeros((2, 0)), "c": np.array([np.nan, -0.0])}
     with shard_files.opened("ab" * 32, resume=False) as at:
-        shard_files.write(at / "s.npz", arrays)
-        found = shard_files.read_again(at / "s.npz")
+        assert not shard_files.is_finished(at, SHARD)
+        shard_files.write(at, SHARD, arrays)
+        found = shard_files.read(at, SHARD)
         assert {k: (v.dtype, v.shape, v.tobytes()) for k, v in found.items()} == {
             k: (v.dtype, v.shape, v.tobytes()) for k, v in arrays.items()
         }
-        stored = (at / "s.npz").read_bytes()
+        (file,) = at.iterdir()
+        stored = file.read_bytes()
         for damaged in (b"", stored[:40], stored[:-1], stored + b"x", stored[:90] + b"\x55" + stored[91:]):
-            (at / "s.npz").write_bytes(damaged)
-            assert shard_files.read(at / "s.npz") is None
+            file.write_bytes(damaged)
+            assert not shard_files.is_finished(at, SHARD)
         with pytest.raises(DiskError, match="was changed or removed before it was read back"):
-            shard_files.read_again(at / "s.npz")
+            shard_files.read(at, SHARD)
         taken = pytest.raises(DiskError, match="the same evaluation is in work by another process")
         with taken, shard_files.opened("ab" * 32, resume=True):
             pass
@@ -309,27 +311,22 @@ def test_files_of_shards(tmp_path: Path, cache: Path) -> None:
 def test_shards_are_kept_after_an_error_and_removed_without_resume(cache: Path) -> None:
     for resume, expected in ((False, False), (True, True), (False, False)):
         with pytest.raises(BadInput), shard_files.opened("cd" * 32, resume) as at:
-            assert (at / "s.npz").exists() == expected
-            shard_files.write(at / "s.npz", {"a": np.arange(3)})
+            assert shard_files.is_finished(at, SHARD) == expected
+            shard_files.write(at, SHARD, {"a": np.arange(3)})
             raise BadInput("something")
-        assert (at / "s.npz").exists()
+        assert shard_files.is_finished(at, SHARD)
 
 
 def test_shards_of_runs_that_are_not_continued_are_removed(cache: Path) -> None:
-    def ended(key: str, days: float) -> Path:
-        with suppress(RuntimeError), shard_files.opened(key, resume=True) as folder:
-            shard_files.write(folder / "scan-0-0-9.npz", {"x": np.arange(3)})
+    for key, days in (("a", 31), ("b", 29), ("c", 60)):
+        with suppress(RuntimeError), shard_files.opened(key * 64, resume=True) as folder:
+            shard_files.write(folder, SHARD, {"x": np.arange(3)})
             raise RuntimeError
         at = time.time() - 86_400 * days
         os.utime(folder, (at, at))
-        return folder
-
-    recent, resumed, in_work, old = (ended(key * 64, days) for key, days in zip("bcda", (29, 10, 10, 31), strict=True))
-    os.utime(resumed, (0, 0))
-    os.utime(in_work, (0, 0))
-    with locked(in_work.with_suffix(".lock"), "x"), shard_files.opened("c" * 64, resume=True):
-        assert not old.exists() and list(recent.iterdir()) and list(resumed.iterdir()) and list(in_work.iterdir())
-    assert sorted(p.name[0] for p in cache.glob("shards/*")) == ["b", "d"]
+    with shard_files.opened("c" * 64, resume=True) as own:
+        assert shard_files.is_finished(own, SHARD)
+        assert sorted(p.name[0] for p in cache.glob("shards/*") if p.is_dir()) == ["b", "c"]
 
 
 ADDRESSES = (
@@ -423,13 +420,6 @@ def answering(said: bytes) -> Iterator[str]:
         thread.join()
 
 
-def test_the_file_of_another_shard_is_not_read(tmp_path: Path) -> None:
-    one, other = tmp_path / "scan-0-0-5.npz", tmp_path / "scan-0-5-10.npz"
-    shard_files.write(one, {"x": np.arange(3)})
-    shutil.copy(one, other)
-    assert shard_files.read(one) is not None and shard_files.read(other) is None
-
-
 def test_workers_that_do_not_fit_into_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="distributed is not installed")
     monkeypatch.setattr(dask_engine, "WORKER_BYTES", 1 << 40)
@@ -441,74 +431,74 @@ def test_workers_that_do_not_fit_into_memory(folder: Path, monkeypatch: pytest.M
 def test_workers_without_vsebench_or_with_another_version(cluster: Any) -> None:
     from distributed import Client
 
-    def hide(version: str | None) -> None:
-        import sys
+    def say(version: str | None) -> None:
+        from distributed import versions
 
-        import vsebench
+        versions._version_cached = lambda name: version if name == "vsebench" else "1"
 
-        if version is None:
-            sys.modules["vsebench"] = None  # type: ignore[assignment]
-        else:
-            vsebench.__version__ = version
+    def forget() -> None:
+        import importlib
 
-    def show() -> None:
-        import sys
+        from distributed import versions
 
-        del sys.modules["vsebench"]
+        importlib.reload(versions)
 
     with Client(cluster, set_as_default=False) as client:
-        client.run(hide, "0.0.1")
+        client.run(say, "0.0.1")
         with pytest.raises(WorkersLost, match=r"has vsebench 0\.0\.1, and this is"):
             dask_engine._check_workers(client)
-        client.run(hide, None)
-        with pytest.raises(MissingPackage, match="does not import vsebench"):
+        client.run(say, None)
+        with pytest.raises(MissingPackage, match="has no vsebench"):
             dask_engine._check_workers(client)
-        client.run(show)
+        client.run(forget)
         dask_engine._check_workers(client)
 
 
 def test_a_scheduler_without_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    monkeypatch.setattr(dask_work, "PATIENCE", 1.0)
+    monkeypatch.setattr(dask_engine, "PATIENCE", 1.0)
     empty = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50)
     with empty, pytest.raises(WorkersLost, match="has had no worker for 1 seconds"):
         given = {**SETTINGS, "metrics": "R@1", "scheduler": empty.scheduler_address}
         vb.evaluate(folder / "e.npz", engine="dask", **given)
 
 
-def test_workers_that_end_in_every_attempt(cluster: Any) -> None:
+def test_tasks_that_fail_in_every_attempt(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the reason: the worker ends, it fails, or the input is wrong."""
     from distributed import Client
 
-    def end() -> None:
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    job: Any = SimpleNamespace(command=False)
+
+    def error_of(reason: Callable[..., Any]) -> VsebenchError:
+        monkeypatch.setattr(dask_engine, "attempt", reason)
+        with Client(cluster, set_as_default=False) as client, pytest.raises(VsebenchError) as caught:
+            client.wait_for_workers(2, timeout=60)
+            list(dask_engine.results(client, job, [SHARD]))
+        return caught.value
+
+    def end(shard: Any, job: Any) -> None:
         import os
         import signal
 
         os.kill(os.getpid(), signal.SIGKILL)
 
-    cluster.scheduler.allowed_failures, before = 0, cluster.scheduler.allowed_failures
-    try:
-        with Client(cluster, set_as_default=False) as client, client.as_current():
-            future = client.submit(end, pure=False)
-            with pytest.raises(
-                WorkersLost, match="workers ended 1 times in the work on shard scan-i2t-0-0-9-0-8"
-            ) as caught:
-                dask_work._outcome(future, SHARD)
-            assert "give them more" in str(caught.value.fix)
-            client.wait_for_workers(2, timeout=60)
-            for wrong, kind in ((ImportError, MissingPackage), (OSError, WorkersLost)):
-                failed = client.submit(fail, wrong, pure=False)
-                with pytest.raises(kind):
-                    dask_work._outcome(failed, SHARD)
-            wrong_input = client.submit(fail, BadInput("bad", where="f.npz", fix="mend it"), pure=False)
-            with pytest.raises(BadInput) as found:
-                dask_work._outcome(wrong_input, SHARD)
-            assert (found.value.what, found.value.where, found.value.fix) == ("bad", "f.npz", "mend it")
-    finally:
-        cluster.scheduler.allowed_failures = before
+    def fail(shard: Any, job: Any) -> None:
+        raise OSError("a reason")
 
+    def refuse(shard: Any, job: Any) -> VsebenchError:
+        from vsebench.errors import BadInput
 
-def fail(error: type[Exception] | Exception) -> None:
-    raise error if isinstance(error, Exception) else error("a reason")
+        return BadInput("bad", where="f.npz", fix="mend it")
+
+    ended = error_of(end)
+    assert isinstance(ended, WorkersLost) and "give them more" in str(ended.fix)
+    assert ended.what == "workers ended 1 times in the work on shard scan-i2t-0-0-9-0-8"
+    failed = error_of(fail)
+    assert isinstance(failed, WorkersLost) and "resume=True" in str(failed.fix)
+    assert failed.what == "shard scan-i2t-0-0-9-0-8 failed in every attempt: OSError: a reason"
+    wrong = error_of(refuse)
+    assert isinstance(wrong, BadInput) and (wrong.what, wrong.where, wrong.fix) == ("bad", "f.npz", "mend it")
 
 
 SHARD = cuts.Shard("scan", "i2t", 0, (0, 9), (0, 8))

@@ -1,7 +1,8 @@
-"""The engine ``dask``: shards are computed by the workers of a Dask scheduler, of its own on this machine or a running
-one (``dask_work``).
+"""The engine ``dask``: shards are tasks of a Dask scheduler, one of its own on this machine or a running one.
 
-Every finished shard is written to a file here, before the next ones are waited for.
+Dask handles workers that end and tasks that fail: it computes their shards again, ``RETRIES`` times where a task
+has failed. Errors about the input, and about what is not installed on a worker, are the same at every attempt and end
+the work. Every finished shard is written to a file here, before the next ones are waited for.
 """
 
 from __future__ import annotations
@@ -9,33 +10,35 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import logging
-import pkgutil
 import signal
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..errors import MissingPackage, printable
+from ..errors import DeviceFault, LowMemory, MissingPackage, VsebenchError, WorkersLost, first_line
 from ..memory import require
 from ..numeric.parallel import default_threads
-from ..options import spell
-from . import dask_work, shard_files
+from ..options import command_line, spell
+from . import shard_files, shards
 from .cuts import Shard
-from .dask_work import INSTALL, lost, words
 from .options import Options
 from .shards import Job, Used
 
+INSTALL = "pip install 'vsebench[dask]'"
 WORKERS = 2  # processes on this machine
 WORKER_BYTES = 100 << 20  # of one that has no input yet
 CONNECT = 10.0  # seconds to reach a scheduler
+PATIENCE = 60.0  # seconds until there is a worker
+RETRIES = 3  # of a shard whose task has failed
 _NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # its default port may be taken
 _ADDRESS = "start one (dask scheduler), and give its address, such as tcp://10.0.0.1:8786"
+
+Done = tuple[str, Used, shard_files.Arrays]  # the name of a worker, what it ranked with, and the arrays of a shard
 
 
 def check_installed() -> None:
@@ -44,12 +47,12 @@ def check_installed() -> None:
         raise MissingPackage(f"{spell('engine', 'dask')} needs distributed", fix=INSTALL)
 
 
-def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -> tuple[int, list[Used]]:
+def compute(job: Job, pieces: Sequence[Shard], folder: Path, options: Options) -> tuple[int, list[Used]]:
     """Compute every shard that has no file in a folder, and write it there.
 
     Args:
         job: the evaluation.
-        shards: all of its work.
+        pieces: all shards.
         folder: of the files, with those that are finished.
         options: the scheduler or the number of workers; ``progress`` is called with (shards done, shards in all).
 
@@ -57,31 +60,27 @@ def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -
         How many were finished before, and what every worker has ranked the others with.
 
     Raises:
-        WorkersLost: no scheduler answers, there are no workers, or they end again and again.
+        WorkersLost: no scheduler answers, there are no workers or some of another version, or a shard fails in every
+            attempt.
         MissingPackage: a worker has no vsebench.
         BadInput, UsageError, ...: of a worker that cannot evaluate the input.
     """
-    waiting = [shard for shard in shards if shard_files.read(_path(folder, shard)) is None]
-    kept = len(shards) - len(waiting)
-    done, used = kept, dict[str, Used]()
-
-    def finished(shard: Shard, arrays: Any) -> None:
-        nonlocal done
-        shard_files.write(_path(folder, shard), arrays)
-        done += 1
-        if options.progress:
-            options.progress(done, len(shards))
-
-    if waiting:
-        try:
-            with _client(options) as client:
-                _check_workers(client)
-                for shard, found in dask_work.results(client, _shared(job, options), waiting):
-                    finished(shard, found.arrays)
-                    used[found.worker] = found.used
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"interrupted; {dask_work.continued()}") from None
-    return kept, list(used.values())
+    waiting = [shard for shard in pieces if not shard_files.is_finished(folder, shard)]
+    done, used = len(pieces) - len(waiting), dict[str, Used]()
+    if not waiting:
+        return done, []
+    try:
+        with _client(options) as client:
+            _check_workers(client)
+            for shard, (worker, its, arrays) in results(client, _shared(job, options), waiting):
+                used[worker] = its
+                shard_files.write(folder, shard, arrays)
+                done += 1
+                if options.progress:
+                    options.progress(done, len(pieces))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {_continued()}") from None
+    return len(pieces) - len(waiting), list(used.values())
 
 
 def _shared(job: Job, options: Options) -> Job:
@@ -92,26 +91,70 @@ def _shared(job: Job, options: Options) -> Job:
     return replace(job, options=replace(job.options, threads=threads))
 
 
-def _path(folder: Path, shard: Shard) -> Path:
-    return folder / f"{shard.name}.npz"
+def results(client: Any, job: Job, waiting: Sequence[Shard]) -> Iterator[tuple[Shard, Done]]:
+    """Every shard with what a worker has computed of it, in the order in which they are finished; raises as above."""
+    from distributed import as_completed
+    from distributed.comm import CommClosedError
+    from distributed.scheduler import KilledWorker
+
+    pending = dict(zip(client.map(attempt, waiting, job=job, retries=RETRIES, pure=False), waiting, strict=True))
+    for future in as_completed(list(pending), loop=client.loop):
+        shard = pending.pop(future)
+        try:
+            found = future.result()
+        except KilledWorker as error:
+            what = f"workers ended {error.allowed_failures + 1} times in the work on shard {shard.name}"
+            fix = f"see their logs; where memory was short, give them more or fewer {spell('threads')}; {_continued()}"
+            raise _lost(what, fix) from error
+        except (CancelledError, CommClosedError) as error:
+            fix = f"start it again; {_continued()}"
+            raise _lost("the scheduler has ended, or cannot be reached any more", fix) from error
+        except Exception as error:
+            fix = f"leave that worker out; {_continued()}"
+            raise _lost(f"shard {shard.name} failed in every attempt", fix, error) from error
+        if isinstance(found, VsebenchError):
+            raise found
+        yield shard, found
+
+
+def attempt(shard: Shard, job: Job) -> Done | VsebenchError:
+    """A shard, computed on a worker; or the error that every attempt would have, as that of a wrong input.
+
+    Raises:
+        WorkersLost: this worker cannot, for want of memory or by its device, and another one may.
+    """
+    from distributed import get_worker
+
+    name = str(get_worker().name)
+    try:
+        with command_line() if job.command else nullcontext():
+            return name, *shards.compute(job, shard)
+    except Exception as error:  # errors of torch are not always the same in another process
+        if isinstance(error, VsebenchError) and not isinstance(error, (DeviceFault, LowMemory)):
+            return error
+        raise WorkersLost(f"worker {name} on {shards.host()}: {_words(error)}") from None
 
 
 @contextmanager
 def _client(options: Options) -> Iterator[Any]:
     """A client of the scheduler that is named, or of one with workers on this machine."""
     from distributed import Client, LocalCluster
+    from distributed.utils import silence_logging_cmgr
     from distributed.versions import VersionMismatchWarning
 
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore", VersionMismatchWarning)  # what matters is checked (_check_workers)
-        stack.enter_context(_without_log())
-        if options.scheduler is None:
+        stack.enter_context(silence_logging_cmgr(logging.CRITICAL))  # what fails is said in one error
+        where: Any = options.scheduler
+        if where is not None:
+            _check_scheduler(where)
+        else:
             workers = options.workers or WORKERS
             require(workers * WORKER_BYTES, where=spell("workers", workers), fix=f"give fewer {spell('workers')}")
             try:
                 with _without_interrupts():
-                    cluster = stack.enter_context(
+                    where = stack.enter_context(
                         LocalCluster(
                             n_workers=workers, threads_per_worker=1, processes=True,
                             scheduler_kwargs=_NO_PAGE, silence_logs=logging.CRITICAL,
@@ -121,29 +164,8 @@ def _client(options: Options) -> Iterator[Any]:
             except (OSError, RuntimeError, TimeoutError) as error:
                 guard = "in a script, call it below `if __name__ == '__main__':`"
                 fix = f"{guard}; else give fewer {spell('workers')}, or free memory"
-                raise lost("the workers do not start", fix, error) from error
-            yield stack.enter_context(Client(cluster, set_as_default=False))
-            return
-        _check_scheduler(options.scheduler)
-        try:
-            client = Client(options.scheduler, timeout=CONNECT, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise lost(f"no scheduler answers at '{options.scheduler}'", _ADDRESS, error) from error
-        yield stack.enter_context(client)
-
-
-@contextmanager
-def _without_log() -> Iterator[None]:
-    """Nothing of Dask's log on stderr: what fails is said in one error."""
-    loggers = [logging.getLogger(n) for n in logging.root.manager.loggerDict if n.partition(".")[0] == "distributed"]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+                raise _lost("the workers do not start", fix, error) from error
+        yield stack.enter_context(Client(where, timeout=CONNECT, set_as_default=False))
 
 
 @contextmanager
@@ -164,7 +186,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _check_scheduler(address: str) -> None:
-    """Ask for the identity of what answers at an address: a client waits for long, and ends with a traceback."""
+    """Ask for the identity of what answers at an address: a client would wait for ever for that of another server."""
     from distributed.core import rpc
 
     async def identity() -> Any:
@@ -175,9 +197,9 @@ def _check_scheduler(address: str) -> None:
         with ThreadPoolExecutor(1) as thread:  # the calling one may have a loop of its own, as in a notebook
             found = thread.submit(asyncio.run, identity()).result()
     except Exception as error:  # what answers may be anything
-        raise lost(f"no scheduler answers at '{address}'", _ADDRESS, error) from None
+        raise _lost(f"no scheduler answers at '{address}'", _ADDRESS, error) from None
     if found != "Scheduler":
-        raise lost(f"what answers at '{address}' is a {found}, no scheduler", _ADDRESS)
+        raise _lost(f"what answers at '{address}' is a {found}, no scheduler", _ADDRESS)
 
 
 def _check_workers(client: Any) -> None:
@@ -185,14 +207,34 @@ def _check_workers(client: Any) -> None:
     from distributed import TimeoutError as Late
 
     try:
-        client.wait_for_workers(1, timeout=dask_work.PATIENCE)
+        client.wait_for_workers(1, timeout=PATIENCE)
     except Late as error:
-        raise dask_work.no_workers() from error
-    found = client.run(pkgutil.resolve_name, "vsebench:__version__", on_error="return")
-    for worker, version in found.items():
-        if isinstance(version, ImportError):
-            what = f"the worker {worker} does not import vsebench: {words(version)}"
-            raise MissingPackage(what, where=spell("engine", "dask"), fix=f"on its machine: {INSTALL}")
-        if version != __version__:
-            what = f"the worker {worker} has vsebench {printable(str(version)[:200])}, and this is {__version__}"
-            raise lost(what, "install the same version on all machines")
+        what = f"the scheduler has had no worker for {PATIENCE:.0f} seconds"
+        raise _lost(what, f"start workers (dask worker ADDRESS); {_continued()}") from error
+    found = client.get_versions(packages=["vsebench"])
+    own = found["client"]["packages"]["vsebench"]
+    for worker, facts in found["workers"].items():
+        version = facts["packages"]["vsebench"]
+        if version is None and own is not None:
+            fix = f"on its machine: {INSTALL}"
+            raise MissingPackage(f"the worker {worker} has no vsebench", where=spell("engine", "dask"), fix=fix)
+        if version != own:
+            what = f"the worker {worker} has vsebench {version}, and this is {own}"
+            raise _lost(what, "install the same version on all machines")
+
+
+def _continued() -> str:
+    """How an evaluation goes on that has ended."""
+    return f"the same command with {spell('resume', True)} continues with the shards that are finished"
+
+
+def _lost(what: str, fix: str, error: Exception | None = None) -> WorkersLost:
+    """The error of work that cannot go on, with what another package says of it."""
+    said = "" if error is None else f": {_words(error)}"
+    return WorkersLost(what + said, where=spell("engine", "dask"), fix=fix)
+
+
+def _words(error: BaseException) -> str:
+    """The first line of a message, with the name of the error where it is not one of ours."""
+    name, said = type(error).__name__, first_line(error)
+    return said if isinstance(error, VsebenchError) or said == name else f"{name}: {said}"

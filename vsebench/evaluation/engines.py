@@ -69,10 +69,7 @@ def start(source: shards.Source | None, data: Input, plan: Plan) -> Iterator[Eng
     job, pieces = shards.make_job(source, data, plan), cuts.shards_of(plan, data)
     with shard_files.opened(job.key, options.resume) as folder:
         kept, used = dask_engine.compute(job, pieces, folder, options)
-
-        def read(shard: cuts.Shard) -> shard_files.Arrays:
-            return shard_files.read_again(folder / f"{shard.name}.npz")
-
+        read = functools.partial(shard_files.read, folder)
         if options.resume:
             note(f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before")
         note(*(sentence for one in used for sentence in one.notes))

@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from ..errors import DiskError
 from ..files import store
-from ..files.atomic import write_atomically
+from ..files.atomic import make_folder, write_atomically
 from ..files.cache import cache_dir
 from ..files.lock import locked
 from ..options import spell
+from .cuts import Shard
 
 Arrays = dict[str, npt.NDArray[Any]]
 KEPT = 30  # days that the shards of a run are kept which was ended and is not continued
@@ -38,64 +39,45 @@ def opened(key: str, resume: bool) -> Iterator[Path]:
         DiskError: the cache cannot be written, or another process has the same evaluation in work.
     """
     folder = cache_dir() / "shards" / key[:32]
-    with contextlib.ExitStack() as stack:
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(folder.with_suffix(".lock"), "the same evaluation is in work"))
-            if not resume:
-                shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(exist_ok=True)
-            _remove_old(folder)
-        except OSError as error:
-            fix = "set VSEBENCH_CACHE to a folder with write permission and free space"
-            raise DiskError(f"cannot be written: {error.strerror or error}", where=folder, fix=fix) from error
+    make_folder(folder.parent)
+    with locked(folder.with_suffix(".lock"), "the same evaluation is in work"):
+        if not resume:
+            shutil.rmtree(folder, ignore_errors=True)
+        for other in folder.parent.iterdir():
+            with contextlib.suppress(OSError):  # another process has removed it
+                if other != folder and time.time() - other.stat().st_mtime > KEPT * 86_400:
+                    shutil.rmtree(other, ignore_errors=True)
         yield folder
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_old(own: Path) -> None:
-    """Remove folders of other evaluations that were ended and not continued within ``KEPT`` days."""
-    for folder in own.parent.iterdir():
-        with contextlib.suppress(OSError, DiskError):  # in work, removed by another process, or of another user
-            if folder != own and folder.is_dir() and time.time() - folder.stat().st_mtime > KEPT * 86_400:
-                with locked(folder.with_suffix(".lock"), "the evaluation is in work"):
-                    shutil.rmtree(folder, ignore_errors=True)
-
-
-def write(path: Path, arrays: Arrays) -> None:
+def write(folder: Path, shard: Shard, arrays: Arrays) -> None:
     """Write the arrays of a shard.
 
     Raises:
-        DiskError: no space is left.
+        DiskError: the cache cannot be written, or no space is left.
     """
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    with write_atomically(path) as stream:
-        store.write_sealed(stream, buffer.getvalue(), _name(path))
+    with write_atomically(folder / f"{shard.name}.npz", parents=True) as stream:
+        store.write_sealed(stream, buffer.getvalue())
 
 
-def _name(path: Path) -> str:
-    """Of a shard and its evaluation: the file of another one is not read."""
-    return f"{path.parent.name}/{path.name}\n"
+def is_finished(folder: Path, shard: Shard) -> bool:
+    """Whether there is the file of a shard, as it was written."""
+    return store.read_sealed(folder / f"{shard.name}.npz") is not None
 
 
-def read(path: Path) -> Arrays | None:
-    """The arrays of a shard; None where it is not finished or its file is not as it was written."""
-    content = store.read_sealed(path, _name(path))
-    if content is None:
-        return None
-    with np.load(content, allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
-def read_again(path: Path) -> Arrays:
-    """The arrays of a shard that was finished a moment ago.
+def read(folder: Path, shard: Shard) -> Arrays:
+    """The arrays of a shard that is finished.
 
     Raises:
         DiskError: its file has been changed or removed since.
     """
-    arrays = read(path)
-    if arrays is None:
+    path = folder / f"{shard.name}.npz"
+    content = store.read_sealed(path)
+    if content is None:
         fix = f"leave the cache alone while an evaluation runs; {spell('resume', True)} continues with the other shards"
         raise DiskError("was changed or removed before it was read back", where=path, fix=fix)
-    return arrays
+    with np.load(content, allow_pickle=False) as arrays:
+        return dict(arrays)

@@ -226,7 +226,7 @@ class Prepared:
             ranker, name = backends.ranker(self.job.backend), backends.chosen(self.job.backend)[0]
         except (UsageError, MissingPackage) as error:
             fix = f"on its machine: {error.fix}; with the back-end auto every worker takes what it has"
-            raise type(error)(f"a worker on {_host()}: {error.what}", where=spell("engine", "dask"), fix=fix) from error
+            raise type(error)(f"a worker on {host()}: {error.what}", where=spell("engine", "dask"), fix=fix) from error
         with logged() as log:
             routed, _ = backend_depths.route(self.plan, self.data, ranker)
         if routed.listed:
@@ -281,7 +281,7 @@ def compute(job: Job, shard: Shard) -> tuple[Used, Arrays]:
 
 def _prepare(job: Job) -> Prepared:
     if job.version != __version__:
-        what = f"a worker on {_host()} has vsebench {__version__}, and this is {job.version}"
+        what = f"a worker on {host()} has vsebench {__version__}, and this is {job.version}"
         raise UsageError(what, where=spell("engine", "dask"), fix="install the same version on all machines")
     if _kept and _same(_kept[0].job, job):
         return _kept[0]
@@ -306,7 +306,7 @@ def prepare(job: Job) -> Prepared:
     data, options = system.read(job.source, job.options)
     plan, data = corrections.apply(make_plan(data, options), data)
     if identity(data, plan) != job.plan:
-        what = f"metrics, judgements, captions or gains are others on {_host()} than where the evaluation was started"
+        what = f"metrics, judgements, captions or gains are others on {host()} than where the evaluation was started"
         fix = "install the same packages and data (vsebench doctor) and set the same VSEBENCH_CACHE on all machines"
         raise BadInput(what, where=job.files[0].path, fix=fix)
     return Prepared(job, data, plan)
@@ -317,15 +317,16 @@ def _refuse_other(file: File) -> None:
     try:
         found = path.stat()
     except OSError as error:
-        raise BadInput(f"a worker on {_host()} cannot read it: {error.strerror}", where=path, fix=fix) from None
+        raise BadInput(f"a worker on {host()} cannot read it: {error.strerror}", where=path, fix=fix) from None
     if found.st_size != file.size:
-        what = f"has {found.st_size:,} bytes on {_host()} and {file.size:,} where the evaluation was started"
+        what = f"has {found.st_size:,} bytes on {host()} and {file.size:,} where the evaluation was started"
         raise BadInput(what, where=path, fix=fix)
     if found.st_mtime_ns != file.written and provenance.describe(path)["sha256"] != file.sha256:
-        raise BadInput(f"has another content on {_host()} than where the evaluation was started", where=path, fix=fix)
+        raise BadInput(f"has another content on {host()} than where the evaluation was started", where=path, fix=fix)
 
 
-def _host() -> str:
+def host() -> str:
+    """The name of this machine."""
     import socket
 
     return socket.gethostname()

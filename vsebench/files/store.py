@@ -121,26 +121,20 @@ def get_array(kind: str, key: str) -> npt.NDArray[Any] | None:
     return array
 
 
-def write_sealed(stream: IO[bytes], data: bytes, name: str = "") -> None:
-    """Write data after their SHA-256; with the ``name`` in it, the file of another name is not taken for this one."""
-    stream.write(_seal(data, name))
+def write_sealed(stream: IO[bytes], data: bytes) -> None:
+    """Write data after their SHA-256."""
+    stream.write(hashlib.sha256(data).digest())
     stream.write(data)
 
 
-def read_sealed(path: Path, name: str = "") -> io.BytesIO | None:
+def read_sealed(path: Path) -> io.BytesIO | None:
     """The data of ``write_sealed``; None when the file cannot be read, or when a bit of it has changed."""
     try:
         content = memoryview(path.read_bytes())
     except OSError:
         return None
     seal, data = content[: hashlib.sha256().digest_size], content[hashlib.sha256().digest_size :]
-    return io.BytesIO(data) if seal == _seal(data, name) else None
-
-
-def _seal(data: bytes | memoryview, name: str) -> bytes:
-    digest = hashlib.sha256(name.encode())
-    digest.update(data)
-    return digest.digest()
+    return io.BytesIO(data) if seal == hashlib.sha256(data).digest() else None
 
 
 def touch(path: Path) -> bool:
