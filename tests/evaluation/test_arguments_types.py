@@ -106,7 +106,7 @@ class Tensor:
         lambda: vb.slice([], "size"),
         lambda: vb.slice([], "column"),
         lambda: vb.correlate("cxc", gains=3),
-        lambda: vb.correlate("cxc", threads=0),
+        lambda: vb.correlate("cxc", seed=-1),
         lambda: vb.load(3),
         lambda: vb.load_split(3),
         lambda: vb.parse(3),

@@ -10,7 +10,6 @@ import pytest
 from scipy import stats
 
 from vsebench.errors import BadInput
-from vsebench.human.coefficients import bootstrap
 from vsebench.human.cxc import read_cxc
 from vsebench.human.models import half, model_rows, queries, sampled_spearman, similarities
 from vsebench.human.protocols import Task, cxc_task
@@ -71,8 +70,7 @@ def test_equal_cosines_tie_for_vectors_of_any_length(name: str, dtype: type, rng
 def test_samples_are_those_of_the_project() -> None:
     """The generator's first samples, as they were drawn when this was written."""
     query = np.array([0, 0, 1, 2, 2, 2, 3])
-    assert [half(query, 5)(number).tolist() for number in range(2)] == [[0, 0, 0, 0, 1, 0, 1], [1, 0, 0, 0, 0, 0, 1]]
-    assert [bootstrap(5, 6)(number).tolist() for number in range(2)] == [[1, 0, 1, 2, 1, 1], [1, 0, 2, 0, 3, 0]]
+    assert [sorted(half(query, 5)(number).tolist()) for number in range(2)] == [[4, 6], [0, 6]]
 
 
 def test_a_vector_of_length_zero(rng: np.random.Generator) -> None:
@@ -91,8 +89,8 @@ def test_every_sample_is_one_pair_of_half_of_the_queries(name: str, rng: np.rand
     draw = half(query, 5)
     drawn = set()
     for number in range(200):
-        chosen = np.flatnonzero(draw(number))
-        assert draw(number).max() == 1 and len(set(query[chosen].tolist())) == len(chosen)
+        chosen = draw(number)
+        assert len(set(query[chosen].tolist())) == len(chosen)
         assert len(chosen) == len(set(query.tolist())) // 2
         drawn.update(chosen.tolist())
     assert drawn == set(range(len(query)))  # every rated item of every query has its turn
@@ -107,12 +105,11 @@ def test_mean_and_deviation_are_those_of_a_loop(name: str, rng: np.random.Genera
     draw = half(query, 7)
     rho = []
     for number in range(30):
-        k = pair[np.flatnonzero(draw(number))]
+        k = pair[draw(number)]
         rho.append(stats.spearmanr(x[k], task.human[k, 0]).statistic)
     got = sampled_spearman(task, x, 30, 7)
     assert got is not None and (got.queries, got.samples) == (len(np.unique(query)), 30)
     assert (got.mean, got.deviation) == pytest.approx((np.nanmean(rho), np.nanstd(rho)), abs=1e-12)
-    assert sampled_spearman(task, x, 30, 7, threads=3) == got
 
 
 def test_a_model_that_sees_nothing(rng: np.random.Generator) -> None:

@@ -65,7 +65,7 @@ def results(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> di
         "comparison": compare(three, permutations=100, resamples=20),
         "agreement": agree(three, resamples=20),
         "slices": slice(three, "positives", resamples=20),
-        "study": correlate("flickr8k", gains="binary", human_data=folder, resamples=20),
+        "study": correlate("flickr8k", gains="binary", human_data=folder),
         "page": report_page(three[0], resamples=20),
         "choices": vsebench.choice({"A": np.eye(2), "B": np.eye(2)[::-1]}, set=CHOICES, resamples=20),
     }

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..evaluation.options import Options
-from .blocks import INTERVAL, Result, options_of
+from .blocks import Result, options_of
 from .command import command
 from .results import deliver, output_formats
 from .terminal import Terminal
@@ -16,7 +16,7 @@ from .terminal import Terminal
 
 @command
 @options_of(Result)
-@options_of(Options, ("ci", *INTERVAL))
+@options_of(Options, ("ci", "seed"))
 def run(
     terminal: Terminal,
     data: Annotated[
@@ -52,7 +52,8 @@ def run(
         ),
     ] = None,
     over: Annotated[
-        str, typer.Option(help="What is resampled: images (all pairs of an image together) or pairs.")
+        str,
+        typer.Option(help="What the intervals leave out at a time: an image with all its pairs (images), or pairs."),
     ] = "images",
     figure: Annotated[Path | None, typer.Option(help="Also draw it: .png, .svg or .html.")] = None,
     java: Annotated[str | None, typer.Option(help="A Java folder or program for METEOR.")] = None,

@@ -6,7 +6,7 @@ perhaps a file of embeddings; it returns a ``report.correlation.Study``::
     cxc, flickr8k        files of ratings ──► ratings
     protocols            ratings + split  ──► Task: rated pairs, references, human scores
     sources, models      Task             ──► values of a relevance, or similarities of a model, for the pairs
-    coefficients         values + scores  ──► Pearson, Spearman and Kendall with bootstrap intervals
+    coefficients         values + scores  ──► Pearson, Spearman and Kendall with jackknife intervals
 
 - ``study``: the public function
 - ``judgements``: where the files of ratings are, and reading their lines
@@ -14,5 +14,5 @@ perhaps a file of embeddings; it returns a ``report.correlation.Study``::
 - ``protocols``: the published evaluation protocols
 - ``sources``: relevances as functions of pairs
 - ``models``: similarities of embeddings, and the sampled correlation of CxC
-- ``coefficients``, ``kernels``: correlations of weighted points
+- ``coefficients``: correlations of points, and of those without an image or a pair
 """

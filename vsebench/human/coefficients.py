@@ -1,23 +1,31 @@
-"""Pearson, Spearman and Kendall between two columns, with bootstrap intervals over images or pairs."""
+"""Pearson, Spearman and Kendall between two columns, with jackknife intervals over images or pairs.
+
+Points of a cluster (an image, or a pair with its judges) are not independent. The jackknife leaves out one of the g
+clusters at a time (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 11). With z = artanh(r), the
+transform of Fisher (On the "Probable Error" of a Coefficient of Correlation Deduced from a Small Sample, 1921), of a
+coefficient r and z_c of the coefficient without cluster c:
+
+    SE^2 = (g - 1) / g  sum over c of (z_c - mean of z_c)^2        interval: tanh(z +- t SE)
+
+with t of Student's distribution with g - 1 degrees of freedom. All three coefficients take the transform: it keeps the
+ends between -1 and 1, and SE, unlike Fisher's, is measured and not that of the normal distribution.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
-from ..numeric.parallel import default_threads, spread
+from ..metrics.gain_order import gain_order
+from ..metrics.tau import tau, without_groups
 from ..options import spell
 from ..report.correlation import COEFFICIENTS, Coefficient, Over, Tau
-from ..report.model import Resampling
 from ..types import Float, Int
-
-Counts = Callable[[int], npt.NDArray[np.int32]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,67 +54,90 @@ class Points:
             raise BadInput(f"point {bad[0]} is ({self.x[bad[0]]}, {self.y[bad[0]]}), which is not finite")
 
     @cached_property
-    def _sorted(self) -> tuple[Any, ...]:
-        _, group = np.unique(self.x, return_inverse=True)
-        values, level = np.unique(self.y, return_inverse=True)
-        order = np.argsort(group, kind="stable")
-        x, y = (_unit(v) for v in (self.x, self.y))
-        return order, group[order].astype(np.int32), level[order].astype(np.int32), x[order], y[order], len(values)
+    def levels(self) -> tuple[Int, Int]:
+        """(point,) int64 indices of x and of y among their distinct values, ascending."""
+        return np.unique(self.x, return_inverse=True)[1], np.unique(self.y, return_inverse=True)[1]
 
-    def under(
-        self, counts: Counts, samples: int, cluster: Int, threads: int | None = None, kendall: bool = True
-    ) -> Float:
-        """(3, sample) float64 Pearson, Spearman and Kendall of the points with weights; NaN where undefined.
+    def values(self) -> Float:
+        """(3,) float64 Pearson, Spearman and Kendall of all points; NaN where a column is constant."""
+        from scipy import stats
+
+        if not all(level.any() for level in self.levels):
+            return np.full(3, np.nan)
+        kendall = stats.kendalltau(self.x, self.y, variant=self.tau)
+        return np.array(
+            [f.statistic for f in (stats.pearsonr(self.x, self.y), stats.spearmanr(self.x, self.y), kendall)]
+        )
+
+    def without(self, cluster: Int) -> Float:
+        """(3, cluster) float64 Pearson, Spearman and Kendall without each cluster; NaN where a column is constant.
 
         Args:
-            counts: sample number i -> (cluster,) int32 weights.
-            samples: how many.
-            cluster: (point,) int64 index of the weight of a point.
-            threads: of the kernel; never changes a result.
-            kendall: compute Kendall's tau; the third row is NaN otherwise.
+            cluster: (point,) int64 index of the cluster of a point; every index up to the largest has a point.
         """
-        from .kernels import LANES, correlations
+        kendall = self._kendall_without(cluster)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.stack([self._pearson_without(cluster), self._spearman_without(cluster), kendall])
+        found[:, np.isnan(kendall)] = np.nan
+        return found
 
-        order, group, level, x, y, levels = self._sorted
-        member = cluster[order].astype(np.int32)
-        blocks = -(-samples // LANES)
-        out = np.full((3, blocks * LANES), np.nan)
-        variant = {"b": 1, "c": 2}[self.tau] if kendall else 0
-        many = int(cluster.max()) + 1
+    def spearman(self, some: Int) -> float:
+        """Spearman's rho of some points, (point,) int64 indices; NaN where a column is constant."""
+        ranks = [_net(level[some], None)[level[some]] for level in self.levels]
+        xx, yy, xy = ((a * b).sum() for a, b in ((ranks[0],) * 2, (ranks[1],) * 2, ranks))
+        return float(xy / np.sqrt(xx) / np.sqrt(yy)) if xx and yy else np.nan
 
-        def work(start: int, stop: int, _part: int) -> None:
-            for block in range(start, stop):
-                weights = np.zeros((many, LANES), np.int32)
-                for lane in range(min(LANES, samples - block * LANES)):
-                    weights[:, lane] = counts(block * LANES + lane)
-                got = np.empty((3, LANES))
-                correlations(group, level, x, y, member, weights, levels, variant, got)
-                out[:, block * LANES : (block + 1) * LANES] = got
+    def _pearson_without(self, cluster: Int) -> Float:
+        """From sums over all points less those over the cluster."""
+        x, y = _unit(self.x), _unit(self.y)
+        n, sx, sy, sxx, syy, sxy = (
+            total.sum() - total for total in (np.bincount(cluster, w) for w in (None, x, y, x * x, y * y, x * y))
+        )
+        return np.asarray((sxy - sx * sy / n) / np.sqrt(sxx - sx * sx / n) / np.sqrt(syy - sy * sy / n))
 
-        spread(work, blocks, threads or default_threads())
-        return out[:, :samples]
+    def _spearman_without(self, cluster: Int) -> Float:
+        """From the numbers of points below less those above: twice the midranks, from the middle.
+
+        Let s(i, j) be the sign of x_i - x_j, A_i its sum over all j and a_i that over the j of the cluster, and t, B
+        and b the same of y. Rho is the sum of (A - a) (B - b) over the points that are left, over the roots of those of
+        squares. It is that of A B over all points, less three parts: (A - a) (B - b) of the cluster itself; the sums
+        over all points of a B and A b, which are sums over j of the cluster of s(i, j) B_i and t(i, j) A_i; and the sum
+        of - a b over all points, s(i, j) t(i, k) for all j and k of the cluster. The last is made a value of y at a
+        time. All are integers. The squares are (n^3 - n - sum of m^3 - m over the m points of each value) / 3.
+        """
+        x, y = self.levels
+        a, b = (_net(level, None)[level] for level in (x, y))
+        (inside_x, cubes_x), (inside_y, cubes_y) = (_of_clusters(level, cluster) for level in (x, y))
+        own = (a - inside_x) * (b - inside_y) - _net(x, b)[x] - _net(y, a)[y]
+        product = (a * b).sum() - np.bincount(cluster, own) + _joint(x, y, cluster)
+        n = (len(x) - np.bincount(cluster)).astype(np.float64)
+        squares = [(n**3 - n - cubes) / 3 for cubes in (cubes_x, cubes_y)]
+        return np.asarray(product / np.sqrt(squares[0]) / np.sqrt(squares[1]))
+
+    def _kendall_without(self, cluster: Int) -> Float:
+        """By the kernel of graded metrics: the points are one ranking by x, and the values of y its gains."""
+        x, y = self.levels
+        order, count = np.argsort(-x, kind="stable"), np.array([len(x)])
+        tied = np.r_[False, x[order][1:] == x[order][:-1]][None]
+        gains = gain_order(y[order].astype(np.float32)[None], count)
+        _, which, pairs, size = without_groups(gains, tied, count, len(x), cluster[order][None])
+        found = np.empty(len(which))
+        found[which] = tau(pairs[:, None], size[:, None], self.tau)[:, 0]
+        return found
 
 
 def agreement(
-    points: Points,
-    pair: Int,
-    image: Int,
-    how: Resampling | None = None,
-    over: Over = "images",
-    threads: int | None = None,
+    points: Points, pair: Int, image: Int, level: float | None = None, over: Over = "images"
 ) -> dict[str, Coefficient]:
-    """Pearson's r, Spearman's rho (midranks for ties) and Kendall's tau of all points.
-
-    Intervals are percentile bootstrap intervals: images (or pairs) are drawn with replacement, as many as there are,
-    and the coefficients computed from all points drawn. Samples in which a column is constant are left out.
+    """Pearson's r, Spearman's rho (midranks for ties) and Kendall's tau of all points, by ``scipy.stats``.
 
     Args:
         pair: (point,) int64 number of the pair from 0; the judges of one pair stay together.
         image: (point,) int64 number of the image; any numbers.
-        how: how intervals are made; None for no intervals.
-        over: ``images``: all points of an image are drawn together, as they are not independent; ``pairs``: each pair
-            is drawn on its own.
-        threads: of the kernel; never changes a result.
+        level: of the intervals in percent; None for no intervals. There is none where one cluster decides whether a
+            coefficient is defined.
+        over: what the jackknife leaves out: ``images``, all points of an image together, as they are not independent;
+            or ``pairs``.
 
     Returns:
         ``pearson``, ``spearman``, ``kendall``.
@@ -115,46 +146,76 @@ def agreement(
         UsageError: ``over`` is something else.
     """
     if over not in ("images", "pairs"):
-        raise UsageError(f"{spell('over')} is '{over}'", fix="resample over images or pairs")
-    zeros = np.zeros(len(points.x), np.int64)
-    values = points.under(lambda _: np.ones(1, np.int32), 1, zeros, 1)[:, 0]
-    intervals: list[tuple[float, float] | None] = [None] * len(values)
-    if how is not None and np.isfinite(values).any():
+        raise UsageError(f"{spell('over')} is '{over}'", fix="use images or pairs")
+    values = points.values()
+    intervals: Sequence[tuple[float, float] | None] = [None] * len(values)
+    if level is not None and np.isfinite(values).all():
         _, cluster = np.unique(image if over == "images" else pair, return_inverse=True)
-        samples = points.under(bootstrap(how.seed, int(cluster.max()) + 1), how.resamples, cluster, threads)
-        intervals = [interval(row, how.level / 100) for row in samples]
+        intervals = [interval(v, row, level / 100) for v, row in zip(values, points.without(cluster), strict=True)]
     return {
         name: Coefficient(float(value), ends) if np.isfinite(value) else Coefficient(None)
         for name, value, ends in zip(COEFFICIENTS, values, intervals, strict=True)
     }
 
 
-def bootstrap(seed: int, clusters: int) -> Counts:
-    """Sample number i -> (cluster,) int32 numbers of times that the clusters are drawn, with replacement."""
+def interval(value: float, without: Float, confidence: float) -> tuple[float, float] | None:
+    """The jackknife interval of a correlation on Fisher's scale; None where it is undefined without some cluster.
 
-    from ..stats.kernels import draw_counts
+    Args:
+        value: of all points.
+        without: (cluster,) float64 values without each cluster.
+        confidence: a fraction.
+    """
+    from scipy.special import stdtrit
 
-    word, edges = np.uint64(seed), np.array([0, clusters])
-
-    def counts(number: int) -> npt.NDArray[np.int32]:
-        found = np.empty((1, clusters))
-        draw_counts(word, number, edges, found)
-        return np.asarray(found[0], np.int32)
-
-    return counts
-
-
-def interval(values: Float, confidence: float) -> tuple[float, float] | None:
-    """The percentile interval of the finite values; None when there are fewer than two."""
-    values = values[np.isfinite(values)]
-    if len(values) < 2:
+    g, most = len(without), np.nextafter(1.0, 0.0)
+    if g < 2 or np.isnan(without).any():
         return None
-    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+    z = np.arctanh(np.clip(without, -most, most))
+    error = np.sqrt((g - 1) / g * ((z - z.mean()) ** 2).sum())
+    half = stdtrit(g - 1, (1 + confidence) / 2) * error
+    middle = np.arctanh(np.clip(value, -most, most))
+    low, high = np.tanh(middle - half), np.tanh(middle + half)
+    return min(float(low), float(value)), max(float(high), float(value))
+
+
+def _net(level: Int, weight: npt.NDArray[np.float64] | None) -> Float:
+    """(level,) the number of points, or their weights, below a level less those above."""
+    at = np.bincount(level, weight).astype(np.float64)
+    up_to = np.cumsum(at)
+    return np.asarray(2 * up_to - at - up_to[-1])
+
+
+def _of_clusters(level: Int, cluster: Int) -> tuple[Float, Float]:
+    """What the points of one cluster are to each other and to their levels.
+
+    Returns:
+        (point,) number of points of its cluster below a point less those above; (cluster,) sum of m^3 - m over the
+        levels, of which m points are left without the cluster.
+    """
+    key, of_point, count = np.unique(cluster * (level.max() + 1) + level, return_inverse=True, return_counts=True)
+    own, at = np.divmod(key, level.max() + 1)
+    size = np.bincount(cluster)
+    before = (np.cumsum(size) - size)[own]
+    inside = 2 * (np.cumsum(count) - before) - count - size[own]
+    every = np.bincount(level).astype(np.float64)
+    left = every[at] - count
+    cubes = (every**3 - every).sum() + np.bincount(own, left**3 - left - (every**3 - every)[at])
+    return inside[of_point].astype(np.float64), cubes
+
+
+def _joint(x: Int, y: Int, cluster: Int) -> Float:
+    """(cluster,) sum over all i, and all j and k of a cluster, of sign(x_i - x_j) sign(y_i - y_k)."""
+    if x.max() < y.max():
+        x, y = y, x
+    found = np.zeros(cluster.max() + 1)
+    for level in range(y.max() + 1):
+        sums = np.bincount(cluster, _net(x, np.sign(y - level).astype(np.float64))[x])
+        found -= sums * np.bincount(cluster[y == level], minlength=len(found))
+    return found
 
 
 def _unit(values: Float) -> Float:
     # centred and of unit size, so that sums of squares are precise for every scale of the column
     centred: Float = values - values.mean()
-    size = np.abs(centred).max()
-    return centred / size if size > 0 else centred
+    return np.asarray(centred / np.abs(centred).max())

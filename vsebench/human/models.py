@@ -9,21 +9,19 @@ SITS: these give standard deviations of 0.4, 0.9 and 1.3 points, as published; c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import BadInput
 from ..numeric.parallel import default_threads
 from ..options import spell
 from ..rank.exact import exact_pairs, norms
 from ..report.correlation import Over, Row, Sampled
-from ..report.model import Resampling
 from ..types import Embeddings, Float, Int, Modality
-from .coefficients import Counts, Points
+from .coefficients import Points
 from .protocols import Task, correlations
 
 SAMPLES = 1000
@@ -58,10 +56,9 @@ def model_rows(
     name: str,
     embeddings: Mapping[Modality, Embeddings],
     similarity: Similarity = "cosine",
-    how: Resampling | None = None,
+    level: float | None = None,
     over: Over = "images",
     seed: int = 0,
-    threads: int | None = None,
 ) -> list[Row]:
     """A row for every subset of a task; the one of all pairs has the sampled correlation.
 
@@ -70,29 +67,26 @@ def model_rows(
         name: of the model, in tables.
         embeddings: (item, dim) float32 vectors of the images and captions of the split.
         similarity: ``cosine`` or ``dot``.
-        how, over: how intervals are made, as for ``agreement``.
+        level, over: how intervals are made, as for ``agreement``.
         seed: of the sampled correlation.
-        threads: never changes a result.
     """
     x = similarities(task, embeddings, similarity)
-    first, *others = correlations(task, name, x, how, over, threads)
-    return [replace(first, sampled=sampled_spearman(task, x, SAMPLES, seed, threads)), *others]
+    first, *others = correlations(task, name, x, level, over)
+    return [replace(first, sampled=sampled_spearman(task, x, SAMPLES, seed)), *others]
 
 
-def sampled_spearman(
-    task: Task, x: Float, samples: int = SAMPLES, seed: int = 0, threads: int | None = None
-) -> Sampled | None:
+def sampled_spearman(task: Task, x: Float, samples: int = SAMPLES, seed: int = 0) -> Sampled | None:
     """Spearman's rho over samples of half of the queries; None where no sample has one.
 
     Args:
         task: the rated pairs, with one human score each.
         x: (pair,) float64 values of the model.
         samples: how many.
-        seed: of the random numbers; sample number i is the same for every number of ``threads``.
+        seed: of the random numbers.
     """
     query, pair = queries(task)
-    points = Points(x[pair], task.human[pair].mean(1))
-    rho = points.under(half(query, seed), samples, np.arange(len(pair)), threads, kendall=False)[1]
+    points, draw = Points(x[pair], task.human[pair].mean(1)), half(query, seed)
+    rho = np.array([points.spearman(draw(number)) for number in range(samples)])
     rho = rho[np.isfinite(rho)]
     return Sampled(float(rho.mean()), float(rho.std()), len(np.unique(query)), samples) if len(rho) else None
 
@@ -105,20 +99,18 @@ def queries(task: Task) -> tuple[Int, Int]:
     return np.concatenate([task.left, task.right]), np.concatenate([pair, pair])
 
 
-def half(query: Int, seed: int) -> Counts:
-    """Sample number i -> (point,) int32: 1 for one random point of each of half of the queries, else 0."""
+def half(query: Int, seed: int) -> Callable[[int], Int]:
+    """Sample number i -> (query,) int64 indices of points: a random one of each of half of the queries."""
     from ..stats.kernels import draw_words
 
     word, order = np.uint64(seed), np.argsort(query, kind="stable")
     _, start, count = np.unique(query[order], return_index=True, return_counts=True)
 
-    def counts(number: int) -> npt.NDArray[np.int32]:
+    def points(number: int) -> Int:
         random = np.empty((2, len(start)), np.uint64)
         draw_words(word, number, random.reshape(-1))
         chosen = np.argsort(random[0], kind="stable")[: max(len(start) // 2, 1)]
         drawn = ((random[1, chosen] >> np.uint64(32)) * count[chosen].astype(np.uint64)) >> np.uint64(32)
-        out = np.zeros(len(query), np.int32)
-        out[order[start[chosen] + drawn.astype(np.int64)]] = 1
-        return out
+        return np.asarray(order[start[chosen] + drawn.astype(np.int64)])
 
-    return counts
+    return points

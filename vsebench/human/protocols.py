@@ -22,7 +22,6 @@ import numpy as np
 from ..errors import BadInput, count_of
 from ..files.ids import places
 from ..report.correlation import Over, Row, Tau
-from ..report.model import Resampling
 from ..types import Bool, Float, Int, Modality, Split, frozen
 from .coefficients import Points, agreement
 from .cxc import TASKS, CxcRatings
@@ -60,7 +59,7 @@ class Task:
 
     @cached_property
     def image(self) -> Int:
-        """(pair,) int64 index of the image that a pair is resampled with: that of the right item, else of the left."""
+        """(pair,) int64 index of the image that a pair is left out with: that of the right item, else of the left."""
         if self.sides[1] == "image" and self.sides[0] == "caption":
             return self.right
         return self.left if self.sides[0] == "image" else self.split.owners[self.left]
@@ -137,14 +136,12 @@ def values(task: Task, gain: PairGain) -> Float:
     return mean
 
 
-def correlations(
-    task: Task, relevance: str, x: Float, how: Resampling | None, over: Over = "images", threads: int | None = None
-) -> list[Row]:
+def correlations(task: Task, relevance: str, x: Float, level: float | None = None, over: Over = "images") -> list[Row]:
     """One row for every subset of the pairs: how values correlate with the human scores.
 
     Args:
         task, relevance, x: the rated pairs, the name of the values, and the values, (pair,) float64.
-        how, over, threads: as for ``agreement``.
+        level, over: as for ``agreement``.
     """
     found = []
     for subset, mask in task.subsets.items():
@@ -152,7 +149,7 @@ def correlations(
         judges = task.human.shape[1]
         points = Points(np.repeat(x[pairs], judges), task.human[pairs].reshape(-1), task.tau)
         pair, image = np.repeat(pairs, judges), np.repeat(task.image[pairs], judges)
-        coefficients = agreement(points, pair, image, how, over, threads)
+        coefficients = agreement(points, pair, image, level, over)
         found.append(Row(task.name, subset, relevance, len(pairs), len(pair), task.tau, coefficients))
     return found
 

@@ -16,7 +16,7 @@ from ..options import spell
 from ..registry import unknown
 from ..relevance.sources import load_gains
 from ..report.correlation import Over, Row, Study
-from ..report.model import Resampling
+from ..report.model import check_level, check_seed
 from ..sets import catalogue
 from ..sets.align import align_embeddings
 from ..types import Embeddings, Float, Modality
@@ -49,11 +49,9 @@ def correlate(
     tasks: Names | None = None,
     human_data: PathLike | None = None,
     ci: float = 95,
-    resamples: int = 1000,
     seed: int = 0,
     over: Over = "images",
     java: str | None = None,
-    threads: int | None = None,
     bar: Bar | None = None,
 ) -> Study:
     """Correlate relevances, or a model, with human judgements: Pearson, Spearman and Kendall with intervals.
@@ -72,11 +70,9 @@ def correlate(
         human_data: folder with the judgements; by default that of the variable ``VSEBENCH_HUMAN_DATA``, else ``human``
             in the cache.
         ci: level of the intervals in percent; 0 for none.
-        resamples: how many resamples an interval is made of.
-        seed: of what is drawn at random.
-        over: what is resampled: ``images`` (all pairs of an image together) or ``pairs``.
+        seed: of the samples of a model.
+        over: what the jackknife of the intervals leaves out: ``images`` (all pairs of an image together) or ``pairs``.
         java: a Java folder or program for METEOR.
-        threads: how many compute; never changes a result.
         bar: a function of a title: a context manager, whose value is called with (done, in all).
 
     Raises:
@@ -100,20 +96,21 @@ def correlate(
             "nothing to correlate",
             fix=f"give gains ({spell('gains', 'NAMES')}) or embeddings ({spell('embeddings', 'FILE')})",
         )
-    how = Resampling(ci, resamples, seed) if ci else None
+    level = check_level(ci) if ci else None
+    check_seed(seed)
     if data == "cxc":
         _check_cxc(chosen, human_data, names)
-    correlated = partial(correlations, how=how, over=over, threads=threads)
+    correlated = partial(correlations, level=level, over=over)
     rows: list[Row] = []
     notes: list[str] = []
     settings: dict[str, dict[str, str]] = {}
     if embeddings is not None:
         file = Path(embeddings)
         vectors, read_notes = _vectors(file, texts, image_key, text_key)
-        settings[file.name] = {"similarity": similarity, "samples": str(SAMPLES)}
+        settings[file.name] = {"similarity": similarity, "samples": str(SAMPLES), "seed": str(seed)}
         notes += read_notes
         for task in _cxc(chosen, human_data, False):
-            rows += model_rows(task, file.name, vectors, similarity, how, over, seed, threads)
+            rows += model_rows(task, file.name, vectors, similarity, level, over, seed)
     for group in _groups(data, chosen, names, human_data) if names else ():
         for name in names:
             with logged() as log:
@@ -128,7 +125,7 @@ def correlate(
             ]
     order = {name: k for k, name in enumerate(chosen)}
     rows.sort(key=lambda row: (order[row.task.lower()], row.subset != "all"))
-    return Study(data, tuple(rows), settings, tuple(dict.fromkeys(notes)), how, over, seed)
+    return Study(data, tuple(rows), settings, tuple(dict.fromkeys(notes)), level, over, seed)
 
 
 def _listed(names: Names | None) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from .format import UNDEFINED, fixed
 from .grid import Cell, Grid, cells, text_only
-from .model import Resampling, plain
+from .model import plain
 from .render import Rendered, record
 
 SCHEMA = "vsebench/correlation/1"
@@ -73,8 +73,8 @@ class Study(Rendered):
         rows: the correlations.
         settings: of every relevance.
         notes: what was decided.
-        how: how the intervals were made, or None without them.
-        over: what was resampled.
+        level: of the intervals in percent, or None without them.
+        over: what the jackknife left out, one at a time.
         seed: of the samples of models.
     """
 
@@ -82,7 +82,7 @@ class Study(Rendered):
     rows: tuple[Row, ...]
     settings: dict[str, dict[str, str]]
     notes: tuple[str, ...]
-    how: Resampling | None
+    level: float | None
     over: Over
     seed: int
 
@@ -127,9 +127,8 @@ class Study(Rendered):
     def to_dict(self) -> dict[str, Any]:
         """The document of schema ``vsebench/correlation/1``: fractions, None where a correlation is undefined."""
         intervals: dict[str, Any] | None = None
-        if self.how is not None:
-            intervals = {"method": "percentile bootstrap", "confidence": self.how.level / 100}
-            intervals |= {"resamples": self.how.resamples, "over": self.over, "seed": self.how.seed}
+        if self.level is not None:
+            intervals = {"method": "jackknife, Fisher z", "confidence": self.level / 100, "over": self.over}
         return {
             "schema": SCHEMA,
             "data": self.data,
@@ -146,11 +145,7 @@ def label(relevance: str) -> str:
 
 def interval_note(study: Study) -> str:
     """How the intervals were made; the empty text without any."""
-    how = study.how
-    made = (
-        how and f"{how.level:g} % percentile bootstrap over {study.over}, {how.resamples:,} resamples, seed {how.seed}"
-    )
-    return made or ""
+    return "" if study.level is None else f"{study.level:g} % jackknife over {study.over} on Fisher's z scale"
 
 
 def _cell(found: Coefficient) -> Cell:
@@ -177,7 +172,7 @@ def _sampled(study: Study) -> list[Grid]:
 
 
 def _notes(study: Study) -> list[str]:
-    brackets = f" Brackets: {interval_note(study)}." if study.how is not None else ""
+    brackets = f" Brackets: {interval_note(study)}." if study.level is not None else ""
     notes = [f"Correlations are from -1 to 1.{brackets}"]
     sampled = next((row.sampled for row in study.rows if row.sampled), None)
     if sampled:

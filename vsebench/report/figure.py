@@ -79,7 +79,7 @@ def chart(study: Study) -> Any:
         dots = base.mark_point(filled=True, size=28, opacity=1).encode(x=alt.X("value:Q", **x))
         heading = alt.TitleParams(printable(title), anchor="start", fontSize=12, fontWeight="normal")
         charts.append(alt.layer(bars, dots).properties(title=heading, width=440, height=alt.Step(9)))
-    below = f"Bars: {interval_note(study)}" if study.how is not None else ""
+    below = f"Bars: {interval_note(study)}" if study.level is not None else ""
     title = alt.TitleParams(study.title, subtitle=below, anchor="start", offset=12)
     both = alt.vconcat(*charts, spacing=14, title=title)
     return both.resolve_scale(x="shared").configure_view(stroke="#d0d0d0").configure_axisX(gridColor="#ececec")

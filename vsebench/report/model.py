@@ -99,6 +99,23 @@ class Result:
         return plain(self, "metric", "direction", "value", "n", "undefined", "interval")
 
 
+def check_level(level: float) -> float:
+    """The level of an interval in percent, as it is; raises UsageError where it is none, or below 1."""
+    if not 0 < level < 100:
+        raise UsageError(f"the level of an interval is {level}", fix="use a percentage such as 95")
+    if level < 1:
+        raise UsageError(
+            f"the level of an interval is {level} %", fix=f"did you mean {100 * level:g}? It is a percentage"
+        )
+    return level
+
+
+def check_seed(seed: int) -> None:
+    """Raise UsageError where a seed is out of range."""
+    if not 0 <= seed < 2**63:
+        raise UsageError(f"the seed is {seed}", fix="use an integer from 0 to 9223372036854775807")
+
+
 @dataclass(frozen=True)
 class Resampling:
     """How bootstrap intervals are made.
@@ -119,15 +136,10 @@ class Resampling:
     method: Literal["percentile", "bca"] = "percentile"
 
     def __post_init__(self) -> None:
-        if not 0 < self.level < 100:
-            raise UsageError(f"the level of an interval is {self.level}", fix="use a percentage such as 95")
-        if self.level < 1:
-            fix = f"did you mean {100 * self.level:g}? It is a percentage"
-            raise UsageError(f"the level of an interval is {self.level} %", fix=fix)
+        check_level(self.level)
         if not 10 <= self.resamples <= 1_000_000:
             raise UsageError(f"{self.resamples} resamples", fix="use 10 to 1000000")
-        if not 0 <= self.seed < 2**63:
-            raise UsageError(f"the seed is {self.seed}", fix="use an integer from 0 to 9223372036854775807")
+        check_seed(self.seed)
         if self.method not in ("percentile", "bca"):
             raise UsageError(f"the method of an interval is '{self.method}'", fix="use bca or percentile")
 
