@@ -19,7 +19,6 @@ Gains are computed once a block and view: complete rows, or single pairs where f
 - ``rankings``: which rankings the metrics need
 - ``tasks``: the work in blocks of queries
 - ``block``: the retrieved items, gains and ideal gains of a block; ``measure``: from these to values
-- ``expected``: values as means over the orders of tied items
 - ``influence``, ``removal``: what every image adds, as a candidate, to the values of other queries
 - ``part_of_queries``: some of the queries in another process, and their values joined
 - ``engine``: the public functions, threads and progress

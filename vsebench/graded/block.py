@@ -37,10 +37,8 @@ class Retrieved:
     candidates: Int
 
     def cut(self, depth: int) -> Retrieved:
-        """The same, no deeper than ``depth``: a metric of the top must not pay for one of complete rankings."""
-        r = self.ranking
-        ranking = replace(r, gains=r.gains[:, :depth], tied=r.tied[:, :depth], count=np.minimum(r.count, depth))
-        return replace(self, ranking=ranking, items=self.items[:, :depth])
+        """The same, no deeper than ``depth``."""
+        return replace(self, ranking=self.ranking.part(slice(None), depth), items=self.items[:, :depth])
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..metrics.declare import Metric
+from ..metrics.expected import expected_values
 from ..metrics.values import values
 from ..rank.full_order import Order
 from ..relevance.gains import Gains
 from ..types import Float
 from . import removal
 from .block import Block
-from .expected import expected_values
 from .influence import Influence
 from .rankings import Group, Ranking, Subset
 

@@ -47,6 +47,18 @@ class GradedRanking:
     gain_order: GainOrder | None = None
     distance: Float | None = None
 
+    def part(self, rows: Any, depth: int) -> GradedRanking:
+        """Some queries, no deeper than ``depth``: a metric of the top must not pay for one of complete rankings."""
+        positive, positives = self.pseudo_positive, self.pseudo_positives
+        return GradedRanking(
+            self.gains[rows, :depth],
+            self.tied[rows, :depth],
+            np.minimum(self.count[rows], depth),
+            None if self.ideal is None else self.ideal[rows],
+            None if positive is None else positive[rows, :depth],
+            None if positives is None else positives[rows],
+        )
+
 
 def up_to(ks: Sequence[int], count: Int) -> Int:
     """(query, ks) how many items a list cut at k holds."""
