@@ -91,13 +91,13 @@ def evaluate(path: Path, split: str, repeats: int, metrics: str = "binary", ci: 
     """Measure ``--metrics binary`` (or others) on a file in a warm process; loading is timed apart, in ``detail``."""
     bare = harness.resident_mib()
     from vsebench.evaluation import inputs
-    from vsebench.evaluation.options import Given, Options
+    from vsebench.evaluation.request import request
     from vsebench.evaluation.run import run_evaluation
 
-    options = Options(metrics=metrics, ci=ci)
+    asked = request({"images": path, "split": split, "metrics": metrics, "ci": ci})
 
-    def load() -> inputs.Input:
-        return inputs.read(Given(images=path, split=split), options)
+    def load() -> inputs.System:
+        return inputs.read(asked)
 
     modules = harness.resident_mib()
     harness.forget_peak()
@@ -105,11 +105,11 @@ def evaluate(path: Path, split: str, repeats: int, metrics: str = "binary", ci: 
     assert data.vectors is not None
     images, captions = (side.vectors for side in data.vectors)
     size = (images.nbytes + captions.nbytes) / harness.MIB
-    run_evaluation(data, options)
+    run_evaluation(data, asked)
     levels = (bare, None if modules is None else modules + size, harness.resident_mib(peak=True))
 
     def work() -> dict[str, Any]:
-        report, _ = run_evaluation(data, options)
+        report, _ = run_evaluation(data, asked)
         report.to_json(per_query=False)
         values = [[str(r.metric), r.direction, r.value] for r in report.results if r.direction]
         return {"values": values, "metrics": len(report.results)}

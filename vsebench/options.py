@@ -64,8 +64,8 @@ class Fields:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """The options among the arguments of a function, which has them all."""
-        return cls(**{f.name: given[f.name] for f in dataclasses.fields(cls)})
+        """The options among the arguments of a function; others have their defaults."""
+        return cls(**{f.name: given[f.name] for f in dataclasses.fields(cls) if f.name in given})
 
     def __post_init__(self) -> None:
         check(self)

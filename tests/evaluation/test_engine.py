@@ -30,8 +30,8 @@ from tests.reports import same_reports
 from vsebench.cli import app
 from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost
 from vsebench.evaluation import cuts, dask_engine, inputs, shard_files, shards
-from vsebench.evaluation.options import Given, Options
 from vsebench.evaluation.plan import make_plan
+from vsebench.evaluation.request import Request, request
 
 pytestmark = pytest.mark.slow  # clusters are started
 
@@ -66,17 +66,16 @@ def test_the_values_of_one_process(kind: str, folder: Path, cluster: Any, tmp_pa
     same_reports(local, found)
     assert found.provenance is not None and found.provenance["engine"] == "dask"
     assert [done for done, _ in seen[: seen[0][1]]] == list(range(1, seen[0][1] + 1))
-    data, options = planned(given)
-    assert seen[0][1] == len(cuts.shards_of(make_plan(data, options), data)) >= (7 if kind == "expected" else 18)
+    data, asked = planned(given)
+    assert seen[0][1] == len(cuts.shards_of(make_plan(data, asked), data)) >= (7 if kind == "expected" else 18)
     if more:
         assert lines(tmp_path / "one.trec") == lines(tmp_path / "two.trec")
         assert local.document()["lists"] == found.document()["lists"]
 
 
-def planned(given: dict[str, Any]) -> tuple[inputs.Input, Options]:
-    names = {k: v for k, v in given.items() if k != "images"}
-    options = Options(**names)
-    return inputs.read(Given(images=given["images"]), options), options
+def planned(given: dict[str, Any]) -> tuple[inputs.System, Request]:
+    asked = request(given)
+    return inputs.read(asked), asked
 
 
 def test_workers_that_are_killed(folder: Path, cluster: Any) -> None:
@@ -216,10 +215,9 @@ def test_the_command_starts_workers_of_its_own(folder: Path, cluster: Any, tmp_p
 
 def job_of(folder: Path, **more: Any) -> tuple[shards.Job, list[cuts.Shard]]:
     given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), **more}
-    data, options = planned({**given, "images": folder / "e.npz"})
-    plan = make_plan(data, options)
-    source = shards.source_of(Given(images=folder / "e.npz"), options)
-    return shards.make_job(source, data, plan), cuts.shards_of(plan, data)
+    data, asked = planned({**given, "images": folder / "e.npz"})
+    plan = make_plan(data, asked)
+    return shards.make_job(shards.source_of(asked), data, plan), cuts.shards_of(plan, data)
 
 
 def error_of(job: shards.Job, shard: cuts.Shard) -> VsebenchError:
@@ -268,7 +266,7 @@ def test_the_input_is_read_once_in_a_process(folder: Path, monkeypatch: pytest.M
     for shard in found[:3]:
         shards.compute(pickle.loads(pickle.dumps(job)), shard)
     assert len(read) == 1
-    shards.compute(shards.replace(job, options=shards.replace(job.options, threads=1)), found[0])
+    shards.compute(shards.replace(job, request=shards.replace(job.request, threads=1)), found[0])
     assert len(read) == 2
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from vsebench.errors import BadInput, DeviceFault, LowMemory, WorkersLost
 from vsebench.evaluation import cuts, dask_engine, shards
-from vsebench.evaluation.options import Options
+from vsebench.evaluation.request import request
 
 pytestmark = pytest.mark.slow  # clusters are started
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow  # clusters are started
 def test_own_workers_are_not_ended_for_mapped_files() -> None:
     """The limit of a worker of Dask counts pages of mapped files, which are no memory that is taken."""
     pytest.importorskip("distributed", reason="distributed is not installed")
-    with dask_engine._client(Options(engine="dask", workers=1)) as client:
+    with dask_engine._client(request({"engine": "dask", "workers": 1})) as client:
         client.wait_for_workers(1, timeout=60)
         assert [w["memory_limit"] for w in client.scheduler_info()["workers"].values()] == [0]
 

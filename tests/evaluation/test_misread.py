@@ -16,7 +16,7 @@ from tests.gates import gate
 from tests.messages import Pinned
 from vsebench.errors import BadInput
 from vsebench.evaluation.chance import LEVEL, Sample
-from vsebench.evaluation.inputs import Input
+from vsebench.evaluation.inputs import System
 from vsebench.evaluation.misread import Suspicion, suspect
 from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.sets.align import AlignedLists
@@ -49,7 +49,7 @@ def suspicions(
     scorer: Scorer, items: Split, rows: tuple[Int | None, Int | None] = (None, None)
 ) -> list[Suspicion | None]:
     """What is suspected in both directions."""
-    data = Input(items, dict.fromkeys(DIRECTIONS, scorer), Path("file"), rows=rows)
+    data = System(items, dict.fromkeys(DIRECTIONS, scorer), Path("file"), rows=rows)
     return [suspect(data, direction) for direction in DIRECTIONS]
 
 
@@ -245,7 +245,7 @@ def test_score_matrices_are_checked_too() -> None:
 def lists(order: Int, items: Split, direction: Direction) -> Suspicion | None:
     """What is suspected of retrieved lists, (query, depth)."""
     found = AlignedLists(items, {direction: dict(enumerate(order))})
-    return suspect(Input(items, {}, Path("file"), found), direction)
+    return suspect(System(items, {}, Path("file"), found), direction)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -354,7 +354,7 @@ def test_coco(coco: Split, proxies: Proxies, name: str) -> None:
     assert words(x[np.argsort(coco.image_ids)], y) == ["with the images in ascending id order"] * 2
     runs = "with the texts stored as 5 runs of 5,000 (first text of every image, then second, ...)"
     assert words(x, major(y)) == [runs] * 2
-    data = Input(split(5000), dict.fromkeys(DIRECTIONS, Dot(x[np.argsort(coco.image_ids)], y)), Path("file"))
+    data = System(split(5000), dict.fromkeys(DIRECTIONS, Dot(x[np.argsort(coco.image_ids)], y)), Path("file"))
     found = suspect(data, "t2i")
     assert found is not None and found.better is not None, "without ids, but with as many rows as COCO 5K"
     assert found.better.words == "with the images in ascending id order"

@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..evaluation.chance import CERTAIN, LEVEL, SMALLEST, of_mean
 from ..evaluation.inputs import of_vectors, raw_vectors
 from ..evaluation.intervals import interval
-from ..evaluation.options import Given, Options
+from ..evaluation.request import Request, request
 from ..files.read import group
 from ..log import logged
 from ..numeric.parallel import default_threads
@@ -108,15 +108,16 @@ def choice(
     taken = next((item.category for item in items.items if item.category in (MEAN, ALL)), None)
     if taken is not None:
         raise UsageError(f"'{items.name}' has a category '{taken}', which is a row of every table", fix="rename it")
-    how, options = Resampling(ci, resamples, seed) if ci else None, Options(similarity=similarity)
+    how = Resampling(ci, resamples, seed) if ci else None
+    asked = request({"similarity": similarity, "image_key": image_key, "text_key": text_key})
+    asked = replace(asked, split=items.split)
     scores: dict[str, Float] = {}
     kinds, notes, warnings = [], [*items.notes], [*items.warnings]
     for name, source in _sources(systems, items, bool(image_key or text_key)):
         if name in (*scores, BASELINE):
             what = f"two systems are called '{name}'" if name in scores else f"'{name}' is the column of the baseline"
             raise UsageError(what, fix="give names: NAME=FILE")
-        given = Given(image_key=image_key, text_key=text_key, split=items.split)
-        scores[name], kind, said = _scores(source, items, given, options, threads)
+        scores[name], kind, said = _scores(source, items, asked, threads)
         kinds.append(kind)
         notes += [f"{name}: {text}" for text in said]
     found = tuple(scores)
@@ -147,20 +148,18 @@ def _sources(systems: Any, items: ChoiceSet, keys: bool) -> list[tuple[str, Any]
     return found
 
 
-def _scores(
-    source: Any, items: ChoiceSet, given: Given, options: Options, threads: int | None
-) -> tuple[Float, str, tuple[str, ...]]:
+def _scores(source: Any, items: ChoiceSet, asked: Request, threads: int | None) -> tuple[Float, str, tuple[str, ...]]:
     """(item, image, caption) float64 scores, what they are, and what was decided."""
-    keys = given.image_key or given.text_key
+    keys = asked.image_key or asked.text_key
     if is_path(source) and not keys and holds_scores(Path(source).expanduser(), items):
         scores, notes = read_scores(Path(source).expanduser(), items)
         return scores, "scores", notes
     if not isinstance(source, tuple) and not is_path(source):
         return check_scores(numbers(source, "scores"), items), "scores", ()
     images, texts = source if isinstance(source, tuple) else (source, None)
-    given = replace(given, images=images, texts=texts)
+    asked = replace(asked, images=images, texts=texts)
     with logged() as log:
-        found = of_vectors(only(raw_vectors(given), items.split), given, options)
+        found = of_vectors(only(raw_vectors(asked), items.split), asked)
     assert found.scorer is not None
     item, caption = np.nonzero(items.exists)[0], np.arange(items.exists.sum())
     rows = items.images[1].T  # (image, item)

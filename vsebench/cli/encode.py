@@ -144,12 +144,11 @@ def _pretrained(
 
 def _check_metrics(metrics: str, splits: list[str]) -> None:
     """Refuse unknown metrics, and sets that have none, before any work."""
-    from ..evaluation.options import Options
-    from ..evaluation.plan import check_names
+    from ..evaluation.request import request
     from ..sets import catalogue
     from ..sets.choices import layouts
 
-    check_names(Options(metrics=metrics), None)
+    request({"metrics": metrics})  # raises
     for name in splits:
         if name not in catalogue.names() and layouts.is_known(name):
             what = f"--metrics measures retrieval, and '{name}' is a set of choices"

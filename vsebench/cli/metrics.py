@@ -85,7 +85,7 @@ def _about(word: str, views: Mapping[str, str]) -> dict[str, Any]:
 def _metric(word: str) -> tuple[Metric, str]:
     """A metric and its name; any of its ks stands for it where the word has none, as in ``R@k`` and ``MLD``."""
     from ..errors import UsageError
-    from ..evaluation.plan import refuse_gains
+    from ..evaluation.request import refuse_gains
     from ..metrics import parse
 
     refuse_gains(word.strip())

@@ -2,14 +2,17 @@
 
 ::
 
-    inputs (read, align) -> plan (metrics, judgements, gains) -> rank, re-rank -> binary, graded -> assemble -> Report
+    request -> system (read, align) -> plan (metrics, judgements, gains) -> rank, re-rank -> binary, graded
+        -> assemble -> Report
 
-- ``run``: ``evaluate``, the public function; ``options``: its options and their checks
+- ``run``: ``evaluate``, the public function; ``options``: its options, each declared once; ``request``: what they ask
+  for, parsed once
 - ``accumulate``: ``Accumulator``, which collects the vectors of a validation loop for ``evaluate``
-- ``inputs``: vectors, a score matrix or retrieved lists in the order of a split; ``misread``: refuses rows in
-  another order and recall at chance (``chance``), with what explains it (``readings``, ``wording``)
-- ``plan``: metrics, judgements and candidates, decided once; ``chosen``: the gains and judgements that are asked for,
-  and loading them
+- ``system``: what is ranked: vectors, a score matrix or retrieved lists in the order of a split (``inputs``), and what
+  is done with them: ``fused``, ``only``, ``corrections``; ``misread``: refuses rows in another order and recall at
+  chance (``chance``), with what explains it (``readings``, ``wording``)
+- ``plan``: metrics, judgements and candidates, decided once; ``chosen``: loading gains and judgements;
+  ``short_lists``: what retrieved lists are long enough for
 - ``second_stage``: the scores of a cross-encoder (``second_scores``), by which the top of the rankings is ordered again
 - ``binary``: values from the ranks of relevant items; ``graded``: values of graded metrics as results; ``intra``:
   image-image and text-text retrieval of CxC

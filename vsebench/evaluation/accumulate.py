@@ -15,8 +15,7 @@ from ..report.report import Report
 from ..sets import catalogue
 from ..sets.placing import Unordered
 from ..types import Embeddings, Split, Vectors, as_array
-from .options import Options
-from .plan import check_names
+from .request import request
 from .run import evaluate
 
 CAPTIONS_PER_IMAGE = 5
@@ -67,10 +66,7 @@ class Accumulator:
             raise UsageError(f"Accumulator has no argument '{wrong[0]}'", fix="give the vectors to update()")
         checked = check(evaluate, (), {"split": split, "captions_per_image": captions_per_image, **options})
         options = {k: v for k, v in checked.arguments.items() if k not in ("split", "captions_per_image")}
-        named = {
-            k: v for k, v in options.items() if k in Options.__dataclass_fields__ and k not in ("save_run", "depth")
-        }
-        check_names(Options(**named), split)
+        request({"split": split, **options})  # what is wrong is refused now
         if split is not None and split != "custom" and captions_per_image is not None:
             raise UsageError(f"{spell('captions_per_image')} has no meaning with a split", fix="leave it out")
         loaded = split if isinstance(split, Split) else None

@@ -19,14 +19,14 @@ from ..report.model import Result
 from ..report.report import Report
 from ..types import Direction, Int, Observation, Split
 from . import intervals, warnings
-from .inputs import Input
+from .inputs import System
 from .intervals import Key
 from .plan import Plan
 
 
 def report(
     plan: Plan,
-    data: Input,
+    data: System,
     observed: dict[Direction, Observation],
     single: Mapping[Key, Result],
     ratings: str | None,
@@ -44,8 +44,8 @@ def report(
         BadInput: no metric has a value.
     """
     results, members = _with_sums(plan, single)
-    if plan.options.resampling is not None:
-        results = intervals.add(results, members, plan.split, plan.options.resampling, plan.options.threads)
+    if plan.request.resampling is not None:
+        results = intervals.add(results, members, plan.split, plan.request.resampling, plan.request.threads)
     requested: dict[Key, None] = {}
     for m in plan.metrics:
         requested.update(dict.fromkeys((m, d) for d in ([None] if m.family.compute is None else plan.directions)))
@@ -58,7 +58,7 @@ def report(
     warnings.unreachable(observed)
     warnings.clipped(plan.metrics, plan.split)
     note(*intervals.of_queries_alone(results.values()))
-    if plan.options.resampling is not None:
+    if plan.request.resampling is not None:
         note(*intervals.without(results))
     log = said()
     return Report(
@@ -67,13 +67,13 @@ def report(
         tuple(shown),
         tuple(log.warnings),
         tuple(log.notes),
-        intervals=plan.options.resampling,
+        intervals=plan.request.resampling,
         parts=tuple(result for key, result in results.items() if key not in requested),
         items=replace(plan.split, captions=None, places=(None, _caption_rows(plan.split, data))),
     )
 
 
-def _caption_rows(split: Split, data: Input) -> Int | None:
+def _caption_rows(split: Split, data: System) -> Int | None:
     """(caption,) int64 text row of every caption of a custom split with ids, by which a text file is read again."""
     numbered = split.caption_ids.dtype.kind == "i" and np.array_equal(
         split.caption_ids, np.arange(len(split.caption_ids))
@@ -105,7 +105,7 @@ def _sum(m: Metric, parts: Sequence[Result], directions: int) -> Result:
     return Result(m, None, sum(p.value for p in parts), n, undefined, ties=ties)
 
 
-def _signature(plan: Plan, data: Input, ratings: str | None) -> dict[str, str]:
+def _signature(plan: Plan, data: System, ratings: str | None) -> dict[str, str]:
     """Everything that can move a digit."""
     # Metrics that read gains have two tie rules only, and do not depend on queries without positives.
     binary = ratings is not None or not all(m.graded for m in plan.metrics)
@@ -117,11 +117,11 @@ def _signature(plan: Plan, data: Input, ratings: str | None) -> dict[str, str]:
         "split": f"{plan.split.name}#{signature.fingerprint(plan.split)}",
         **{view: identity for view, identity in judged.items() if identity is not None},
         "score": data.score,
-        **plan.stages,
+        **data.stages,
         "order": "f64",
-        "ties": plan.options.ties if binary or plan.options.ties == EXPECTED else "index",
-        "empty": plan.options.no_positive if binary else "skip",
-        **({} if data.lists is None else {"short": plan.options.short_lists}),
+        "ties": plan.request.ties if binary or plan.request.ties == EXPECTED else "index",
+        "empty": plan.request.no_positive if binary else "skip",
+        **({} if data.lists is None else {"short": plan.request.short_lists}),
         **_gains_identities(plan.gains, plan.split),
         **({} if ratings is None else {INTRA: ratings}),
     }

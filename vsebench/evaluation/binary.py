@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ..errors import BadInput, UsageError, count_of
-from ..log import warn
 from ..metrics import Metric
 from ..options import spell
-from ..rank.lists import ranks_from_lists
 from ..report.model import Result
-from ..types import UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, SameFold, Split
-from .inputs import Input
+from ..types import UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, Split
 from .intervals import Key
 from .plan import Plan
-from .short_lists import leave_out, too_short
 
 QueryIds = dict[Relevance, Ids]
 
@@ -25,7 +19,7 @@ def results(plan: Plan, observed: dict[Direction, Observation]) -> dict[Key, Res
     """One result a metric and direction, without sums."""
     ids: QueryIds = {}
     return {
-        (m, d): measure(m, observed[d].ranks[m.view], plan.split, d, plan.options.no_positive, ids)
+        (m, d): measure(m, observed[d].ranks[m.view], plan.split, d, plan.request.no_positive, ids)
         for m in plan.binary
         for d in plan.directions
     }
@@ -103,31 +97,3 @@ def _one(m: Metric, values: Float) -> float:
     if m.family.aggregate == "floor-median":
         return float(np.floor(np.median(values - 1)) + 1)
     return float(values.mean())
-
-
-def from_lists(plan: Plan, data: Input) -> tuple[Plan, dict[Direction, Observation]]:
-    """Ranks from retrieved lists, and the plan without metrics that the lists are too short for.
-
-    Raises:
-        BadInput: the lists are too short for a metric that is requested by name, or for all.
-    """
-    assert data.lists is not None
-    observed: dict[Direction, Observation] = {}
-    for direction in plan.directions:
-        gallery = len(plan.split.caption_ids if direction == "i2t" else plan.split.image_ids)
-        ranks = {
-            r.view: ranks_from_lists(
-                r.relevance, data.lists.lists[direction], gallery,
-                r.candidates if isinstance(r.candidates, SameFold) else None,
-            )
-            for r in plan.requests
-            if r.relevance.direction == direction
-        }  # fmt: skip
-        observed[direction] = Observation(direction, ranks)
-    short = too_short(plan.binary, observed, plan.split, data.lists)
-    refused = [s for s in short if plan.options.short_lists == "refuse" or s.impossible]
-    kept = leave_out(plan.metrics, refused, plan.named, data.where, plan.options.short_lists)
-    counted = ", ".join(str(s) for s in short if s not in refused)
-    if counted:
-        warn(f"lists are too short for {counted}; items that are not in them count as not found")
-    return replace(plan, metrics=tuple(kept)), observed

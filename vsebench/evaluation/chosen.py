@@ -1,158 +1,28 @@
-"""The sources of relevance of an evaluation: which are asked for, loading them, and the metrics that they allow."""
+"""The sources of relevance of an evaluation: loading them, and the metrics that they allow."""
 
 from __future__ import annotations
 
 import math
-import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from ..arguments import numbers, shown
 from ..errors import BadInput, MissingPackage, UsageError
 from ..files.pairs import Pairs
 from ..files.sniff import sniff
 from ..graded.rankings import pseudo_positives
 from ..log import logged, note
 from ..metrics.declare import DEFAULT_GAINS, Metric
-from ..metrics.suites import ALL, SUITES, words
 from ..metrics.values import without_negative
 from ..options import spell
 from ..relevance import own
 from ..relevance.gains import Gains, Spec
 from ..relevance.matrix import of_array
-from ..relevance.sources import LABELS, SOURCES, Source, load_gains, parse_spec, source_of
+from ..relevance.sources import SOURCES, Source, load_gains
 from ..relevance.spice.tuples import NotParsed
 from ..sets import placing
 from ..sets.captions import Captions, check_file, is_file, with_captions, without_ids
-from ..signature import STAGES
-from ..types import DIRECTIONS, Direction, Split, is_path
-
-GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
-# The keys of a signature are no names of judgements.
-SIGNED = ("vsebench", "split", "score", *STAGES, "order", "ties", "empty", "short", "gains", "captions", "paper")
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What is asked for beside the sources that a split has: kinds of gains, and judgements of the user, by view.
-
-    Attributes:
-        gains: the first is that of metrics whose name has no view.
-        judgements: the parts of each: one, or one a direction.
-    """
-
-    gains: Mapping[str, Spec]
-    judgements: Mapping[str, Sequence[Spec]]
-
-    @property
-    def specs(self) -> Iterator[Spec]:
-        """All of them."""
-        yield from self.gains.values()
-        for parts in self.judgements.values():
-            yield from parts
-
-
-def choose(gains: Any, judgements: Any) -> Chosen:
-    """What the options ``gains`` and ``judgements`` ask for.
-
-    Args:
-        gains: specifications separated by commas, a path, a matrix (image, caption), or a list of any of these; None
-            and an empty list for none.
-        judgements: ``NAME=FILE``, ``NAME=i2t:FILE``, ``NAME=labels:FILE``, a list of these, or a mapping from names to
-            a file, ``{query id: item ids}``, ``{query id: {item id: grade}}``, a list of (image id, caption id[,
-            grade]), a matrix (image, caption), one of each under ``i2t`` and ``t2i``, or ``{"labels": (of the images,
-            of the captions)}``; None and empty ones for none.
-
-    Raises:
-        UsageError: an unknown kind or setting, two of one kind; a name that judgements cannot have, or a direction of
-            them that is given twice; another form.
-    """
-    return Chosen(_gains(gains), _judgements(judgements))
-
-
-def _gains(given: Any) -> dict[str, Spec]:
-    if isinstance(given, str):
-        listed: list[Any] = words(given)
-    elif given is None or (isinstance(given, (list, tuple)) and not _is_matrix(given)):
-        listed = [x for x in given or () if not (isinstance(x, str) and not x.strip())]
-    else:
-        listed = [given]
-    chosen: dict[str, Spec] = {}
-    for spec in map(_spec, listed):
-        if spec.kind in chosen:
-            both = f" ({chosen[spec.kind].argument} and {spec.argument})" if spec.argument else ""
-            raise UsageError(f"{spell('gains')} names {spec.kind} twice{both}", fix="evaluate once for each")
-        chosen[spec.kind] = spec
-    return chosen
-
-
-def _is_matrix(given: Sequence[Any]) -> bool:
-    """Whether a list is a matrix: a list of rows of numbers."""
-    first = given[0] if len(given) else None
-    return isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1
-
-
-def _spec(given: Any) -> Spec:
-    if isinstance(given, Spec):
-        return given
-    if isinstance(given, str):
-        return parse_spec(given)
-    if hasattr(given, "__fspath__"):
-        kind = source_of(str(given))
-        return Spec(kind.name, str(given), {}) if kind is not None and kind.endings else parse_spec(str(given))
-    if not hasattr(given, "__array__") and not (isinstance(given, (list, tuple)) and _is_matrix(given)):
-        fix = "give a string such as 'cider', a path, a matrix of gains, or a list of these"
-        raise UsageError(f"gains is {shown(given)}", fix=fix)
-    return Spec("matrix", None, {}, numbers(given, "gains"))
-
-
-def _judgements(given: Any) -> dict[str, list[Spec]]:
-    if given is not None and not isinstance(given, (str, list, tuple, Mapping)):
-        raise UsageError(f"{spell('judgements')} is {shown(given)}", fix="give {NAME: JUDGEMENTS} or 'NAME=FILE'")
-    found: dict[str, list[Spec]] = {}
-    pairs = (
-        given.items() if isinstance(given, Mapping) else map(_named, [given] if isinstance(given, str) else given or ())
-    )
-    for name, value in pairs:
-        if not isinstance(name, str):
-            raise UsageError(f"{spell('judgements')} has the name {shown(name)}", fix="give names that are words")
-        if not NAME.fullmatch(name):
-            raise UsageError(f"'{name[:60]}' cannot name judgements", fix="use lower-case letters, digits, - and _")
-        if name in (*SOURCES, LABELS, *SUITES, *ALL, *SIGNED):
-            raise UsageError(f"'{name}' names something else already", fix="give the judgements another name")
-        found.setdefault(name, []).extend(_parts(name, value))
-    for name, parts in found.items():
-        if len(parts) > 1 and sorted(part.holds for part in parts) != sorted(DIRECTIONS):
-            what = f"{spell('judgements')} gives '{name}' {len(parts)} times"
-            raise UsageError(what, fix=f"give one file, or {name}=i2t:FILE and {name}=t2i:FILE")
-    return found
-
-
-def _named(text: Any) -> tuple[str, str]:
-    """The name and the file of ``NAME=FILE``."""
-    name, equals, file = text.partition("=") if isinstance(text, str) else ("", "", "")
-    if not equals or not name.strip() or not file.strip():
-        raise UsageError(f"{spell('judgements')} is {shown(text)}", fix=GRAMMAR)
-    return name.strip(), file.strip()
-
-
-def _parts(name: str, value: Any) -> list[Spec]:
-    """What one set of judgements consists of."""
-    if is_path(value):
-        head, colon, tail = str(value).partition(":")
-        if colon and head in (*DIRECTIONS, LABELS):
-            return [Spec(name, tail, {"holds": head})]
-        return [Spec(name, str(value), {})]
-    if isinstance(value, Mapping) and (set(value) == {LABELS} or (value and set(value) <= set(DIRECTIONS))):
-        return [
-            Spec(name, str(x), {"holds": head}) if is_path(x) else Spec(name, None, {"holds": head}, x)
-            for head, x in value.items()
-        ]
-    return [Spec(name, None, {}, value)]
+from ..types import Direction, Split
 
 
 def load_judgements(
@@ -162,7 +32,7 @@ def load_judgements(
     """The judgements of the user, over the items of a split.
 
     Args:
-        chosen: see ``choose``.
+        chosen: the parts of each by name.
         level: the smallest grade of a positive.
         split: what is evaluated.
         complete: the split of which ``split`` is a part, if it is one: what the judgements are of.
@@ -267,7 +137,7 @@ def load_gains_of(
 
     Args:
         metrics: what will be measured.
-        chosen: from ``choose``; a kind that is not in it is loaded with its defaults.
+        chosen: by view; a kind that is not in it is loaded with its defaults.
         judgements: those of the split, which are gains of the metrics in their view.
         split: with or without captions.
         captions: a file of captions, a list of them, or None.

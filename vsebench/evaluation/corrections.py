@@ -20,41 +20,41 @@ from ..rank.exact import norms
 from ..rank.scorers import Dot, Matrix, Scorer
 from ..sets import placing
 from ..types import QUERIES_OF, Direction, Float, Int, Vectors
-from .inputs import Input
-from .plan import Plan
+from .inputs import System
+from .request import Request
 
 TRANSDUCTIVE = "transductive"
 FEW = 32  # columns by which equal rows are found, also of files of another precision
 
 
-def apply(plan: Plan, data: Input) -> tuple[Plan, Input]:
-    """The input with corrected scores in every direction, and the plan with the rule.
+def apply(data: System, request: Request) -> System:
+    """The system with corrected scores in the directions that are measured.
 
     Args:
-        plan: what is measured; nothing is done without the option ``normalise``.
         data: the scores of images with captions.
+        request: with ``correction``; nothing is done without.
 
     Raises:
         UsageError: retrieved lists or folds, which are not corrected; a bank of scores with both directions.
         BadInput, MissingPackage: the bank cannot be read or does not fit, or a matrix does not fit into memory.
     """
-    options, directions, how = plan.options, plan.directions, plan.options.correction
+    how, directions = request.correction, tuple(d for d in request.directions if d in data.directions)
     if how is None:
-        return plan, data
+        return data
     if data.lists is not None or data.split.in_folds:
         what = "retrieved lists, which have no scores" if data.lists is not None else f"the folds of {data.split.name}"
         raise UsageError(f"{spell('normalise')} has no meaning for {what}", fix="leave it out")
     banks, whose = {d: data.scorers[d] for d in directions}, TRANSDUCTIVE
     if how.bank is not None:
-        banks, whose, shared = _bank(how.bank, data, directions, options.similarity, how.rows)
+        banks, whose, shared = _bank(how.bank, data, directions, request.similarity, how.rows)
         if shared:
             whose += f",{TRANSDUCTIVE}"
             note(f"{how.bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries")
-    if plan.intra:
+    if request.intra:
         note(f"{spell('normalise')}: values inside the modalities are not corrected")
     rule, settings = corrected.RULES[how.rule], dict(how.settings)
-    scorers = {d: rule.correct(data.scorers[d], d, banks[d], **settings, threads=options.threads) for d in directions}
-    if options.engine == "local" and (ranker := backends.chosen(options.backend)[0]) != "numpy":
+    scorers = {d: rule.correct(data.scorers[d], d, banks[d], **settings, threads=request.threads) for d in directions}
+    if request.engine == "local" and (ranker := backends.chosen(request.backend)[0]) != "numpy":
         note(f"{spell('normalise')}: numpy computed the sums over the bank, {ranker} ranks the corrected scores")
     if TRANSDUCTIVE in whose:
         note(
@@ -62,12 +62,11 @@ def apply(plan: Plan, data: Input) -> tuple[Plan, Input]:
             "queries; compare with systems that are corrected in the same way"
         )
     written = ",".join(f"{key}={value:.12g}" for key, value in settings.items())
-    stages = {**plan.stages, "normalise": f"{how.rule},{written},{whose}"}
-    return replace(plan, stages=stages), replace(data, scorers=scorers)
+    return replace(data, scorers=scorers, stages={**data.stages, "normalise": f"{how.rule},{written},{whose}"})
 
 
 def _bank(
-    path: Path, data: Input, directions: Sequence[Direction], similarity: str, rows: str | None
+    path: Path, data: System, directions: Sequence[Direction], similarity: str, rows: str | None
 ) -> tuple[dict[Direction, Scorer], str, int]:
     """Scores of a bank with the gallery of every direction, its identity, and how many are test queries."""
     scorer = data.scorers[directions[0]]
@@ -78,7 +77,7 @@ def _bank(
 
 
 def _of_vectors(
-    path: Path, scorer: Dot, data: Input, directions: Sequence[Direction], similarity: str
+    path: Path, scorer: Dot, data: System, directions: Sequence[Direction], similarity: str
 ) -> tuple[dict[Direction, Scorer], str, int]:
     """A bank of images and texts, the queries of the two directions."""
     if "fuse" in data.stages:
@@ -103,7 +102,7 @@ def _of_vectors(
 
 
 def _of_scores(
-    path: Path, scorer: Matrix, data: Input, directions: Sequence[Direction], rows: str | None
+    path: Path, scorer: Matrix, data: System, directions: Sequence[Direction], rows: str | None
 ) -> tuple[dict[Direction, Scorer], str, int]:
     """A bank of scores, of one direction; its gallery is matched by ids, or in the order of the score file."""
     if len(directions) > 1:

@@ -17,7 +17,7 @@ from ..rank.part_of_scan import Block
 from ..rank.scorers import Range
 from ..rank.ties import EXPECTED
 from ..types import Direction
-from .inputs import Input
+from .inputs import System
 from .plan import Plan
 
 SCORES = 1 << 24  # scores of a shard at least; COCO 5K has 8 a pass
@@ -57,7 +57,7 @@ class Shard(NamedTuple):
         return (self.rows[1] - self.rows[0]) * (self.columns[1] - self.columns[0])
 
 
-def shards_of(plan: Plan, data: Input) -> list[Shard]:
+def shards_of(plan: Plan, data: System) -> list[Shard]:
     """The shards of an evaluation."""
     found: list[Shard] = []
     if plan.requests or plan.depth:
@@ -75,7 +75,7 @@ def rankings_of(plan: Plan) -> dict[Direction, list[SharedScores]]:
     """The rankings of graded metrics that share their scores, by direction, always in the same order."""
     if not plan.graded:
         return {}
-    expected, influence = plan.options.ties == EXPECTED, plan.options.resampling is not None
+    expected, influence = plan.request.ties == EXPECTED, plan.request.resampling is not None
     return {d: shared_rankings(plan.split, plan.graded, plan.gains, [d], expected, influence) for d in plan.directions}
 
 

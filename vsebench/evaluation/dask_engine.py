@@ -26,7 +26,7 @@ from ..numeric.parallel import default_threads
 from ..options import command_line, spell
 from . import shard_files, shards
 from .cuts import Shard
-from .options import Options
+from .request import Request
 from .shards import Job, Used
 
 INSTALL = "pip install 'vsebench[dask]'"
@@ -47,14 +47,14 @@ def check_installed() -> None:
         raise MissingPackage(f"{spell('engine', 'dask')} needs distributed", fix=INSTALL)
 
 
-def compute(job: Job, pieces: Sequence[Shard], folder: Path, options: Options) -> tuple[int, list[Used]]:
+def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -> tuple[int, list[Used]]:
     """Compute every shard that has no file in a folder, and write it there.
 
     Args:
         job: the evaluation.
         pieces: all shards.
         folder: of the files, with those that are finished.
-        options: the scheduler or the number of workers; ``progress`` is called with (shards done, shards in all).
+        request: the scheduler or the number of workers; ``progress`` is called with (shards done, shards in all).
 
     Returns:
         How many were finished before, and what every worker has ranked the others with.
@@ -70,25 +70,25 @@ def compute(job: Job, pieces: Sequence[Shard], folder: Path, options: Options) -
     if not waiting:
         return done, []
     try:
-        with _client(options) as client:
+        with _client(request) as client:
             _check_workers(client)
-            for shard, (worker, its, arrays) in results(client, _shared(job, options), waiting):
+            for shard, (worker, its, arrays) in results(client, _shared(job, request), waiting):
                 used[worker] = its
                 shard_files.write(folder, shard, arrays)
                 done += 1
-                if options.progress:
-                    options.progress(done, len(pieces))
+                if request.progress:
+                    request.progress(done, len(pieces))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {_continued()}") from None
     return len(pieces) - len(waiting), list(used.values())
 
 
-def _shared(job: Job, options: Options) -> Job:
+def _shared(job: Job, request: Request) -> Job:
     """The job of workers that share the cores of this machine."""
-    if options.scheduler is not None or options.threads is not None:
+    if request.scheduler is not None or request.threads is not None:
         return job
-    threads = max(1, default_threads() // (options.workers or WORKERS))
-    return replace(job, options=replace(job.options, threads=threads))
+    threads = max(1, default_threads() // (request.workers or WORKERS))
+    return replace(job, request=replace(job.request, threads=threads))
 
 
 def results(client: Any, job: Job, waiting: Sequence[Shard]) -> Iterator[tuple[Shard, Done]]:
@@ -136,7 +136,7 @@ def attempt(shard: Shard, job: Job) -> Done | VsebenchError:
 
 
 @contextmanager
-def _client(options: Options) -> Iterator[Any]:
+def _client(request: Request) -> Iterator[Any]:
     """A client of the scheduler that is named, or of one with workers on this machine."""
     from distributed import Client, LocalCluster
     from distributed.utils import silence_logging_cmgr
@@ -146,11 +146,11 @@ def _client(options: Options) -> Iterator[Any]:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore", VersionMismatchWarning)  # what matters is checked (_check_workers)
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))  # what fails is said in one error
-        where: Any = options.scheduler
+        where: Any = request.scheduler
         if where is not None:
             _check_scheduler(where)
         else:
-            workers = options.workers or WORKERS
+            workers = request.workers or WORKERS
             require(workers * WORKER_BYTES, where=spell("workers", workers), fix=f"give fewer {spell('workers')}")
             try:
                 with _without_interrupts():

@@ -18,7 +18,7 @@ from ..rank.scorers import Dot
 from ..rank.ties import EXPECTED
 from ..relevance.gains import shape_of
 from ..types import AllItems, Direction
-from .inputs import Input
+from .inputs import System
 from .intervals import some_names
 from .plan import Plan
 
@@ -26,7 +26,7 @@ Reasons = dict[str, list[str]]  # what a list does not have -> names of the metr
 COMPLETE, INSIDE = "complete rankings", "the items of a fold"
 
 
-def route(plan: Plan, data: Input, ranker: backends.Ranker) -> tuple[backends.Ranker, dict[Direction, int]]:
+def route(plan: Plan, data: System, ranker: backends.Ranker) -> tuple[backends.Ranker, dict[Direction, int]]:
     """The functions to rank with, and how deep the lists for binary judgements have to be.
 
     Args:
@@ -70,7 +70,7 @@ def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], 
             deep = min(size, shape_of(plan.split, direction)[1])
             if not isinstance(request.candidates, AllItems):
                 reasons[INSIDE].append(str(m))
-            elif m.family.depth not in ("k", "R") or plan.options.ties == EXPECTED:
+            elif m.family.depth not in ("k", "R") or plan.request.ties == EXPECTED:
                 reasons[COMPLETE].append(str(m))
             elif deep > most:
                 reasons[f"more than the first {most:,} items"].append(str(m))
@@ -86,8 +86,8 @@ def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], 
 def _graded(plan: Plan, listed: backends.Listed) -> Reasons:
     """What metrics of gains read beyond lists."""
     reasons: Reasons = defaultdict(list)
-    expected = plan.options.ties == EXPECTED
-    rankings = rankings_of(plan.graded, plan.split, plan.directions, expected, plan.options.resampling is not None)
+    expected = plan.request.ties == EXPECTED
+    rankings = rankings_of(plan.graded, plan.split, plan.directions, expected, plan.request.resampling is not None)
     for ranking in rankings:
         most = listed.deepest(len(ranking.gallery))
         for m in ranking.metrics:

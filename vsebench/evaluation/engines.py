@@ -22,8 +22,9 @@ from ..rank.observe import in_memory, observe
 from ..rank.scorers import Scorer
 from ..types import Direction, Observation
 from . import cuts, dask_engine, depths, provenance, shard_files, shards
-from .inputs import Input
+from .inputs import System
 from .plan import Plan
+from .request import Request
 
 
 @dataclass(frozen=True)
@@ -44,33 +45,33 @@ class Engine:
 
 
 @contextmanager
-def start(source: shards.Source | None, data: Input, plan: Plan) -> Iterator[Engine]:
-    """The engine of the options; what other processes compute is finished when the block begins.
+def start(source: Request | None, data: System, plan: Plan) -> Iterator[Engine]:
+    """The engine of the request; what other processes compute is finished when the block begins.
 
     Args:
-        source: where the input was read from; not used by the engine ``local``.
+        source: what other processes read; not used by the engine ``local``.
         data, plan: of the evaluation.
 
     Raises:
         MissingPackage, WorkersLost, BadInput, DiskError: as ``dask_engine.compute`` and ``shard_files.opened``.
     """
-    options = plan.options
-    if options.engine == "local" or source is None or data.scorer is None:
-        ranker, needed = depths.route(plan, data, backends.ranker(options.backend))
+    request = plan.request
+    if request.engine == "local" or source is None or data.scorer is None:
+        ranker, needed = depths.route(plan, data, backends.ranker(request.backend))
         ranked = functools.partial(observe, scan=in_memory(ranker.scan), order=ranker.order or REFERENCE)
         if ranker.listed:
             ranked = functools.partial(ranker.listed.observe, needed=needed)
-        if options.engine != "local" and data.scorer is None:
+        if request.engine != "local" and data.scorer is None:
             dask = spell("engine", "dask")
             note(f"{dask}: retrieved lists have no scores to compute, and were evaluated in one process")
         yield Engine(ranked, ranker.order)
         return
     dask_engine.check_installed()
     job, pieces = shards.make_job(source, data, plan), cuts.shards_of(plan, data)
-    with shard_files.opened(job.key, options.resume) as folder:
-        kept, used = dask_engine.compute(job, pieces, folder, options)
+    with shard_files.opened(job.key, request.resume) as folder:
+        kept, used = dask_engine.compute(job, pieces, folder, request)
         read = functools.partial(shard_files.read, folder)
-        if options.resume:
+        if request.resume:
             note(f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before")
         note(*(sentence for one in used for sentence in one.notes))
 
@@ -78,5 +79,5 @@ def start(source: shards.Source | None, data: Input, plan: Plan) -> Iterator[Eng
             first = next(served[0] for one, served in data.passes(plan.directions) if one is scorer)
             return observe(scorer, *args, scan=shards.scan_of(pieces, read, first), order=None, **how)
 
-        facts = provenance.of_workers(options.backend, [(one.backend, one.device) for one in used])
+        facts = provenance.of_workers(request.backend, [(one.backend, one.device) for one in used])
         yield Engine(joined, None, shards.fill_of(pieces, read), facts)

@@ -22,32 +22,31 @@ from ..signature import ENCODER
 from ..types import NONE, Direction, Int, is_path
 from . import inputs
 from .chance import LEVEL, SMALLEST
-from .inputs import Input
+from .inputs import System
 from .misread import sampled_queries
-from .options import Given, Options
+from .request import Request, runs
 
 SAMPLE = 256  # queries of which two systems are compared
 GOOD = 0.3  # R@1 from which systems have more in common than own items
+INPUTS = ("images", "texts", "scores", "run", "image_ids", "text_ids", "image_id_of_text")
 CONSTANT = 60  # of reciprocal rank fusion (Cormack et al., 2009)
 
 
-def fuse(data: Input, given: Given, options: Options) -> Input:
-    """The input fused with the other systems of ``given.fuse``, which are aligned with its split.
+def fuse(data: System, request: Request) -> System:
+    """The input fused with the other systems of ``request.fuse``, which are aligned with its split.
 
     Args:
         data: the first system.
-        given: with ``fuse``: files of embeddings or score matrices, or arrays of scores; of retrieved lists, runs.
-        options: with ``weights``, one a system, the first one first; equal ones without.
+        request: with ``fuse``, files of embeddings or score matrices, or arrays of scores, and of retrieved lists runs;
+            and with ``weights``, one a system, the first one first.
 
     Raises:
-        UsageError: weights that are not one a system.
         BadInput, MissingPackage: another system cannot be read or is of other items.
     """
-    others = given.fuse or []
-    weights = options.fusion_weights(len(others) + 1)
+    others, weights = request.fuse, request.weights
     if not others:
         return data
-    read = [_read(other, data, given, options) for other in others]
+    read = [_read(other, data, request) for other in others]
     for other, one in zip(others, read, strict=True):
         if not np.array_equal(one.split.caption_ids, data.split.caption_ids) or one.directions != data.directions:
             where = Path(other) if is_path(other) else None
@@ -69,11 +68,13 @@ def fuse(data: Input, given: Given, options: Options) -> Input:
     each = {d: [one.scorers[d] for one in (data, *read)] for d in data.directions}
     first = next(iter(each.values()))
     if all(parts == first for parts in each.values()):  # the same objects: one pass serves both directions
-        return replace(data, scorers=dict.fromkeys(each, weighted_sum(first, weights)), vectors=None)
-    return replace(data, scorers={d: weighted_sum(parts, weights) for d, parts in each.items()}, vectors=None)
+        scorers = dict.fromkeys(each, weighted_sum(first, weights))
+    else:
+        scorers = {d: weighted_sum(parts, weights) for d, parts in each.items()}
+    return replace(data, scorers=scorers, score=next(iter(scorers.values())).name, vectors=None)
 
 
-def _warn_of_other_rows(data: Input, one: Input, name: str) -> None:
+def _warn_of_other_rows(data: System, one: System, name: str) -> None:
     """Warn of a good system without ids whose best items beside the own ones are not those of the first system.
 
     Two systems that rank the same items agree on such items far more often than by chance.
@@ -100,27 +101,26 @@ def _warn_of_other_rows(data: Input, one: Input, name: str) -> None:
         warn(f"{name}: {what}queries, as by chance: its rows, which have no ids, may be in another order")
 
 
-def _read(other: Any, data: Input, given: Given, options: Options) -> Input:
+def _read(other: Any, data: System, request: Request) -> System:
     """Another system, on the split of the first; rows without ids are in the order of this direction of the first."""
     if data.orders:
         each = {
-            d: _read(other[d] if isinstance(other, Mapping) else other, _of_one(data, d), given, options)
+            d: _read(other[d] if isinstance(other, Mapping) else other, _of_one(data, d), request)
             for d in data.orders
             if not isinstance(other, Mapping) or d in other
         }
         first = next(iter(each.values()))
         sources = dict.fromkeys(path for one in each.values() for path in one.sources)
         return replace(first, scorers={d: one.scorers[d] for d, one in each.items()}, sources=tuple(sources))
+    alone: dict[str, Any] = {**dict.fromkeys(INPUTS), "fuse": [], "split": data.split}
     if data.lists is not None:
-        return inputs.read(Given(run=other, split=data.split), options)
+        return inputs.read(replace(request, **alone | {"run": runs(other)}))
     if is_path(other) and files.holds_both(opened(Path(other).expanduser())):
-        keys = {"image_key": given.image_key, "text_key": given.text_key}
-        return inputs.read(Given(images=Path(other).expanduser(), split=data.split, **keys), options)
-    as_scores = replace(options, similarity="auto")
-    return inputs.read(Given(scores=other, split=data.split, scores_key=given.scores_key), as_scores)
+        return inputs.read(replace(request, **alone | {"images": Path(other).expanduser()}))
+    return inputs.read(replace(request, **alone | {"scores": other, "similarity": "auto"}))
 
 
-def _of_one(data: Input, direction: Direction) -> Input:
+def _of_one(data: System, direction: Direction) -> System:
     return replace(data, split=data.split_of(direction), orders={})
 
 

@@ -18,7 +18,7 @@ from ..report.model import Result
 from ..text import warnings as caption_warnings
 from ..types import Direction, Float, Ids
 from .engines import Engine
-from .inputs import Input
+from .inputs import System
 from .intervals import Key
 from .plan import Plan
 
@@ -26,7 +26,7 @@ BLOCK = 64  # images whose gains are examined together
 
 
 def results(
-    plan: Plan, data: Input, engine: Engine, new: Mapping[Direction, Reranking] | None = None
+    plan: Plan, data: System, engine: Engine, new: Mapping[Direction, Reranking] | None = None
 ) -> dict[Key, Result]:
     """One result a metric and direction, without sums; warns of undefined metrics, small galleries, and no gains."""
     found, split = _measured(plan, data, engine, new), plan.split
@@ -81,16 +81,16 @@ def _any_gain(gains: Gains) -> bool:
     return any((gains.rows("i2t", a, min(a + BLOCK, images)) > 0).any() for a in range(0, images, BLOCK))
 
 
-def _measured(plan: Plan, data: Input, engine: Engine, new: Mapping[Direction, Reranking] | None) -> run.Found:
-    influence = plan.options.resampling is not None
+def _measured(plan: Plan, data: System, engine: Engine, new: Mapping[Direction, Reranking] | None) -> run.Found:
+    influence = plan.request.resampling is not None
     if data.lists is not None:
         lists = {d: data.lists.lists[d] for d in plan.directions}
         return run.from_lists(lists, plan.split, plan.graded, plan.gains, data.lists.tied, influence)
     found: dict[tuple[Metric, Direction], run.GradedValues] = {}
     for scorer, directions in data.passes(plan.directions):
         found |= run.run(
-            scorer, plan.split, plan.graded, plan.gains, directions, expected=plan.options.ties == EXPECTED,
-            threads=plan.options.threads, progress=plan.options.progress, influence=influence, order_of=engine.order,
+            scorer, plan.split, plan.graded, plan.gains, directions, expected=plan.request.ties == EXPECTED,
+            threads=plan.request.threads, progress=plan.request.progress, influence=influence, order_of=engine.order,
             fill=engine.fill, new=new,
         )  # fmt: skip
     return found

@@ -12,12 +12,12 @@ from ..metrics.hubness import MOST
 from ..report.model import Result
 from ..report.values import SIDE
 from ..types import QUERIES_OF, Direction, Int, Observation
-from .inputs import Input
+from .inputs import System
 from .intervals import Key
 from .plan import Plan
 
 
-def results(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> dict[Key, Result]:
+def results(plan: Plan, data: System, observed: Mapping[Direction, Observation]) -> dict[Key, Result]:
     """One result a metric of hubness and direction, without per-query values; notes name the hubs.
 
     Raises:
@@ -38,7 +38,7 @@ def results(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) 
 
 
 def _occurrences(
-    direction: Direction, k: int, queries: int, gallery: int, data: Input, observed: Mapping[Direction, Observation]
+    direction: Direction, k: int, queries: int, gallery: int, data: System, observed: Mapping[Direction, Observation]
 ) -> Int:
     """(gallery,) int64, how many queries have every item among their first k."""
     if data.lists is None:

@@ -51,15 +51,15 @@ def results(plan: Plan, vectors: tuple[Embeddings, Embeddings]) -> tuple[dict[Ke
     if plan.split.name != "coco-5k":
         what = f"CxC rates items of COCO 5K, not of split '{plan.split.name}'"
         raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
-    ratings: dict[Modality, CxcRatings] = {m: read_cxc(TASK[m], plan.options.human_data) for m in ("image", "caption")}
+    ratings: dict[Modality, CxcRatings] = {m: read_cxc(TASK[m], plan.request.human_data) for m in ("image", "caption")}
     found: dict[Key, Result] = {}
     for embeddings in vectors:
         ranks = ranked(
             plan.split, embeddings, ratings[embeddings.modality],
-            similarity=plan.options.similarity, ties=plan.options.ties, threads=plan.options.threads,
+            similarity=plan.request.similarity, ties=plan.request.ties, threads=plan.request.threads,
         )  # fmt: skip
         for m in plan.intra:
-            result = measure(m, ranks, plan.split, _BETWEEN[embeddings.modality], plan.options.no_positive)
+            result = measure(m, ranks, plan.split, _BETWEEN[embeddings.modality], plan.request.no_positive)
             direction = _INSIDE[embeddings.modality]
             found[m, direction] = replace(result, direction=direction)
     return found, "+".join(identity(rating) for rating in ratings.values())

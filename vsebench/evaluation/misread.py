@@ -24,7 +24,7 @@ from ..report.format import fixed
 from ..types import Bool, Direction, Int
 from . import wording
 from .chance import SMALLEST, Sample
-from .inputs import Input
+from .inputs import System
 from .readings import gathered, readings
 
 FEW, SAMPLE = 64, 512  # queries that are ranked first, and when these do not settle it
@@ -119,7 +119,7 @@ def _percent(fraction: float, digits: int = 1) -> str:
     return f"{fixed(fraction, digits, times=100)}%"
 
 
-def check(data: Input, directions: Sequence[Direction], trust: bool) -> None:
+def check(data: System, directions: Sequence[Direction], trust: bool) -> None:
     """Refuse, or warn of, input that looks misread, and rows without ids in another order or of other items.
 
     Nothing is tested where captions have no image of their own.
@@ -151,7 +151,7 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> None:
     warn(*map(str, found), others)
 
 
-def suspect(data: Input, direction: Direction) -> Suspicion | None:
+def suspect(data: System, direction: Direction) -> Suspicion | None:
     """Why the input looks misread in a direction; None when it does not, or is too small to tell."""
     listed = data.lists is not None
     # Most files are read correctly, and a few queries are enough to find out; a weak model takes some more.
@@ -172,7 +172,7 @@ def suspect(data: Input, direction: Direction) -> Suspicion | None:
     return None if better is None else Suspicion(direction, None, better, listed=listed)
 
 
-def reordered(data: Input, direction: Direction) -> Better | None:
+def reordered(data: System, direction: Direction) -> Better | None:
     """The order of rows without ids under which clearly more first items are own ones; None for that at hand."""
     gallery = len(data.split.ids("caption" if direction == "i2t" else "image"))
     queries, _ = sampled_queries(data, direction, max(SMALLEST, min(SAMPLE, MOST // gallery)))
@@ -187,14 +187,14 @@ def _is_poor(sample: Sample, margin: float) -> bool:
     return sample.recall(10) <= min(5 * chance, chance + 0.15) + 0.02 + margin
 
 
-def _reversed(data: Input, direction: Direction, queries: Int) -> bool:
+def _reversed(data: System, direction: Direction, queries: Int) -> bool:
     """Whether more queries have an own item at the end of their list than at its beginning."""
     owners, ends = data.split.owners, _ends(data, direction, queries, np.float32)
     first, last = (owners[end] == queries if direction == "i2t" else owners[queries] == end for end in ends)
     return bool(last.sum() > first.sum())
 
 
-def _best(data: Input, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> Better | None:
+def _best(data: System, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> Better | None:
     """The reading under which clearly more queries find an own item first, by a sign test; None without one."""
     from scipy.special import bdtrc
 
@@ -226,7 +226,9 @@ def _best(data: Input, direction: Direction, queries: Int, dtype: npt.DTypeLike)
     return Better(words, negated, int(hits.sum()), int(as_read.sum()), len(queries))
 
 
-def _displaced(data: Input, direction: Direction, images: Int, texts: Int, as_read: Bool) -> Iterator[tuple[str, Bool]]:
+def _displaced(
+    data: System, direction: Direction, images: Int, texts: Int, as_read: Bool
+) -> Iterator[tuple[str, Bool]]:
     """Words, and whether queries find an own item, where some rows that follow each other are a number of rows apart.
 
     A row that is missing or was repeated moves all rows behind it, and processes that write in another order than by
@@ -263,7 +265,7 @@ def _displaced(data: Input, direction: Direction, images: Int, texts: Int, as_re
             yield f"with the {noun}{where} taken {abs(rows):,} row{'s' * (abs(rows) > 1)} {how}", hits
 
 
-def sampled_queries(data: Input, direction: Direction, most: int) -> tuple[Int, Int]:
+def sampled_queries(data: System, direction: Direction, most: int) -> tuple[Int, Int]:
     """Queries of evenly spaced images with candidates and a relevant item, and the first query of every image.
 
     There is one caption an image, or several where there are few images.
@@ -288,7 +290,7 @@ def sampled_queries(data: Input, direction: Direction, most: int) -> tuple[Int, 
 
 
 def _blocks(
-    data: Input, direction: Direction, queries: Int, dtype: npt.DTypeLike
+    data: System, direction: Direction, queries: Int, dtype: npt.DTypeLike
 ) -> Iterator[npt.NDArray[np.floating]]:
     """The scores of some queries, (query, gallery), in blocks."""
     gallery = len(data.split.ids("caption" if direction == "i2t" else "image"))
@@ -296,7 +298,7 @@ def _blocks(
         yield data.scorers[direction].scores_of(direction, some, dtype)
 
 
-def _ends(data: Input, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> tuple[Int, Int]:
+def _ends(data: System, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> tuple[Int, Int]:
     """(query,) the first and the last items of rankings."""
     if data.lists is not None:
         lists = [data.lists.lists[direction][query] for query in queries.tolist()]
@@ -307,7 +309,7 @@ def _ends(data: Input, direction: Direction, queries: Int, dtype: npt.DTypeLike)
 
 
 def _ranked(
-    data: Input, direction: Direction, queries: Int, of_image: Int, dtype: npt.DTypeLike
+    data: System, direction: Direction, queries: Int, of_image: Int, dtype: npt.DTypeLike
 ) -> tuple[Sample, float]:
     """The ranks of the own items of some queries, and the median spread of a query's scores."""
     gallery = len(data.split.ids("caption" if direction == "i2t" else "image"))

@@ -18,31 +18,31 @@ from ..relevance.sources import SOURCES
 from ..sets import placing
 from ..sets.captions import with_captions
 from ..types import Direction, Embeddings, Int
-from .inputs import Input, captions_file
-from .options import PART_GRAMMAR, Options
+from .inputs import System
+from .request import PART_GRAMMAR, Request
 
 
-def only(data: Input, options: Options) -> tuple[Input, Options]:
-    """The images and captions with a value in a column of a file, and the options for these.
+def only(data: System, request: Request) -> System:
+    """The images and captions with a value in a column of a file.
 
     A column of captions keeps these captions and their images, one of images these images and all of their captions.
 
     Args:
         data: everything that was read.
-        options: with ``only``: ``COLUMN=VALUE[,VALUE...]`` of the file of captions, or ``FILE:COLUMN=VALUE``.
+        request: with ``part``; nothing is done without.
 
     Raises:
         UsageError: no file; retrieved lists, which rank the complete gallery; gains or folds of the complete data set.
         BadInput: the file has no such column, or no item has the value.
     """
-    if options.only is None:
-        return data, options
-    named, column, wanted = options.part
-    path = named or captions_file(options)
+    if request.part is None:
+        return data
+    said, named, column, wanted = request.part
+    path = named or request.captions_file
     if path is None:
         fix = f"give {spell('captions', 'FILE')} with that column, or {PART_GRAMMAR}"
-        raise UsageError(f"{spell('only', options.only)} names no file", fix=fix)
-    _refuse_gains(options)
+        raise UsageError(f"{spell('only', said)} names no file", fix=fix)
+    _refuse_gains(request)
     if data.lists is not None:
         what = f"{spell('only')} has no meaning for retrieved lists"
         raise UsageError(what, fix="leave it out, or give embeddings or scores")
@@ -60,8 +60,8 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
         captions, images = kept, np.unique(split.owners[kept])
     else:
         captions, images = np.flatnonzero(np.isin(split.owners, kept)), kept
-    if options.captions is not None:  # which have a row for every caption of the file
-        split = with_captions(split, options.captions)
+    if request.captions is not None:  # which have a row for every caption of the file
+        split = with_captions(split, request.captions)
     own = split.places if split.name == "custom" else (None, None)
     part = replace(
         split, name="custom", image_ids=split.image_ids[images], caption_ids=split.caption_ids[captions],
@@ -70,23 +70,23 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
         fold=None, in_folds=False, places=_of_part(own, images, captions),
     )  # fmt: skip
     note(
-        f"only {options.only}: {len(images):,} of {len(split.image_ids):,} images and {len(captions):,} of "
+        f"only {said}: {len(images):,} of {len(split.image_ids):,} images and {len(captions):,} of "
         f"{len(split.caption_ids):,} captions are the queries and the gallery"
     )
     orders = {d: _of_part(places, images, captions) for d, places in data.orders.items()}
-    found = replace(
+    return replace(
         data, split=part, scorers=_scorers(data, images, captions), vectors=_vectors(data, images, captions),
         rows=_of_part(data.rows, images, captions), orders=orders, complete=data.split,
     )  # fmt: skip
-    return found, replace(options, captions=None)
 
 
-def _refuse_gains(options: Options) -> None:
+def _refuse_gains(request: Request) -> None:
     """Refuse gains and caption vectors that have rows of the complete data set."""
-    for kind, spec in options.chosen.gains.items():
+    for kind, spec in request.gains.items():
         file = spec.argument is not None and Path(spec.argument).expanduser().is_file()
         if spec.values is not None or SOURCES[kind].endings or (kind == "sentence" and file):
-            what = f"{spell('only', options.only)} with gains '{kind}' of the complete data set"
+            said = None if request.part is None else request.part.said
+            what = f"{spell('only', said)} with gains '{kind}' of the complete data set"
             raise UsageError(
                 what, fix=f"give gains that are made from captions, such as cider, or leave out {spell('only')}"
             )
@@ -110,7 +110,7 @@ def _rows(rows: Int | None, kept: Int) -> Int:
     return kept if rows is None else rows[kept]
 
 
-def _scorers(data: Input, images: Int, captions: Int) -> dict[Direction, Scorer]:
+def _scorers(data: System, images: Int, captions: Int) -> dict[Direction, Scorer]:
     found: dict[Direction, Scorer] = {}
     for scorer, directions in data.passes(data.directions):
         if isinstance(scorer, Dot):
@@ -123,7 +123,7 @@ def _scorers(data: Input, images: Int, captions: Int) -> dict[Direction, Scorer]
     return found
 
 
-def _vectors(data: Input, *kept: Int) -> tuple[Embeddings, Embeddings] | None:
+def _vectors(data: System, *kept: Int) -> tuple[Embeddings, Embeddings] | None:
     if data.vectors is None:
         return None
     of: Sequence[Embeddings] = data.vectors

@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +16,10 @@ from ..rank.ties import TIES, check_ties
 
 if TYPE_CHECKING:
     from ..metrics.suites import Names
-    from ..rank.corrected import Correction
-    from ..report.model import Resampling
     from ..sets.captions import Captions
-    from ..types import Direction, GainsLike, JudgementsLike, PathLike, ReportProgress
-    from .chosen import Chosen
+    from ..types import GainsLike, JudgementsLike, PathLike, ReportProgress
 
 MOST = 100  # items a query that a report keeps
-LEAST_WEIGHT = 1e-6  # of a system, relative to the largest
 DEPTH = 100  # items a query in the file of ``save_run``
 # Of a Dask scheduler: a host and a port, after the name of a protocol or not.
 ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+):\d{1,5}", re.ASCII)
@@ -35,7 +29,7 @@ ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+):\
 class Given(Fields):
     """What is evaluated: files or arrays. ``images`` is the argument FILE of the command line.
 
-    The fields have no check of their own, see ``evaluation.inputs``.
+    The fields have no check of their own, see ``evaluation.request``.
     """
 
     images: Any = None
@@ -171,9 +165,7 @@ class Options(Fields):
         if self.depth is not None and self.save_run is None:
             what = f"{spell('depth', self.depth)} has no meaning without {spell('save_run')}"
             raise UsageError(what, fix=f"add {spell('save_run', 'FILE')}, or leave it out")
-        _ = self.weight, self.correction
         self._check_engine()
-        _ = self.resampling, self.part  # what is wrong is refused before anything is read
 
     def _check_engine(self) -> None:
         given = {"scheduler": self.scheduler, "workers": self.workers, "resume": self.resume or None}
@@ -189,96 +181,3 @@ class Options(Fields):
         if self.scheduler is not None and not ADDRESS.fullmatch(self.scheduler):
             what = f"{spell('scheduler')} is '{printable(self.scheduler[:80])}', no address"
             raise UsageError(what, fix="give a host and a port, such as tcp://10.0.0.1:8786")
-
-    @cached_property
-    def chosen(self) -> Chosen:
-        """The kinds of gains and the judgements that ``gains`` and ``judgements`` ask for; raises UsageError."""
-        from .chosen import choose
-
-        return choose(self.gains, self.judgements)
-
-    @property
-    def directions(self) -> tuple[Direction, ...]:
-        """The directions to measure."""
-        return ("i2t", "t2i") if self.direction == "both" else (self.direction,)  # type: ignore[return-value]
-
-    @property
-    def kept(self) -> int | None:
-        """Items a query of the rankings that are kept for ``save_run``, None without it."""
-        return None if self.save_run is None else self.depth or DEPTH
-
-    @property
-    def weight(self) -> float | None:
-        """Of ``combine``: the weight of the second scores that are added to the first, None where they replace them.
-
-        Raises:
-            UsageError: another rule.
-        """
-        word, colon, number = self.combine.partition(":")
-        weight = parsed(number) if colon else 1.0
-        if word == "replace" and not colon:
-            return None
-        if word != "add" or weight is None:
-            what = f"{spell('combine')} is '{printable(self.combine[:60])}'"
-            raise UsageError(what, fix="use replace, add or add:0.5")
-        return weight
-
-    @property
-    def correction(self) -> Correction | None:
-        """How scores are corrected, None where they are not; raises UsageError as ``rank.corrected.parse``."""
-        from ..rank.corrected import parse
-
-        return None if self.normalise is None else parse(self.normalise)
-
-    def fusion_weights(self, systems: int) -> list[float]:
-        """The weights of so many systems.
-
-        Raises:
-            UsageError: they are not as many, not above 0, or there is one system.
-        """
-        if self.weights is None:
-            return [1.0] * systems
-        if systems == 1:
-            raise UsageError(f"{spell('weights')} has no meaning without {spell('fuse')}", fix="leave it out")
-        found = [parsed(word) for word in self.weights.split(",")]
-        if len(found) != systems or not all(w is not None and w > 0 for w in found):
-            what = f"{spell('weights')} is '{printable(self.weights[:60])}' for {systems} systems"
-            raise UsageError(what, fix="give a number above 0 for each, as in 0.7,0.3")
-        weights = [w for w in found if w is not None]
-        if min(weights) < LEAST_WEIGHT * max(weights):
-            what = f"{spell('weights')} is '{printable(self.weights[:60])}': one is next to nothing"
-            raise UsageError(what, fix="leave that system out")
-        return weights
-
-    @property
-    def part(self) -> tuple[Path | None, str, set[str]]:
-        """Of ``only``: the file if one is named, the column, and the values; raises UsageError for another form."""
-        if self.only is None:
-            return None, "", set()
-        head, equals, tail = self.only.partition("=")
-        wanted = {value.strip() for value in tail.split(",") if value.strip()}
-        file, _, column = head.rpartition(":")
-        if not equals or not wanted or not column.strip():
-            raise UsageError(f"{spell('only')} is '{self.only}'", fix=PART_GRAMMAR)
-        return Path(file).expanduser() if file else None, column.strip(), wanted
-
-    @property
-    def resampling(self) -> Resampling | None:
-        """How intervals are made, or None without them."""
-        from ..report.model import Resampling
-
-        if self.ci == 0:
-            return None
-        return Resampling(self.ci, self.resamples, self.seed, self.interval)  # type: ignore[arg-type]
-
-
-def parsed(text: str) -> float | None:
-    """The finite number that a text is, None for any other text."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"

@@ -5,32 +5,29 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..graded.rankings import plan as rankings_of
 from ..log import note, warn
 from ..metrics import Metric
-from ..metrics.declare import DEFAULT_GAINS, HUBNESS, without_mean
+from ..metrics.declare import DEFAULT_GAINS, without_mean
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
 from ..options import spell
-from ..rank.observe import Request
+from ..rank.observe import Request as Targets
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains, Spec
 from ..relevance.sources import SOURCES, Source, in_folds, is_gains, judgements_of
-from ..sets import catalogue
-from ..sets.published import SETS, warning_of
-from ..types import AllItems, Candidates, Direction, SameFold, Split
+from ..types import AllItems, Candidates, Direction, Observation, SameFold, Split
 from .chosen import leave_out as allowed
 from .chosen import load_gains_of, load_judgements, note_unknown_ties, suits
-from .inputs import Input
-from .options import Options
-from .short_lists import graded_too_short, leave_out
+from .inputs import System
+from .request import Request
+from .short_lists import graded_too_short, leave_out, observe, too_short
 
-Choose = Callable[..., list[Metric]]  # ``choose_metrics`` of an evaluation
+NAMED, SUITE, EVERY = range(3)  # how a metric is requested: by its name, in a suite, or among all
 LEAVE_OUT = "leave it out, or evaluate the embeddings"
 
 
@@ -41,35 +38,31 @@ class Plan:
     Attributes:
         split: the items, with their captions where gains need them.
         metrics: in the requested order, sums included.
-        named: those requested by their own names, with the parts of sums; the others (of suites and ``all``, or none
-            requested) are left out where retrieved lists are too short for them.
         directions: what is ranked.
         judgements: the sets of binary judgements that the split has, by view.
         requests: for every view of binary judgements and direction the relevant items and the candidates.
         gains: by view, for every graded metric.
         intra: metrics of image-image and text-text retrieval.
         depth: how many items of every ranking are kept, None for none.
-        options: tie rule, missing items, intervals, and how it is computed.
-        stages: what was done with the scores before or after ranking, by field of the signature: ``fuse``,
-            ``normalise``, ``rerank``.
+        listed: the ranks in retrieved lists, which decide what can be measured; empty for scores.
+        request: tie rule, missing items, intervals, and how it is computed.
     """
 
     split: Split
     metrics: tuple[Metric, ...]
-    named: frozenset[Metric]
     directions: tuple[Direction, ...]
     judgements: Mapping[str, Source]
-    requests: tuple[Request, ...]
+    requests: tuple[Targets, ...]
     gains: Mapping[str, Gains]
     intra: tuple[Metric, ...]
     depth: int | None
-    options: Options
-    stages: Mapping[str, str] = field(default_factory=dict)
+    listed: Mapping[Direction, Observation]
+    request: Request
 
     @functools.cached_property
     def single(self) -> tuple[Metric, ...]:
         """The metrics with sums replaced by their parts, without repeats."""
-        return tuple(dict.fromkeys(part for m in self.metrics for part in (m.parts() or (m,))))
+        return _single(self.metrics)
 
     @property
     def binary(self) -> tuple[Metric, ...]:
@@ -87,19 +80,19 @@ class Plan:
         return tuple(m for m in self.single if m.family.of_lists)
 
 
+def _single(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
+    return tuple(dict.fromkeys(part for m in metrics for part in (m.parts() or (m,))))
+
+
 def _of_ranks(metric: Metric) -> bool:
     return not metric.graded and not metric.family.of_lists
-
-
-def _directions(data: Input, options: Options) -> tuple[Direction, ...]:
-    return tuple(d for d in options.directions if d in data.directions)
 
 
 def _no_expectation() -> str:
     return f"no closed form of the mean over the orders of tied items ({spell('ties', 'expected')})"
 
 
-def make_plan(data: Input, options: Options) -> Plan:
+def make_plan(data: System, request: Request) -> Plan:
     """Decide what is measured.
 
     Raises:
@@ -107,28 +100,33 @@ def make_plan(data: Input, options: Options) -> Plan:
         BadInput: gains that a metric requested by name does not allow; lists of other directions.
         MissingPackage: captions or gains are missing, with the command that installs them.
     """
-    warn(warning_of(data.split.name))
-    directions = _directions(data, options)
+    directions = tuple(d for d in request.directions if d in data.directions)
     if not directions:
-        what = f"no list for {', '.join(options.directions)}"
+        what = f"no list for {', '.join(request.directions)}"
         raise BadInput(what, where=data.where, fix="give a run of that direction")
-    intra, names = _intra(options, data)
-    chosen = options.chosen.gains
-    given = load_judgements(options.chosen.judgements, options.level, data.split, data.complete, data.judged)
+    intra = _intra(request, data)
+    given = load_judgements(request.judgements, request.level, data.split, data.complete, data.judged)
     known = {} if data.split.image_of is None else judgements_of(data.split)
     judgements = {**known, **given}
-    if data.second or options.normalise:  # both are of complete galleries
+    if data.second or request.correction:  # both are of complete galleries
         judgements = {view: judged for view, judged in judgements.items() if not judged.folds}
-    choose = functools.partial(
-        choose_metrics, split=data.split, directions=directions, judgements=judgements, own=list(given)
-    )
-    named = _by_name(names, choose, chosen)
-    metrics, split, gains = _metrics_and_gains(data, options, names, named, chosen, judgements, choose)
+    asked: dict[Metric, int] = {}
+    if request.names != ():  # else only metrics inside the modalities
+        asked = choose_metrics(
+            request.names, request.gains or {DEFAULT_GAINS: None}, split=data.split, directions=directions,
+            judgements=judgements, own=list(given),
+        )  # fmt: skip
+    named = frozenset(_single(m for m, how in asked.items() if how == NAMED))
+    metrics = list(asked)
+    if data.lists is not None:  # before gains are loaded, which may take long
+        refused = graded_too_short([m for m in metrics if m.graded], data.split, data.lists, directions)
+        metrics = leave_out(metrics, refused, named, data.where, request.short_lists)
+    metrics, split, gains = _with_gains(metrics, asked, data, request, judgements)
     for name in dict.fromkeys(m.view for m in metrics if m.view in judgements):
         note(*(f"{name}: {sentence}" for sentence in judgements[name].notes))
     if idle := [name for name in given if not any(m.view == name for m in metrics)]:
         note(f"{spell('judgements', ', '.join(idle))}: no metric uses it; write the name in front, as in {idle[0]}:R@1")
-    if options.ties == EXPECTED:
+    if request.ties == EXPECTED:
         metrics, lost = _with_expectation(metrics, named)
         inside, within = _with_expectation(intra, ())
         intra = tuple(inside)
@@ -136,54 +134,46 @@ def make_plan(data: Input, options: Options) -> Plan:
         if lost or within:
             note(f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}")
     requests = [
-        Request(view, judgements[view].positives(split, d), _candidates(view, split, d))
+        Targets(view, judgements[view].positives(split, d), _candidates(view, split, d))
         for view in dict.fromkeys(m.view for m in metrics if _of_ranks(m))
         for d in directions
     ]
-    _refuse_misses(metrics, requests, options.no_positive)
+    _refuse_misses(metrics, requests, request.no_positive)
+    listed: dict[Direction, Observation] = {}
+    if data.lists is not None:
+        listed = observe(data.lists, requests, split, directions)
+        metrics = _of_lists(metrics, listed, named, data, request)
     graded = [m for m in metrics if m.graded]
     rankings_of(graded, split, directions)  # folds that are missing are an error before anything is ranked
-    if options.metrics is None and (absent := _absent(judgements, split)):
+    if request.names is None and (absent := _absent(judgements, split)):
         note(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
-    if graded and options.ties not in ("index", EXPECTED):
+    if graded and request.ties not in ("index", EXPECTED):
         note(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
     if graded and data.lists is not None:
         note_unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
     depth = max(
-        options.kept or 0,
-        options.lists,
+        request.kept or 0,
+        request.lists,
         *(m.k or 0 for m in metrics if m.family.of_lists),
         *(second.reach for second in data.second.values()),
     )
     return Plan(
-        split, tuple(metrics), named, directions, judgements, tuple(requests), gains, intra, depth or None, options,
-        data.stages,
+        split, tuple(metrics), directions, judgements, tuple(requests), gains, intra, depth or None, listed, request
     )  # fmt: skip
 
 
-def refuse_gains(word: str) -> None:
-    """Refuse a kind of gains in the place of a metric; raises UsageError."""
-    if is_gains(word) and word not in SUITES:
-        raise UsageError(f"'{word}' is a kind of gains, not a metric", fix=f"name a metric of them, such as {word}:ncs")
-
-
-def check_names(options: Options, split: Split | str | None) -> None:
-    """Find a misspelt metric, kind of gains or split before a large file is read; raises UsageError."""
-    rest = None if options.metrics is None else [w for w in words(options.metrics) if w.lower() != INTRA]
-    for word in rest or ():
-        refuse_gains(word)
-    if rest or (rest is not None and not words(options.metrics)):
-        own = list(options.chosen.judgements)
-        known = [*SOURCES, *own, HUBNESS]
-        for metric in expand(rest, ["gt", *own], tuple(options.chosen.gains)):
-            if metric.view not in known:
-                near = difflib.get_close_matches(metric.view, known)
-                meant = f"did you mean {' or '.join(map(repr, near))}" if near else f"known: {', '.join(known)}"
-                fix = f"{meant}, or give judgements of yours: {spell('judgements', f'{metric.view}=FILE')}"
-                raise UsageError(f"unknown view '{metric.view}'", fix=fix)
-    if isinstance(split, str) and split != "custom":
-        # Of a set in several languages the ids of the file say which.
-        catalogue.declared(catalogue.splits_of(split)[0] if split in SETS else split)
+def _of_lists(
+    metrics: Sequence[Metric], listed: Mapping[Direction, Observation], named: frozenset[Metric], data: System,
+    request: Request,
+) -> list[Metric]:  # fmt: skip
+    """The metrics that retrieved lists are long enough for; raises BadInput as ``leave_out``."""
+    binary = [m for m in _single(metrics) if _of_ranks(m)]
+    short = too_short(binary, listed, data.split, data.lists)
+    refused = [s for s in short if request.short_lists == "refuse" or s.impossible]
+    kept = leave_out(metrics, refused, named, data.where, request.short_lists)
+    if counted := ", ".join(str(s) for s in short if s not in refused):
+        warn(f"lists are too short for {counted}; items that are not in them count as not found")
+    return kept
 
 
 def _absent(judgements: Mapping[str, Source], split: Split) -> list[str]:
@@ -199,10 +189,11 @@ def choose_metrics(
     directions: Sequence[Direction],
     judgements: Mapping[str, Source],
     own: Sequence[str] = (),
-) -> list[Metric]:
-    """The requested metrics; without words the headline suites whose judgements are installed.
+) -> dict[Metric, int]:
+    """The requested metrics, and whether each is ``NAMED``, of a ``SUITE`` that is named, or among ``EVERY`` one.
 
-    A sum over both directions is left out of suites and ``all`` when one direction is measured.
+    Without words they are the headline suites whose judgements are installed. A sum over both directions is left out
+    of suites and ``all`` when one direction is measured.
 
     Args:
         names: metrics, suites, ``all``; None for the headline suites.
@@ -215,22 +206,24 @@ def choose_metrics(
     Raises:
         UsageError: an unknown name; a view the split does not have; a sum by name that lacks a direction.
     """
-    available = list(judgements)
+    available, kinds = list(judgements), tuple(gains or ())
+    asked = words(names)
     if names is None:
         absent = _absent(judgements, split)
-        names = default_words([v for v in available if v not in absent], own)
-    fits = functools.partial(suits, gains=gains or {})
-    metrics = expand(names, available, tuple(gains or ()), suits=fits)
-    for m in metrics:
+        asked = default_words([v for v in available if v not in absent], own)
+    found: dict[Metric, int] = {}
+    for word in asked or [""]:
+        how = EVERY if names is None or word.lower() in ALL else SUITE if members(word) else NAMED
+        for m in expand(word, available, kinds, suits=functools.partial(suits, gains=gains or {})):
+            found[m] = min(how, found.get(m, how))
+    for m in found:
         _refuse_view(m, split, judgements)
     if len(directions) == 2:
-        return metrics
-    named = [w for w in words(names) if w.lower() not in ALL and members(w) is None]
-    sums = [m for w in named for m in expand(w, available, tuple(gains or ())) if m.family.compute is None]
-    if sums:
+        return found
+    if sums := [m for m, how in found.items() if how == NAMED and m.family.compute is None]:
         what = f"{sums[0]} is a sum over both directions, and only {directions[0]} is ranked"
         raise UsageError(what, fix="leave it out, or rank both directions")
-    return [m for m in metrics if m.family.compute is not None]
+    return {m: how for m, how in found.items() if m.family.compute is not None}
 
 
 def _refuse_view(metric: Metric, split: Split, judgements: Mapping[str, Source]) -> None:
@@ -258,16 +251,14 @@ def _refuse_view(metric: Metric, split: Split, judgements: Mapping[str, Source])
     raise UsageError(what, fix=fix)
 
 
-def _intra(options: Options, data: Input) -> tuple[tuple[Metric, ...], list[str] | None]:
-    """The metrics of retrieval inside the modalities, and the words that ask for others."""
-    names = None if options.metrics is None else words(options.metrics)
-    rest = None if names is None else [w for w in names if w.lower() != INTRA]
-    if rest == names:
-        return (), rest
+def _intra(request: Request, data: System) -> tuple[Metric, ...]:
+    """The metrics of retrieval inside the modalities."""
+    if not request.intra:
+        return ()
     if data.vectors is None:
         what = "a score matrix does" if data.lists is None else "these lists do"
         raise UsageError(f"{INTRA} ranks images by images, which {what} not hold", fix=LEAVE_OUT)
-    return tuple(expand(SUITES[INTRA].metrics, ["cxc"])), rest
+    return tuple(expand(SUITES[INTRA].metrics, ["cxc"]))
 
 
 def _with_expectation(metrics: Sequence[Metric], named: Collection[Metric]) -> tuple[list[Metric], list[str]]:
@@ -283,41 +274,22 @@ def _with_expectation(metrics: Sequence[Metric], named: Collection[Metric]) -> t
     return [m for m in metrics if m.has_expectation], list(map(str, lost))
 
 
-def _by_name(names: list[str] | None, choose: Choose, chosen: Mapping[str, Spec]) -> frozenset[Metric]:
-    """The metrics that are requested by their own names, not in a suite or ``all``, with the parts of sums."""
-    alone = [w for w in names or () if w.lower() not in ALL and members(w) is None]
-    found = choose(alone, {**chosen} or {DEFAULT_GAINS: None}) if alone else []
-    return frozenset(part for m in found for part in (m.parts() or (m,)))
-
-
-def _metrics_and_gains(
-    data: Input, options: Options, names: list[str] | None, of_names: frozenset[Metric], chosen: Mapping[str, Spec],
-    judgements: Mapping[str, Source], choose: Choose,
-) -> tuple[list[Metric], Split, dict[str, Gains]]:  # fmt: skip
-    """The metrics that can be measured, the split (with captions where gains need them), and the gains."""
-    split = data.split
-    if names == []:
-        return [], split, {}  # only metrics inside the modalities
-    kinds: Mapping[str, Spec | None] = {**chosen} or {DEFAULT_GAINS: None}
-    metrics = choose(names, kinds)
-    if data.lists is not None:  # before gains are loaded, which may take long
-        graded = [m for m in metrics if m.graded]
-        refused = graded_too_short(graded, split, data.lists, _directions(data, options))
-        metrics = leave_out(metrics, refused, of_names, data.where, options.short_lists)
+def _with_gains(
+    metrics: list[Metric], asked: Mapping[Metric, int], data: System, request: Request, judgements: Mapping[str, Source]
+) -> tuple[list[Metric], Split, dict[str, Gains]]:
+    """The metrics that the gains allow, the split (with captions where gains need them), and the gains."""
+    captions = None if data.complete else request.captions  # those of a part are with its split
     try:
-        split, gains = load_gains_of(metrics, chosen, judgements, split, options.captions)
+        split, gains = load_gains_of(metrics, request.gains, judgements, data.split, captions)
     except (UsageError, MissingPackage) as error:
-        binary = [m for m in metrics if not m.graded]
         # `all` measures what there is; whoever names a graded metric, gains or captions gets the error.
-        if chosen or options.captions is not None or binary != choose(names):
+        by_name = any(m.graded and how < EVERY for m, how in asked.items())
+        if by_name or request.gains or captions is not None or "graded" in map(str.lower, request.names or ()):
             raise
         note(f"graded relevance left out: {error.what} ({error.fix})")
-        return binary, split, {}
-    by_name = [w for w in names or () if w.lower() not in ALL]
-    named = choose(by_name or None, kinds) if gains or chosen else []
-    metrics = allowed(metrics, named, gains, chosen)
-    used = {m.view for m in metrics}
-    return metrics, split, {view: g for view, g in gains.items() if view in used}
+        return [m for m in metrics if not m.graded], data.split, {}
+    metrics = allowed(metrics, [m for m, how in asked.items() if how < EVERY], gains, request.gains)
+    return metrics, split, {view: g for view, g in gains.items() if view in {m.view for m in metrics}}
 
 
 def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
@@ -330,11 +302,10 @@ def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
     return SameFold(*(sides if direction == "i2t" else sides[::-1]))
 
 
-def _refuse_misses(metrics: Sequence[Metric], requests: Sequence[Request], no_positive: str) -> None:
+def _refuse_misses(metrics: Sequence[Metric], requests: Sequence[Targets], no_positive: str) -> None:
     """Refuse metrics of ranks where queries without positives count as a miss, which has no rank."""
     judged = {(r.view, r.relevance.direction): r.relevance for r in requests}
-    single = dict.fromkeys(part for m in metrics for part in (m.parts() or (m,)))
-    for m in single if no_positive == "miss" else ():
+    for m in _single(metrics) if no_positive == "miss" else ():
         for (view, direction), found in judged.items() if m.unit == "rank" else ():
             lost = int((found.found == 0).sum())  # none of the positives is in the gallery
             if view == m.view and found.skipped + lost and lost < len(found.found):

@@ -1,14 +1,15 @@
-"""An evaluation on one page: read, align, plan, rank, score, report.
+"""An evaluation on one page: request, read, align, plan, rank, score, report.
 
-    file(s) or arrays -> inputs (read, align) -> plan -> rank -> score -> assemble -> Report
+    arguments -> Request -> system (read, align) -> plan -> rank -> score -> assemble -> Report
 
-``inputs`` reads vectors, a score matrix or retrieved lists and aligns them with a split, by the table of file formats
-in ``files``; ``misread`` refuses rows in another order; ``plan`` decides what is measured, from the tables of
-judgements and of gains in ``relevance`` and of metrics in ``metrics``. Ranks of the relevant items come from one pass
-over the scores (``rank.observe``), from lists of an index where these suffice (``depths``), or from given lists, and
-``binary`` makes results of them; ``graded`` ranks complete galleries (``graded.engine``); ``intra`` retrieves images by
-images and captions by captions. ``assemble`` adds sums, intervals, the signature and warnings, ``top_lists`` the top
-of the rankings where it is kept, ``provenance`` what was evaluated, where and when.
+``request`` parses the arguments, once. ``inputs`` reads vectors, a score matrix or retrieved lists and aligns them
+with a split, by the table of file formats in ``files``; ``misread`` refuses rows in another order; ``plan`` decides
+what is measured, from the tables of judgements and of gains in ``relevance`` and of metrics in ``metrics``. Ranks of
+the relevant items come from one pass over the scores (``rank.observe``), from lists of an index where these suffice
+(``depths``), or from given lists, and ``binary`` makes results of them; ``graded`` ranks complete galleries
+(``graded.engine``); ``intra`` retrieves images by images and captions by captions. ``assemble`` adds sums, intervals,
+the signature and warnings, ``top_lists`` the top of the rankings where it is kept, ``provenance`` what was evaluated,
+where and when.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from ..errors import DeviceFault, first_line, is_of_torch
 from ..files.atomic import refuse_overwriting
 from ..log import logged
 from ..metrics.suites import Names
-from ..options import settings
 from ..rank import corrected
 from ..rank.backends import AUTO, chosen
 from ..report.report import Report
@@ -38,7 +38,6 @@ from . import (
     engines,
     graded,
     hubness,
-    inputs,
     intra,
     misread,
     provenance,
@@ -48,12 +47,12 @@ from . import (
     system,
     top_lists,
 )
-from .inputs import Input
-from .options import Given, Options
-from .plan import check_names, make_plan
+from .inputs import System
+from .plan import make_plan
+from .request import Request, check_input
+from .request import request as make_request
 
 Vectors = npt.ArrayLike | Embeddings
-System = npt.ArrayLike | PathLike | Mapping[Direction, Any]
 
 
 @public
@@ -63,7 +62,11 @@ def evaluate(
     *,
     scores: npt.ArrayLike | PathLike | Mapping[Direction, npt.ArrayLike | PathLike] | None = None,
     run: PathLike | Sequence[PathLike] | Mapping[Direction, PathLike | Mapping[Any, Any]] | None = None,
-    fuse: Sequence[System] | System | None = None,
+    fuse: Sequence[npt.ArrayLike | PathLike | Mapping[Direction, Any]]
+    | npt.ArrayLike
+    | PathLike
+    | Mapping[Direction, Any]
+    | None = None,
     rerank: Mapping[Direction, npt.ArrayLike | PathLike] | Sequence[PathLike] | None = None,
     split: Split | str | None = None,
     metrics: Names | None = None,
@@ -202,74 +205,71 @@ def evaluate(
         WorkersLost: the workers of a cluster cannot be reached, or end before their work does.
     """
     started = provenance.now()
-    given, options = inputs.normal(Given.of(locals()), Options.of(locals()))
-    inputs.check(given, options)
-    check_names(options, given.split)
-    source = shards.source_of(given, options) if options.engine != "local" and run is None else None
-    sources = inputs.beside(options)
+    request = make_request(locals())
+    check_input(request)
+    source = shards.source_of(request) if engine != "local" and run is None else None
+    sources = request.beside
     with logged():
-        data, options = system.read(given, options)
+        data = system.read(request)
         sources = [*data.sources, *sources]
         if save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
-        report, observed, options = _where_it_works(data, options, source)
-    report = provenance.attach(report, started, threads, sources, options.backend, options.engine, settings(options))
+        report, observed, request = _where_it_works(data, request, source)
+    report = provenance.attach(report, started, threads, sources, request.backend, request.engine, request.settings)
     if save_run is not None:
-        saved_run.write(Path(save_run), data.split, observed, options.kept)
+        saved_run.write(Path(save_run), data.split, observed, request.kept)
     return report
 
 
 def _where_it_works(
-    data: Input, options: Options, source: shards.Source | None
-) -> tuple[Report, dict[Direction, Observation], Options]:
-    """``run_evaluation``, once more by numpy where a GPU fails that ``auto`` has chosen; and the options that it took.
+    data: System, request: Request, source: Request | None
+) -> tuple[Report, dict[Direction, Observation], Request]:
+    """``run_evaluation``, once more by numpy where a GPU fails that ``auto`` has chosen; and the request that it met.
 
     A GPU that the user has named is not replaced: the error says what is wrong with it.
     """
     try:
-        return *run_evaluation(data, options, source), options
+        return *run_evaluation(data, request, source), request
     except (DeviceFault, RuntimeError) as error:
         of_device = isinstance(error, DeviceFault) or (is_of_torch(error) and "cuda" in chosen(AUTO)[0])
-        if options.backend != AUTO or not of_device:
+        if request.backend != AUTO or not of_device:
             raise
         failed = error.what if isinstance(error, DeviceFault) else f"torch failed on the GPU: {first_line(error)}"
-    options = replace(options, backend="numpy")
-    report, observed = run_evaluation(data, options, source)
-    return replace(report, notes=(*report.notes, f"numpy ranked, because {failed}")), observed, options
+    request = replace(request, backend="numpy", settings={**request.settings, "backend": "numpy"})
+    report, observed = run_evaluation(data, request, source)
+    return replace(report, notes=(*report.notes, f"numpy ranked, because {failed}")), observed, request
 
 
 def run_evaluation(
-    data: Input, options: Options, source: shards.Source | None = None
+    data: System, request: Request, source: Request | None = None
 ) -> tuple[Report, dict[Direction, Observation]]:
     """Plan, rank, score and report; also returns the ranks and the top of the rankings.
 
     Args:
         data: what is ranked.
-        options: how.
-        source: where other processes read ``data``, for engines that need it.
+        request: how.
+        source: what other processes read as ``data``, for engines that need it.
     """
-    top_lists.check(options.lists, data.split)
-    plan = make_plan(data, options)
-    misread.check(data, plan.directions, options.trust)
+    top_lists.check(request.lists, data.split)
+    plan = make_plan(data, request)
+    misread.check(data, plan.directions, request.trust)
     # Before all the work, which would be lost where the ratings are missing.
     within, ratings = intra.results(plan, data.vectors) if plan.intra and data.vectors else ({}, None)
-    plan, ranked = corrections.apply(plan, data)
-    with engines.start(source, ranked, plan) as engine:
-        if data.scorer is None:
-            plan, observed = binary.from_lists(plan, data)
-        else:
-            observed = {}
-            for scorer, directions in ranked.passes(plan.directions):
+    data = corrections.apply(data, request)
+    with engines.start(source, data, plan) as engine:
+        observed = dict(plan.listed)
+        if data.lists is None:
+            for scorer, directions in data.passes(plan.directions):
                 found = engine.observe(
-                    scorer, shards.asked(plan, directions), ties=options.ties, depth=shards.depths(plan, directions),
-                    threads=options.threads, progress=options.progress,
+                    scorer, shards.asked(plan, directions), ties=request.ties, depth=shards.depths(plan, directions),
+                    threads=request.threads, progress=request.progress,
                 )  # fmt: skip
                 observed |= {d: corrected.shown(scorer, one) for d, one in found.items()}
-        plan, observed, new = second_stage.apply(plan, observed, data)
+        data, observed, new = second_stage.apply(plan, data, observed)
         results = hubness.results(plan, data, observed)
         results |= binary.results(plan, observed)
         if plan.graded:
-            results |= graded.results(plan, ranked, engine, new)
+            results |= graded.results(plan, data, engine, new)
         report = assemble.report(plan, data, observed, results | within, ratings)
         report = replace(report, provenance=dict(engine.facts))
     return replace(report, lists=top_lists.make(plan, data, observed)), observed

@@ -18,7 +18,7 @@ from ..files.read_pairs import read_pairs
 from ..files.sniff import sniff
 from ..log import logged, note
 from ..metrics.suites import headlines
-from ..options import settings, spell
+from ..options import spell
 from ..rank.corrected import shown
 from ..rank.observe import observe
 from ..rank.rerank import Reranking, ranks_of, reordered
@@ -30,9 +30,9 @@ from ..sets import placing
 from ..sets.align import align_scores
 from ..types import QUERIES_OF, SIDES, Direction, Float, Observation, Split, TopK
 from . import binary
-from .inputs import Input
-from .options import Given, Options
+from .inputs import System
 from .plan import Plan
+from .request import Request
 from .second_scores import SecondScores
 from .top_scored import CHUNK, TOGETHER, constant, uncomputed
 
@@ -40,9 +40,9 @@ MARK = -100.0  # what released code fills the scores with
 FEW = 0.01  # share of the scores that may be missing: another precision of the first stage has other tops
 
 
-def _load(value: Any, direction: Direction, split: Split, options: Options) -> SecondScores:
+def _load(value: Any, direction: Direction, split: Split, request: Request) -> SecondScores:
     """The scores of the second stage in a direction, of a file or a matrix; raises as ``read``."""
-    pairs, depth = isinstance(value, Path) and not sniff(value).matrix, options.rerank_depth
+    pairs, depth = isinstance(value, Path) and not sniff(value).matrix, request.rerank_depth
     one = _entries(value, direction, split) if pairs else _matrix(value, direction, split)
     gallery, most = one.gallery, int(one.each.max(initial=0))
     if not most:
@@ -53,7 +53,7 @@ def _load(value: Any, direction: Direction, split: Split, options: Options) -> S
     if depth is None and one.each.min() < most:
         own = SIDES[direction][0]
         note(f"re-ranking, {direction}: {own}s have scores for {one.each.min():,} to {most:,} items")
-    return replace(one, depth=min(depth or most, gallery), complete=depth is not None, weight=options.weight)
+    return replace(one, depth=min(depth or most, gallery), complete=depth is not None, weight=request.weight)
 
 
 def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
@@ -125,44 +125,37 @@ def _entries(path: Path, direction: Direction, split: Split) -> SecondScores:
     return SecondScores(direction, Entries(scored.inside), None, each, 0, False, shape[1], str(path))
 
 
-def read(data: Input, given: Given, options: Options) -> Input:
+def read(data: System, request: Request) -> System:
     """The input with the scores of a second stage.
 
     Raises:
         UsageError: options or input that cannot be re-ranked; complete scores without a depth.
         BadInput, MissingPackage: the scores cannot be read, or are not of this split.
     """
-    chosen = given.rerank or {}
-    if not chosen:
-        for name in ("combine", "rerank_depth"):
-            if name in settings(options):
-                raise UsageError(f"{spell(name)} has no meaning without {spell('rerank')}", fix="leave it out")
+    if not request.rerank:
         return data
-    if idle := [direction for direction in chosen if direction not in options.directions]:
-        what = f"{spell('rerank')} gives {idle[0]}, and {options.directions[0]} alone is measured"
-        raise UsageError(what, fix=f"leave out {idle[0]}, or {spell('direction')}")
     refused = {
         "retrieved lists": data.lists is not None,
-        spell("only"): options.only is not None,
-        spell("ties", options.ties): options.ties != "index",
+        spell("only"): request.part is not None,
+        spell("ties", request.ties): request.ties != "index",
         f"the folds of {data.split.name}": data.split.in_folds,
     }
     if strange := [name for name, found in refused.items() if found]:
         raise UsageError(f"{spell('rerank')} has no meaning with {strange[0]}", fix="leave out one of them")
-    second = {d: _load(value, d, data.split_of(d), options) for d, value in chosen.items()}
-    sources = tuple(path for path in chosen.values() if isinstance(path, Path))
+    second = {d: _load(value, d, data.split_of(d), request) for d, value in request.rerank.items()}
+    sources = tuple(path for path in request.rerank.values() if isinstance(path, Path))
     return replace(data, second=second, sources=(*data.sources, *sources))
 
 
 def apply(
-    plan: Plan, observed: dict[Direction, Observation], data: Input
-) -> tuple[Plan, dict[Direction, Observation], dict[Direction, Reranking]]:
-    """The plan with the stage, what was observed after re-ranking, and the new orders of the tops.
+    plan: Plan, data: System, observed: dict[Direction, Observation]
+) -> tuple[System, dict[Direction, Observation], dict[Direction, Reranking]]:
+    """The system with the stage, what is observed after re-ranking, and the new orders of the tops.
 
     Args:
         plan: what is measured.
-        observed: the ranks and the tops of the first stage.
         data: with the scores of the second stage; nothing is done without.
+        observed: the ranks and the tops of the first stage.
 
     Raises:
         BadInput: an item of the top of the first stage has no score.
@@ -183,11 +176,11 @@ def apply(
         out[direction] = Observation(direction, ranks, TopK(items, np.full(items.shape, np.nan)))
         _note_gained(plan, direction, before, out[direction])
     if not new:
-        return plan, observed, {}
+        return data, observed, {}
     weight = next(iter(data.second.values())).weight
     rule = "replace" if weight is None else f"add {weight:g}"
     second = f"{rule},{','.join(depths)}#{digest.hexdigest()[:8]}"
-    return replace(plan, stages={**plan.stages, "rerank": second}), out, new
+    return replace(data, stages={**data.stages, "rerank": second}), out, new
 
 
 def part(scorer: Scorer, given: SecondScores, queries: tuple[int, int], threads: int) -> Reranking:
@@ -221,7 +214,7 @@ def _note_gained(plan: Plan, direction: Direction, before: Observation, after: O
     found = []
     for m in headlines(plan.binary):
         one, other = (
-            binary.measure(m, observed.ranks[m.view], plan.split, direction, plan.options.no_positive)
+            binary.measure(m, observed.ranks[m.view], plan.split, direction, plan.request.no_positive)
             for observed in (before, after)
         )
         assert one.per_query is not None and other.per_query is not None

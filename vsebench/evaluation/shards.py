@@ -34,15 +34,16 @@ from ..numeric.parallel import default_threads
 from ..options import of_command, spell
 from ..rank import backends
 from ..rank import part_of_scan as scan_part
-from ..rank.observe import Counter, Depths, Request, Scan, make_counters
+from ..rank.observe import Counter, Depths, Scan, make_counters
+from ..rank.observe import Request as Targets
 from ..rank.ties import EXPECTED
 from ..types import Direction, Relevance, SameFold, Split, is_path
-from . import corrections, cuts, inputs, provenance, second_stage, system
+from . import corrections, cuts, provenance, second_stage, system
 from . import depths as backend_depths
 from .cuts import Shard, rankings_of
-from .inputs import Input
-from .options import Given, Options
+from .inputs import System
 from .plan import Plan, make_plan
+from .request import Request, leaves
 from .shard_files import Arrays
 
 LAYOUT = 3  # of the arrays of a shard
@@ -64,7 +65,7 @@ class Job:
     """What another process needs to compute shards.
 
     Attributes:
-        source, options: what is evaluated and how, with absolute paths.
+        request: what is evaluated and how, with absolute paths.
         files: all input files.
         backend: what ranks, resolved where it does: ``auto`` and ``torch:cuda`` take the device of each process.
         plan: ``identity`` of the plan.
@@ -73,8 +74,7 @@ class Job:
         command: messages name options as the command line does.
     """
 
-    source: Given
-    options: Options
+    request: Request
     files: tuple[File, ...]
     backend: str
     plan: str
@@ -83,51 +83,38 @@ class Job:
     command: bool = False
 
 
-class Source(NamedTuple):
-    """What other processes evaluate, with absolute paths, and how."""
-
-    given: Given
-    options: Options
-
-
-def source_of(given: Given, options: Options) -> Source:
-    """What other processes evaluate.
+def source_of(request: Request) -> Request:
+    """What other processes evaluate: the request with absolute paths, as they read and rank it.
 
     Raises:
         UsageError: something is in memory, where they cannot read it.
     """
-    chosen = options.chosen
-    captions = options.captions is not None and not is_path(options.captions)
-    named = {name: getattr(given, name) for name in ("images", "texts", "scores", "fuse", "rerank")}
-    each = {name: [f for x in inputs.leaves(given) for f in inputs.leaves(x)] for name, given in named.items()}
+    captions = request.captions is not None and not is_path(request.captions)
+    named = {name: getattr(request, name) for name in ("images", "texts", "scores", "fuse", "rerank")}
+    each = {name: [f for x in leaves(given) for f in leaves(x)] for name, given in named.items()}
     memory = [name for name, files in each.items() if not all(map(is_path, files))]
-    memory += ["gains"] * any(spec.values is not None for spec in chosen.gains.values()) + ["captions"] * captions
-    memory += ["judgements"] * any(spec.path is None for specs in chosen.judgements.values() for spec in specs)
-    if isinstance(given.split, Split) or memory:
+    memory += ["gains"] * any(spec.values is not None for spec in request.gains.values()) + ["captions"] * captions
+    memory += ["judgements"] * any(spec.path is None for specs in request.judgements.values() for spec in specs)
+    if isinstance(request.split, Split) or memory:
         memory.append("split")
         fix = f"write it to a file and give the path (a split: its name), or leave out {spell('engine', 'dask')}"
         raise UsageError(f"{spell('engine', 'dask')} reads files, and {memory[0]} is in memory", fix=fix)
-    kinds: Any = [
-        replace(spec, argument=str(_absolute(spec.argument)))
-        if spec.argument is not None and Path(spec.argument).expanduser().is_file()
-        else spec
-        for spec in chosen.gains.values()
-    ]
-    own = [
-        f"{name}={f'{spec.holds}:' if spec.holds else ''}{_absolute(spec.path)}"
-        for name, specs in chosen.judgements.items()
-        for spec in specs
-    ]
-    correction, (table, column, _) = options.correction, options.part
-    if correction is not None and correction.bank is not None:
+    gains = {
+        view: replace(spec, argument=str(_absolute(spec.argument))) if spec.path and spec.path.is_file() else spec
+        for view, spec in request.gains.items()
+    }
+    own = {
+        name: [replace(spec, argument=str(_absolute(spec.argument))) for spec in specs]
+        for name, specs in request.judgements.items()
+    }
+    part, correction = request.part, request.correction
+    if correction is not None:
         correction = replace(correction, bank=_absolute(correction.bank))
-    only = f"{_absolute(table)}:{column}={str(options.only).partition('=')[2]}" if table else options.only
-    options = replace(
-        options, gains=kinds, judgements=own, captions=_absolute(options.captions), only=only,
-        normalise=None if correction is None else str(correction),
+    return replace(
+        request, **{name: _absolute(x) for name, x in named.items()}, captions=_absolute(request.captions),
+        gains=gains, judgements=own, part=part and part._replace(file=_absolute(part.file)), correction=correction,
         engine="local", scheduler=None, workers=None, resume=False, progress=None, backend=backends.AUTO,
     )  # fmt: skip
-    return Source(replace(given, **{name: _absolute(x) for name, x in named.items()}), options)
 
 
 def _absolute(given: Any) -> Any:
@@ -139,16 +126,14 @@ def _absolute(given: Any) -> Any:
     return None if given is None else Path(given).expanduser().absolute()
 
 
-def make_job(source: Source, data: Input, plan: Plan) -> Job:
+def make_job(source: Request, data: System, plan: Plan) -> Job:
     """The job of an evaluation whose input is read and planned here."""
-    given, elsewhere = source.given, source.options
-    named = inputs.paths_of(given, elsewhere)
-    files = tuple(map(_describe, _regular(named)))
+    files = tuple(map(_describe, _regular(source.files)))
     decided = identity(data, plan)
     contents = [f.sha256 for f in files]
-    keys = [str(key) for key in (given.image_key, given.text_key, given.scores_key)]
+    keys = [str(key) for key in (source.image_key, source.text_key, source.scores_key)]
     key = fingerprint(__version__, LAYOUT, cuts.SCORES, contents, keys, decided)
-    return Job(given, elsewhere, files, plan.options.backend, decided, key, command=of_command())
+    return Job(source, files, plan.request.backend, decided, key, command=of_command())
 
 
 def _regular(paths: Sequence[Path]) -> Iterator[Path]:
@@ -162,7 +147,7 @@ def _describe(path: Path) -> File:
     return File(str(path), found.st_size, found.st_mtime_ns, provenance.describe(path)["sha256"])
 
 
-def identity(data: Input, plan: Plan) -> str:
+def identity(data: System, plan: Plan) -> str:
     """A hash of all that decides the values, besides the contents of the files."""
     split, rows = plan.split, [b"" if r is None else np.ascontiguousarray(r).tobytes() for r in data.rows]
     parts: list[Any] = [
@@ -173,8 +158,8 @@ def identity(data: Input, plan: Plan) -> str:
         b"" if split.image_of is None else split.image_of.tobytes(),
     ]
     parts += [b"" if split.fold is None else split.fold.tobytes(), list(split.captions or ())]
-    parts += [[str(m) for m in plan.single], list(plan.directions), str(plan.depth), str(plan.options.ties == EXPECTED)]
-    parts += [str(plan.options.resampling is not None), dict(plan.stages)]
+    parts += [[str(m) for m in plan.single], list(plan.directions), str(plan.depth), str(plan.request.ties == EXPECTED)]
+    parts += [str(plan.request.resampling is not None), dict(data.stages)]
     parts += [f"{d} {s.depth} {s.reach} {s.weight}" for d, s in data.second.items()]
     for request in plan.requests:
         judged: Relevance = request.relevance
@@ -194,7 +179,7 @@ class Prepared:
     """The input and the plan of a job, read and made once a process."""
 
     job: Job
-    data: Input
+    data: System
     plan: Plan
 
     @cached_property
@@ -237,7 +222,7 @@ class Prepared:
     @property
     def threads(self) -> int:
         """Of a shard."""
-        return self.job.options.threads or default_threads()
+        return self.job.request.threads or default_threads()
 
 
 class Used(NamedTuple):
@@ -254,7 +239,7 @@ class Used(NamedTuple):
     notes: tuple[str, ...]
 
 
-def asked(plan: Plan, directions: Sequence[Direction]) -> list[Request]:
+def asked(plan: Plan, directions: Sequence[Direction]) -> list[Targets]:
     """What is counted in a scan that serves some directions."""
     return [r for r in plan.requests if r.relevance.direction in directions]
 
@@ -294,7 +279,7 @@ def _prepare(job: Job) -> Prepared:
 
 def _same(one: Job, other: Job) -> bool:
     """Whether what is read and planned for two jobs is the same; each task has a copy of its job."""
-    return all(getattr(one, name) == getattr(other, name) for name in ("key", "files", "options", "backend"))
+    return all(getattr(one, name) == getattr(other, name) for name in ("key", "files", "request", "backend"))
 
 
 def prepare(job: Job) -> Prepared:
@@ -303,8 +288,8 @@ def prepare(job: Job) -> Prepared:
     Raises:
         BadInput: the plan is another one here.
     """
-    data, options = system.read(job.source, job.options)
-    plan, data = corrections.apply(make_plan(data, options), data)
+    data = system.read(job.request)
+    plan, data = make_plan(data, job.request), corrections.apply(data, job.request)
     if identity(data, plan) != job.plan:
         what = f"metrics, judgements, captions or gains are others on {host()} than where the evaluation was started"
         fix = "install the same packages and data (vsebench doctor) and set the same VSEBENCH_CACHE on all machines"

@@ -15,9 +15,30 @@ from ..graded.rankings import plan as rankings_of
 from ..log import note
 from ..metrics import Metric
 from ..options import spell
-from ..rank.lists import too_shallow
+from ..rank.lists import ranks_from_lists
+from ..rank.observe import Request as Targets
+from ..relevance.gains import shape_of
 from ..sets.align import AlignedLists
-from ..types import UNRANKED, Direction, Ids, Observation, Split
+from ..types import SIDES, UNRANKED, Direction, Int, Observation, SameFold, Split
+
+
+def observe(
+    lists: AlignedLists, targets: Sequence[Targets], split: Split, directions: Sequence[Direction]
+) -> dict[Direction, Observation]:
+    """The ranks of the relevant items in retrieved lists, by direction."""
+    found: dict[Direction, Observation] = {}
+    for direction in directions:
+        gallery = shape_of(split, direction)[1]
+        ranks = {
+            t.view: ranks_from_lists(
+                t.relevance, lists.lists[direction], gallery,
+                t.candidates if isinstance(t.candidates, SameFold) else None,
+            )
+            for t in targets
+            if t.relevance.direction == direction
+        }  # fmt: skip
+        found[direction] = Observation(direction, ranks)
+    return found
 
 
 @dataclass(frozen=True)
@@ -51,17 +72,16 @@ def too_short(
     found = []
     for m in metrics:
         for direction, observation in observed.items():
-            ranks = observation.ranks[m.view]
-            gallery = len(split.caption_ids if direction == "i2t" else split.image_ids)
-            place = too_shallow(ranks, m.family.depth, m.k, gallery)
-            if place is not None:
-                i, depth, wanted = place
-                lost = m.unit == "rank" and bool((ranks.best() == UNRANKED).any())
-                ids = split.ids("image" if direction == "i2t" else "caption")
-                judged = ranks.relevance.queries
-                absent = [] if lists is None else [q for q in judged.tolist() if q not in lists.lists[direction]]
-                detail = _detail(ids[judged[i]], depth, wanted, ids[absent], len(judged))
-                found.append(Short(m, direction, detail, lost, len(absent)))
+            ranks, gallery = observation.ranks[m.view], shape_of(split, direction)[1]
+            assert ranks.depth is not None  # lists have a length
+            wanted: int | Int = m.k or 1
+            if m.family.depth == "best":  # the first positive, wherever it is
+                wanted = np.where(ranks.best() == UNRANKED, gallery, 0)
+            elif m.family.depth == "R":
+                wanted = ranks.relevance.size
+            lost = m.unit == "rank" and bool((ranks.best() == UNRANKED).any())
+            queries = ranks.relevance.queries
+            found += _short(m, direction, queries, ranks.depth, np.minimum(wanted, gallery), lost, split, lists)
     return found
 
 
@@ -72,16 +92,27 @@ def graded_too_short(
     found = []
     for ranking in rankings_of(metrics, split, directions) if metrics else ():
         known = usable(ranking, lists.lists[ranking.direction])
-        ids = split.ids("image" if ranking.direction == "i2t" else "caption")
-        absent = [q for q in ranking.queries.tolist() if q not in lists.lists[ranking.direction]]
         for m in ranking.metrics:
             wanted = deepest_rank(m, ranking)
-            lacking = np.flatnonzero(known < wanted)
-            if len(lacking):
-                query, has = ids[ranking.queries[lacking[0]]], int(known[lacking[0]])
-                detail = _detail(query, has, wanted, ids[absent], len(ranking.queries))
-                found.append(Short(m, ranking.direction, detail, True, len(absent)))
+            found += _short(m, ranking.direction, ranking.queries, known, wanted, True, split, lists)
     return list({(s.metric, s.direction): s for s in reversed(found)}.values())[::-1]  # of several folds the first
+
+
+def _short(
+    m: Metric, direction: Direction, queries: Int, known: Int, wanted: int | Int, impossible: bool, split: Split,
+    lists: AlignedLists | None,
+) -> list[Short]:  # fmt: skip
+    """A metric that needs more items of a query than are known; none where every list is long enough."""
+    lacking = np.flatnonzero(known < wanted)
+    if not len(lacking):
+        return []
+    first, ids = lacking[0], split.ids(SIDES[direction][0])
+    absent = [] if lists is None else [q for q in queries.tolist() if q not in lists.lists[direction]]
+    detail = f"query {ids[queries[first]]} has {count_of(int(known[first]), 'usable item')} and "
+    detail += f"{np.broadcast_to(wanted, known.shape)[first]:,} are needed"
+    if absent:
+        detail = f"{len(absent):,} of {len(queries):,} lists are missing (first: that of query {ids[absent[0]]})"
+    return [Short(m, direction, detail, impossible, len(absent))]
 
 
 def leave_out(
@@ -113,9 +144,3 @@ def leave_out(
     names, first = ", ".join(str(m) for m in metrics if m not in kept), refused[0]
     note(f"left out, because the lists are too short: {names} (for {first} {first.detail})")
     return kept
-
-
-def _detail(query: object, has: int, wanted: int, absent: Ids, queries: int) -> str:
-    if len(absent):
-        return f"{len(absent):,} of {queries:,} lists are missing (first: that of query {absent[0]})"
-    return f"query {query} has {count_of(has, 'usable item')} and {wanted:,} are needed"

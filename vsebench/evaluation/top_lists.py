@@ -13,19 +13,19 @@ from ..relevance.sources import load
 from ..report.lists import NOTHING, Lists
 from ..sets.align import AlignedLists
 from ..types import DIRECTIONS, SIDES, Bool, Direction, Int, Observation, Split, Vectors
-from .inputs import Input
+from .inputs import System
 from .plan import Plan
 
 BLOCK = 2048  # queries whose gains are computed at once
 
 
-def make(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
-    """The first ``plan.options.lists`` items of every ranking, none where this is 0.
+def make(plan: Plan, data: System, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
+    """The first ``plan.request.lists`` items of every ranking, none where this is 0.
 
     Images without a caption are no queries, and their lists are empty, unless judgements have positives of them. Gains
     are those of the first kind that a metric reads.
     """
-    if not plan.options.lists:
+    if not plan.request.lists:
         return ()
     # Without an own image of a caption there is no gain of the ground truth to compare with.
     view = None if plan.split.image_of is None else next(iter(plan.gains), None)
@@ -66,13 +66,13 @@ def _top(
     """(query, k) items and scores of one direction, from the ranking or from retrieved lists."""
     if given is None:
         top = observed[direction].top
-        assert top is not None  # plan.depth is at least plan.options.lists
+        assert top is not None  # plan.depth is at least plan.request.lists
         most = np.finfo(np.float32).max
-        top = top.cut(plan.options.lists)
+        top = top.cut(plan.request.lists)
         known = not np.isnan(top.scores).any()  # a re-ranked top has an order alone
         return top.items, top.scores.clip(-most, most).astype(np.float32) if known else None
     queries, gallery = shape_of(plan.split, direction)
-    items = np.full((queries, min(plan.options.lists, gallery)), NOTHING, np.int64)
+    items = np.full((queries, min(plan.request.lists, gallery)), NOTHING, np.int64)
     for query, listed in given.lists[direction].items():
         first = listed[: items.shape[1]]
         items[query, : len(first)] = first

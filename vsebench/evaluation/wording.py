@@ -17,7 +17,7 @@ from ..report.format import fixed
 from ..sets.catalogue import load_split
 from ..types import Direction, Float, Int, Split
 from .chance import CERTAIN, LEVEL, SMALLEST, of_mean
-from .inputs import Input
+from .inputs import System
 from .readings import orders_of_images
 
 WORDED = 2000  # images whose first captions are compared
@@ -27,7 +27,7 @@ APART, PARTLY = 0.2, 0.15  # place of such an image, and the share of them, that
 ALIKE = 0.2  # cosine of the words of two such captions, at least
 
 
-def of_others(data: Input) -> str:
+def of_others(data: System) -> str:
     """What says that rows are not those of the captions of the split; empty where they are, or nothing tells."""
     split = data.split
     direction: Direction = "t2i" if "t2i" in data.scorers else "i2t"
@@ -90,7 +90,7 @@ def alike(split: Split, captions: Sequence[str]) -> tuple[Int, Int]:
     return first[best], images[nearest[best]]
 
 
-def _places(data: Input, direction: Direction, texts: Int, others: Int, image_in: Int) -> Float:
+def _places(data: System, direction: Direction, texts: Int, others: Int, image_in: Int) -> Float:
     """(pair,) the place, from 0 to 1, of another image in the ranking of a caption.
 
     Args:

@@ -15,6 +15,7 @@ from ..analysis.systems import System, load, shared_keys
 from ..errors import BadInput, UsageError
 from ..evaluation.intervals import key_of, reads_gains, some_names
 from ..evaluation.options import Options
+from ..evaluation.request import resampling
 from ..files.atomic import write_atomically
 from ..metrics import Metric
 from ..metrics.suites import SUITES, Names
@@ -158,7 +159,7 @@ def _with_intervals(report: Report, path: Path) -> tuple[Report, tuple[str, ...]
         what = f"has no intervals, and those of {some_names(graded)} cannot be computed from the values of the queries"
         fix = f"evaluate with {spell('ci', 95)}, or choose binary {spell('metrics')}, such as R@1,R@5,R@10,RSum"
         raise BadInput(what, where=path, fix=fix)
-    how = Options().resampling  # as eval makes them when nothing else is asked for
+    how = resampling(Options())  # as eval makes them when nothing else is asked for
     ends = submitted.intervals(report, how)
     results = tuple(replace(r, interval=ends.get((str(r.metric), r.direction))) for r in report.results)
     told = "The report has no intervals; they were computed when the entry was added."

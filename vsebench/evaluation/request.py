@@ -1,0 +1,493 @@
+"""What is asked for: the arguments of an evaluation, read once. Nothing behind a ``Request`` parses an option.
+
+::
+
+    arguments -> Given, Options (declared, each value checked) -> Request (one form of every input; rules as values)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..arguments import numbers, shown
+from ..errors import UsageError, printable
+from ..files import run_folder
+from ..metrics.declare import HUBNESS
+from ..metrics.suites import ALL, INTRA, SUITES, expand, words
+from ..options import settings, spell
+from ..rank import corrected
+from ..relevance.gains import Spec
+from ..relevance.sources import LABELS, SOURCES, is_gains, parse_spec, source_of
+from ..report.model import Resampling
+from ..sets import catalogue
+from ..sets.published import SETS
+from ..signature import STAGES
+from ..types import DIRECTIONS, Direction, PathLike, ReportProgress, is_path
+from .options import DEPTH, Given, Options
+
+if TYPE_CHECKING:
+    from ..sets.captions import Captions
+
+LEAST_WEIGHT = 1e-6  # of a system, relative to the largest
+PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"
+GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
+# The keys of a signature are no names of judgements.
+SIGNED = ("vsebench", "split", "score", *STAGES, "order", "ties", "empty", "short", "gains", "captions", "paper")
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
+
+
+class Part(NamedTuple):
+    """The items that are evaluated as a gallery of their own.
+
+    Attributes:
+        said: in the words of the user.
+        file: with the column; None for that of the captions.
+        column: its name.
+        values: of these items.
+    """
+
+    said: str
+    file: Path | None
+    column: str
+    values: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Given):
+    """What is evaluated, what is measured, and how; the input in one form.
+
+    ``scores`` and ``rerank`` of both directions are mappings, ``run`` is a list of a direction (or None) and a file or
+    lists, ``fuse`` is a list of systems; the folder of a training run is its file.
+
+    Attributes:
+        names: words of metrics and suites without ``cxc-intra``; None for the headline suites.
+        intra: whether the metrics inside the modalities are asked for.
+        gains: kinds of gains by view; the first is that of metrics whose name has no view.
+        judgements: those of the user by name, and the parts of each: one, or one a direction.
+        directions: to measure.
+        resampling: how intervals are made; None for none.
+        part: of the items; None for all.
+        weights: of the systems that are fused, the first one first.
+        correction: of the scores, or None.
+        weight: of the second scores that are added to the first; None where they replace them.
+        kept: items a query that ``save_run`` writes; None without it.
+        settings: options whose value is not the default, in words, for the report.
+        level, captions, similarity, ...: as ``vsebench.evaluate`` documents them.
+
+    Raises:
+        UsageError: see ``request``.
+    """
+
+    names: tuple[str, ...] | None
+    intra: bool
+    gains: Mapping[str, Spec]
+    judgements: Mapping[str, Sequence[Spec]]
+    directions: tuple[Direction, ...]
+    resampling: Resampling | None
+    part: Part | None
+    weights: tuple[float, ...]
+    correction: corrected.Correction | None
+    weight: float | None
+    kept: int | None
+    settings: Mapping[str, Any]
+    trust: bool
+    level: float
+    captions: Captions | None
+    similarity: str
+    ties: str
+    no_positive: str
+    short_lists: str
+    run_order: str
+    captions_per_image: int | None
+    human_data: PathLike | None
+    lists: int
+    rerank_depth: int | None
+    threads: int | None
+    backend: str
+    engine: str
+    scheduler: str | None
+    workers: int | None
+    resume: bool
+    progress: ReportProgress | None = dataclasses.field(compare=False)
+
+    @property
+    def captions_file(self) -> Path | None:
+        """The file of captions, None without one."""
+        return Path(self.captions).expanduser() if is_path(self.captions) else None
+
+    @property
+    def specs(self) -> Iterator[Spec]:
+        """The gains and judgements that are asked for."""
+        yield from self.gains.values()
+        for parts in self.judgements.values():
+            yield from parts
+
+    @property
+    def beside(self) -> list[Path]:
+        """Files that are read beside the input: captions, and what gains are made from."""
+        named = [self.captions_file, self.part and self.part.file, *(spec.argument for spec in self.specs)]
+        named += [self.correction.bank] if self.correction else []
+        return [path for path in (Path(x).expanduser() for x in named if x is not None) if path.is_file()]
+
+    @property
+    def files(self) -> list[Path]:
+        """The files and folders that are named, of embeddings, scores and other stages, and those beside them."""
+        systems = (self.images, self.texts, self.scores, self.rerank, *self.fuse)
+        return [*(Path(x) for system in systems for x in leaves(system) if is_path(x)), *self.beside]
+
+
+def request(arguments: Mapping[str, Any]) -> Request:
+    """What the arguments of ``vsebench.evaluate``, or some of them, ask for.
+
+    Raises:
+        UsageError: a value that is not allowed, unknown names, another form, or options that do not fit together.
+        BadInput: as ``run_folder.find``.
+        MissingPackage: the back-end is not installed.
+    """
+    given, options = _in_one_form(Given.of(arguments)), Options.of(arguments)
+    given, similarity = _of_run_folder(given, options.similarity)
+    options = dataclasses.replace(options, similarity=similarity)
+    same = {f.name for f in dataclasses.fields(Options)} & {f.name for f in dataclasses.fields(Request)}
+    same -= {"gains", "judgements", "weights"}
+    measured = None if options.metrics is None else words(options.metrics)
+    names = None if measured is None else tuple(w for w in measured if w.lower() != INTRA)
+    found = Request(
+        **{f.name: getattr(given, f.name) for f in dataclasses.fields(Given)},
+        **{name: getattr(options, name) for name in same},
+        names=names,
+        intra=names is not None and len(names) < len(measured or ()),
+        gains=_gains(options.gains),
+        judgements=_judgements(options.judgements),
+        directions=DIRECTIONS if options.direction == "both" else (options.direction,),  # type: ignore[arg-type]
+        resampling=resampling(options),
+        part=_part(options.only),
+        weights=_weights(options.weights, len(given.fuse) + 1),
+        correction=None if options.normalise is None else corrected.parse(options.normalise),
+        weight=_weight(options.combine),
+        kept=None if options.save_run is None else options.depth or DEPTH,
+        settings=settings(options),
+    )
+    _check_stages(found)
+    _check_names(found)
+    return found
+
+
+def resampling(options: Options) -> Resampling | None:
+    """How intervals are made, or None without them."""
+    if options.ci == 0:
+        return None
+    return Resampling(options.ci, options.resamples, options.seed, options.interval)  # type: ignore[arg-type]
+
+
+def listed(given: Any) -> list[Any]:
+    """What an option gives once or several times: a path or an array, or a list of them; none for None."""
+    if given is None:
+        return []
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def leaves(given: Any) -> list[Any]:
+    """The files and arrays of an argument: itself, those of a mapping or of a list, none of None."""
+    return list(given.values()) if isinstance(given, Mapping) else listed(given)
+
+
+def _in_one_form(given: Given) -> Given:
+    fused = [(parts("fuse", x)[0][0] if is_path(x) else None, x) for x in listed(given.fuse)]
+    systems = [x for direction, x in fused if direction is None]
+    if sides := [x for direction, x in fused if direction is not None]:  # i2t=FILE and t2i=FILE are one system
+        systems.append(_of_each("fuse", sides))
+    rerank = _of_each("rerank", given.rerank)
+    return dataclasses.replace(given, scores=_scores(given.scores), run=runs(given.run), rerank=rerank, fuse=systems)
+
+
+def parts(name: str, given: Any) -> list[tuple[Direction | None, Any]]:
+    """The direction of every part of an option, where it is given, and the part.
+
+    Args:
+        name: of the option, for messages.
+        given: ``i2t=FILE``, a file, an array, a list of these, or a mapping from directions to files, arrays or lists.
+
+    Raises:
+        UsageError: an unknown direction, or one without a part.
+    """
+    found: list[tuple[Direction | None, Any]] = []
+    for part in given.items() if isinstance(given, Mapping) else listed(given):
+        direction, value = part if isinstance(given, Mapping) else (None, part)
+        if is_path(part) and (sides := str(part).partition("="))[0] in DIRECTIONS and sides[1]:
+            direction, _, value = sides
+        if (isinstance(given, Mapping) and direction not in DIRECTIONS) or (is_path(value) and not str(value).strip()):
+            raise _refused(name, given)
+        found.append((direction, Path(value).expanduser() if is_path(value) else value))
+    return found
+
+
+def _of_each(name: str, given: Any) -> dict[Direction, Any]:
+    """The files or arrays that an option gives by direction; raises UsageError where a direction is not given once."""
+    found = parts(name, given)
+    named = {direction: value for direction, value in found if direction is not None}
+    if len(named) < len(found):
+        raise _refused(name, given)
+    return named
+
+
+def _refused(name: str, given: Any) -> UsageError:
+    in_words = not isinstance(given, Mapping) and all(map(is_path, listed(given)))
+    fix = "give i2t=FILE, t2i=FILE, or both" if in_words else "give {'i2t': ..., 't2i': ...}"
+    only = given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
+    return UsageError(f"{spell(name)} is {shown(only)}", fix=fix)
+
+
+def _scores(given: Any) -> Any:
+    """A file or an array of scores, or a mapping from directions to them."""
+    if isinstance(given, Mapping):
+        found = _of_each("scores", given)
+        if not found or any(isinstance(x, Mapping) for x in found.values()):
+            raise UsageError(f"{spell('scores')} is {shown(given)}", fix="give {'i2t': MATRIX, 't2i': MATRIX}")
+        return found
+    if not listed(given) or not all(map(is_path, listed(given))):
+        return given
+    [(direction, file), *more] = parts("scores", given)
+    return file if direction is None and not more else _of_each("scores", given)
+
+
+def runs(given: Any) -> list[tuple[Direction | None, Any]] | None:
+    """The direction of every run, where it is given, and the run: a file, or lists in memory; None for None.
+
+    Raises:
+        UsageError: another form.
+    """
+    found = parts("run", given)
+    for direction, run in found:
+        if not isinstance(given, Mapping) and not is_path(run):
+            what = f"{spell('run')} is {shown(given)}"
+            raise UsageError(what, fix="give a file or several, or {'i2t': ..., 't2i': ...} of files or mappings")
+        if not is_path(run) and not isinstance(run, (Mapping, list, tuple)):
+            what = f"{spell('run')} of {direction} is {shown(run)}"
+            raise UsageError(what, fix="give a file, or {query id: item ids}, or {query id: {item id: score}}")
+    return found or None
+
+
+def _of_run_folder(given: Given, similarity: str) -> tuple[Given, str]:
+    """Of the folder of a training run its file, its similarity and its split; those that are named are kept."""
+    if not is_path(given.images) or given.texts is not None or given.scores is not None:
+        return given, similarity
+    found = run_folder.find(Path(given.images).expanduser())
+    if found is None:
+        return given, similarity
+    if given.split is None and found.split in catalogue.names():
+        given = dataclasses.replace(given, split=found.split)
+    if found.scores:
+        return dataclasses.replace(given, images=None, scores=found.file), similarity
+    if similarity == "auto" and found.similarity is not None:
+        similarity = found.similarity
+    return dataclasses.replace(given, images=found.file), similarity
+
+
+def check_input(given: Given) -> None:
+    """Refuse more than one input, and arguments that belong to another kind of input; raises UsageError."""
+    inputs = [x for x in (given.images, given.scores, given.run) if x is not None]
+    if len(inputs) != 1:
+        several = f"more than one of embeddings, {spell('scores')} and {spell('run')}"
+        what = "nothing to evaluate" if not inputs else several
+        fix = f"give a file of embeddings, or {spell('scores', 'FILE')}, or {spell('run', 'FILE')}"
+        raise UsageError(what, fix=fix)
+    needed = {"texts": given.images, "image_key": given.images, "text_key": given.images, "scores_key": given.scores}
+    for name, beside in needed.items():
+        if getattr(given, name) is not None and (beside is None or (name != "texts" and not is_path(beside))):
+            what = "here" if beside is None else "for an array in memory"
+            raise UsageError(f"{spell(name)} has no meaning {what}", fix="leave it out")
+    files = inputs[0].values() if isinstance(inputs[0], Mapping) else inputs[:1]
+    for name in ("image_ids", "text_ids", "image_id_of_text"):
+        if getattr(given, name) is not None and (given.run is not None or any(map(is_path, files))):
+            raise UsageError(f"{name} has no meaning for a file", fix="save the ids in the file")
+
+
+def _check_stages(request: Request) -> None:
+    """Refuse options of re-ranking without it, and a direction of it that is not measured; raises UsageError."""
+    for name in ("combine", "rerank_depth") if not request.rerank else ():
+        if name in request.settings:
+            raise UsageError(f"{spell(name)} has no meaning without {spell('rerank')}", fix="leave it out")
+    if idle := [direction for direction in request.rerank if direction not in request.directions]:
+        what = f"{spell('rerank')} gives {idle[0]}, and {request.directions[0]} alone is measured"
+        raise UsageError(what, fix=f"leave out {idle[0]}, or {spell('direction')}")
+    if request.run_order != "score" and request.run is None:
+        raise UsageError(f"{spell('run_order')} has no meaning here", fix="leave it out")
+
+
+def refuse_gains(word: str) -> None:
+    """Refuse a kind of gains in the place of a metric; raises UsageError."""
+    if is_gains(word) and word not in SUITES:
+        raise UsageError(f"'{word}' is a kind of gains, not a metric", fix=f"name a metric of them, such as {word}:ncs")
+
+
+def _check_names(request: Request) -> None:
+    """Find a misspelt metric, kind of gains or split before a large file is read; raises UsageError."""
+    for word in request.names or ():
+        refuse_gains(word)
+    if request.names or (request.names is not None and not request.intra):
+        own = list(request.judgements)
+        known = [*SOURCES, *own, HUBNESS]
+        for metric in expand(request.names, ["gt", *own], tuple(request.gains)):
+            if metric.view not in known:
+                near = difflib.get_close_matches(metric.view, known)
+                meant = f"did you mean {' or '.join(map(repr, near))}" if near else f"known: {', '.join(known)}"
+                fix = f"{meant}, or give judgements of yours: {spell('judgements', f'{metric.view}=FILE')}"
+                raise UsageError(f"unknown view '{metric.view}'", fix=fix)
+    split = request.split
+    if isinstance(split, str) and split != "custom":
+        # Of a set in several languages the ids of the file say which.
+        catalogue.declared(catalogue.splits_of(split)[0] if split in SETS else split)
+
+
+def _number(text: str) -> float | None:
+    """The finite number that a text is, None for any other text."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _weight(combine: str) -> float | None:
+    word, colon, number = combine.partition(":")
+    weight = _number(number) if colon else 1.0
+    if word == "replace" and not colon:
+        return None
+    if word != "add" or weight is None:
+        raise UsageError(f"{spell('combine')} is '{printable(combine[:60])}'", fix="use replace, add or add:0.5")
+    return weight
+
+
+def _weights(text: str | None, systems: int) -> tuple[float, ...]:
+    """The weights of so many systems; raises UsageError where they are not as many, not above 0, or of one system."""
+    if text is None:
+        return (1.0,) * systems
+    if systems == 1:
+        raise UsageError(f"{spell('weights')} has no meaning without {spell('fuse')}", fix="leave it out")
+    found = [_number(word) for word in text.split(",")]
+    weights = tuple(w for w in found if w is not None and w > 0)
+    what = f"{spell('weights')} is '{printable(text[:60])}'"
+    if not len(weights) == len(found) == systems:
+        raise UsageError(f"{what} for {systems} systems", fix="give a number above 0 for each, as in 0.7,0.3")
+    if min(weights) < LEAST_WEIGHT * max(weights):
+        raise UsageError(f"{what}: one is next to nothing", fix="leave that system out")
+    return weights
+
+
+def _part(only: str | None) -> Part | None:
+    if only is None:
+        return None
+    head, equals, tail = only.partition("=")
+    wanted = frozenset(value.strip() for value in tail.split(",") if value.strip())
+    file, _, column = head.rpartition(":")
+    if not equals or not wanted or not column.strip():
+        raise UsageError(f"{spell('only')} is '{only}'", fix=PART_GRAMMAR)
+    return Part(only, Path(file).expanduser() if file else None, column.strip(), wanted)
+
+
+def _gains(given: Any) -> dict[str, Spec]:
+    """Kinds of gains by view.
+
+    Args:
+        given: specifications separated by commas, a path, a matrix (image, caption), or a list of any of these; None
+            and an empty list for none.
+
+    Raises:
+        UsageError: an unknown kind or setting, two of one kind, or another form.
+    """
+    if isinstance(given, str):
+        listed: list[Any] = words(given)
+    elif given is None or (isinstance(given, (list, tuple)) and not _is_matrix(given)):
+        listed = [x for x in given or () if not (isinstance(x, str) and not x.strip())]
+    else:
+        listed = [given]
+    chosen: dict[str, Spec] = {}
+    for spec in map(_spec, listed):
+        if spec.kind in chosen:
+            both = f" ({chosen[spec.kind].argument} and {spec.argument})" if spec.argument else ""
+            raise UsageError(f"{spell('gains')} names {spec.kind} twice{both}", fix="evaluate once for each")
+        chosen[spec.kind] = spec
+    return chosen
+
+
+def _is_matrix(given: Sequence[Any]) -> bool:
+    """Whether a list is a matrix: a list of rows of numbers."""
+    first = given[0] if len(given) else None
+    return isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1
+
+
+def _spec(given: Any) -> Spec:
+    if isinstance(given, Spec):
+        return given
+    if isinstance(given, str):
+        return parse_spec(given)
+    if hasattr(given, "__fspath__"):
+        kind = source_of(str(given))
+        return Spec(kind.name, str(given), {}) if kind is not None and kind.endings else parse_spec(str(given))
+    if not hasattr(given, "__array__") and not (isinstance(given, (list, tuple)) and _is_matrix(given)):
+        fix = "give a string such as 'cider', a path, a matrix of gains, or a list of these"
+        raise UsageError(f"gains is {shown(given)}", fix=fix)
+    return Spec("matrix", None, {}, numbers(given, "gains"))
+
+
+def _judgements(given: Any) -> dict[str, list[Spec]]:
+    """Judgements of the user by name.
+
+    Args:
+        given: ``NAME=FILE``, ``NAME=i2t:FILE``, ``NAME=labels:FILE``, a list of these, or a mapping from names to
+            a file, ``{query id: item ids}``, ``{query id: {item id: grade}}``, a list of (image id, caption id[,
+            grade]), a matrix (image, caption), one of each under ``i2t`` and ``t2i``, or ``{"labels": (of the images,
+            of the captions)}``; None and empty ones for none.
+
+    Raises:
+        UsageError: a name that judgements cannot have, a direction of them that is given twice, or another form.
+    """
+    if given is not None and not isinstance(given, (str, list, tuple, Mapping)):
+        raise UsageError(f"{spell('judgements')} is {shown(given)}", fix="give {NAME: JUDGEMENTS} or 'NAME=FILE'")
+    found: dict[str, list[Spec]] = {}
+    pairs = (
+        given.items() if isinstance(given, Mapping) else map(_named, [given] if isinstance(given, str) else given or ())
+    )
+    for name, value in pairs:
+        if not isinstance(name, str):
+            raise UsageError(f"{spell('judgements')} has the name {shown(name)}", fix="give names that are words")
+        if not NAME.fullmatch(name):
+            raise UsageError(f"'{name[:60]}' cannot name judgements", fix="use lower-case letters, digits, - and _")
+        if name in (*SOURCES, LABELS, *SUITES, *ALL, *SIGNED):
+            raise UsageError(f"'{name}' names something else already", fix="give the judgements another name")
+        found.setdefault(name, []).extend(_specs(name, value))
+    for name, parts in found.items():
+        if len(parts) > 1 and sorted(part.holds for part in parts) != sorted(DIRECTIONS):
+            what = f"{spell('judgements')} gives '{name}' {len(parts)} times"
+            raise UsageError(what, fix=f"give one file, or {name}=i2t:FILE and {name}=t2i:FILE")
+    return found
+
+
+def _named(text: Any) -> tuple[str, str]:
+    """The name and the file of ``NAME=FILE``."""
+    name, equals, file = text.partition("=") if isinstance(text, str) else ("", "", "")
+    if not equals or not name.strip() or not file.strip():
+        raise UsageError(f"{spell('judgements')} is {shown(text)}", fix=GRAMMAR)
+    return name.strip(), file.strip()
+
+
+def _specs(name: str, value: Any) -> list[Spec]:
+    """What one set of judgements consists of."""
+    if is_path(value):
+        head, colon, tail = str(value).partition(":")
+        if colon and head in (*DIRECTIONS, LABELS):
+            return [Spec(name, tail, {"holds": head})]
+        return [Spec(name, str(value), {})]
+    if isinstance(value, Mapping) and (set(value) == {LABELS} or (value and set(value) <= set(DIRECTIONS))):
+        return [
+            Spec(name, str(x), {"holds": head}) if is_path(x) else Spec(name, None, {"holds": head}, x)
+            for head, x in value.items()
+        ]
+    return [Spec(name, None, {}, value)]
