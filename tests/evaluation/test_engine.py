@@ -217,7 +217,7 @@ def job_of(folder: Path, **more: Any) -> tuple[shards.Job, list[cuts.Shard]]:
     given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), **more}
     data, asked = planned({**given, "images": folder / "e.npz"})
     plan = make_plan(data, asked)
-    return shards.make_job(shards.source_of(asked), data, plan), cuts.shards_of(plan, data)
+    return shards.make_job(data, plan), cuts.shards_of(plan, data)
 
 
 def error_of(job: shards.Job, shard: cuts.Shard) -> VsebenchError:
@@ -241,20 +241,21 @@ def test_a_job_is_computed_only_from_the_same_files(folder: Path, tmp_path: Path
     os.utime(tmp_path / "gains.npy", (1, 1))
     error = error_of(job, pieces[0])
     assert isinstance(error, BadInput) and error.where == str(tmp_path / "gains.npy")
-    assert "has another content on" in error.what
+    assert error.what.startswith("has another content than")
     assert job_of(tmp_path)[0].key != job.key
-    np.save(tmp_path / "gains.npy", np.zeros((2, 2)))
-    assert "bytes on" in error_of(job, pieces[0]).what
     (tmp_path / "gains.npy").unlink()
-    assert "cannot read it: No such file" in error_of(job, pieces[0]).what
+    assert "cannot be read: No such file" in error_of(job, pieces[0]).what
 
 
 def test_a_job_is_computed_only_with_the_same_plan_and_version(folder: Path) -> None:
     job, pieces = job_of(folder)
     other = shards.replace(job, plan="0" * 64)
-    assert "metrics, judgements, captions or gains are others on" in error_of(other, pieces[0]).what
+    assert "metrics, judgements, captions or gains are others than" in error_of(other, pieces[0]).what
     error = error_of(shards.replace(job, version="0.0.1"), pieces[0])
-    assert "has vsebench" in error.what and error.fix == "install the same version on all machines"
+    assert (
+        "0.0.1 where the evaluation was started" in error.what
+        and error.fix == "install the same version on all machines"
+    )
 
 
 def test_the_input_is_read_once_in_a_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +267,7 @@ def test_the_input_is_read_once_in_a_process(folder: Path, monkeypatch: pytest.M
     for shard in found[:3]:
         shards.compute(pickle.loads(pickle.dumps(job)), shard)
     assert len(read) == 1
-    shards.compute(shards.replace(job, request=shards.replace(job.request, threads=1)), found[0])
+    shards.compute(shards.replace(job, request=shards.replace(job.request, threads=3)), found[0])
     assert len(read) == 2
 
 
@@ -490,8 +491,8 @@ def test_tasks_that_fail_in_every_attempt(cluster: Any, monkeypatch: pytest.Monk
         return BadInput("bad", where="f.npz", fix="mend it")
 
     ended = error_of(end)
-    assert isinstance(ended, WorkersLost) and "give them more" in str(ended.fix)
-    assert ended.what == "workers ended 1 times in the work on shard scan-i2t-0-0-9-0-8"
+    assert isinstance(ended, WorkersLost) and "give it memory" in str(ended.fix)
+    assert ended.what.startswith("shard scan-i2t-0-0-9-0-8 failed in every attempt: KilledWorker: Attempted to run")
     failed = error_of(fail)
     assert isinstance(failed, WorkersLost) and "resume=True" in str(failed.fix)
     assert failed.what == "shard scan-i2t-0-0-9-0-8 failed in every attempt: OSError: a reason"

@@ -133,15 +133,16 @@ def test_what_workers_do_not_have(folder: Path, started: Started) -> None:
     with pytest.raises(UsageError) as caught:
         vb.evaluate(**given(folder, **elsewhere, backend="torch:cuda"))
     assert caught.value.where == "engine='dask'"
-    assert caught.value.what == f"a worker on {host}: backend is 'torch:cuda', but torch finds no CUDA device"
-    assert str(caught.value.fix).endswith("with the back-end auto every worker takes what it has")
+    assert caught.value.what[:10] + caught.value.what[11:] == (
+        f"on worker  ({host}): backend is 'torch:cuda', but torch finds no CUDA device"
+    )
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--metrics", "R@1", "--trust", "--ci", "0"]
     done = CliRunner().invoke(app, [*words, "--engine", "dask", "--scheduler", where, "--backend", "torch:cuda"])
-    assert done.exit_code == 2 and f"--engine dask: a worker on {host}: --backend is 'torch:cuda'" in done.stderr
+    assert done.exit_code == 2 and f"({host}): --backend is 'torch:cuda'" in done.stderr
     started(without, "faiss")
-    with pytest.raises(MissingPackage, match=f"a worker on {host}: the back-end faiss needs") as missing:
+    with pytest.raises(MissingPackage, match=rf"on worker \d \({host}\): the back-end faiss needs") as missing:
         vb.evaluate(**given(folder, **elsewhere, backend="faiss"))
-    assert str(missing.value.fix).startswith("on its machine: pip install 'vsebench[cpu]'")
+    assert str(missing.value.fix).startswith("pip install 'vsebench[cpu]'")
 
 
 def test_without_workers_the_package_is_needed_here(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,10 +25,11 @@ def test_own_workers_are_not_ended_for_mapped_files() -> None:
 
 @pytest.mark.parametrize("error", [LowMemory("needs 2 GiB"), DeviceFault("wrong products"), RuntimeError("CUDA error")])
 def test_what_another_worker_may_compute(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(WorkersLost, match=rf"^worker w on .*: (RuntimeError: )?{error}$"):
+    with pytest.raises(WorkersLost, match=rf"^on worker w \(.*\): (RuntimeError: )?{error}$"):
         attempted(error, monkeypatch)
-    wrong = BadInput("not a number")
-    assert attempted(wrong, monkeypatch) is wrong
+    wrong = attempted(BadInput("not a number", where="f.npz", fix="mend it"), monkeypatch)
+    assert isinstance(wrong, BadInput) and (wrong.where, wrong.fix) == ("f.npz", "mend it")
+    assert re.fullmatch(r"on worker w \(.*\): not a number", wrong.what)
 
 
 def attempted(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -96,7 +96,7 @@ def test_workers_on_which_shards_fail(folder: Path, tmp_path: Path) -> None:
                 same_reports(vb.evaluate(**given), vb.evaluate(**elsewhere))
                 continue
             with pytest.raises(
-                WorkersLost, match=r"worker \d on .*: RuntimeError: CUDA error: an illegal memory"
+                WorkersLost, match=r"on worker \d \(.*\): RuntimeError: CUDA error: an illegal memory"
             ) as caught:
                 vb.evaluate(**elsewhere)
             assert "resume=True" in str(caught.value.fix)

@@ -11,26 +11,24 @@ import asyncio
 import importlib.util
 import logging
 import signal
+import socket
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import DeviceFault, LowMemory, MissingPackage, VsebenchError, WorkersLost, first_line
 from ..memory import require
-from ..numeric.parallel import default_threads
 from ..options import command_line, spell
 from . import shard_files, shards
 from .cuts import Shard
 from .request import Request
-from .shards import Job, Used
+from .shards import WORKERS, Job, Used
 
 INSTALL = "pip install 'vsebench[dask]'"
-WORKERS = 2  # processes on this machine
 WORKER_BYTES = 100 << 20  # of one that has no input yet
 CONNECT = 10.0  # seconds to reach a scheduler
 PATIENCE = 60.0  # seconds until there is a worker
@@ -72,7 +70,7 @@ def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -
     try:
         with _client(request) as client:
             _check_workers(client)
-            for shard, (worker, its, arrays) in results(client, _shared(job, request), waiting):
+            for shard, (worker, its, arrays) in results(client, job, waiting):
                 used[worker] = its
                 shard_files.write(folder, shard, arrays)
                 done += 1
@@ -83,34 +81,21 @@ def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -
     return len(pieces) - len(waiting), list(used.values())
 
 
-def _shared(job: Job, request: Request) -> Job:
-    """The job of workers that share the cores of this machine."""
-    if request.scheduler is not None or request.threads is not None:
-        return job
-    threads = max(1, default_threads() // (request.workers or WORKERS))
-    return replace(job, request=replace(job.request, threads=threads))
-
-
 def results(client: Any, job: Job, waiting: Sequence[Shard]) -> Iterator[tuple[Shard, Done]]:
     """Every shard with what a worker has computed of it, in the order in which they are finished; raises as above."""
     from distributed import as_completed
     from distributed.comm import CommClosedError
-    from distributed.scheduler import KilledWorker
 
     pending = dict(zip(client.map(attempt, waiting, job=job, retries=RETRIES, pure=False), waiting, strict=True))
     for future in as_completed(list(pending), loop=client.loop):
         shard = pending.pop(future)
         try:
             found = future.result()
-        except KilledWorker as error:
-            what = f"workers ended {error.allowed_failures + 1} times in the work on shard {shard.name}"
-            fix = f"see their logs; where memory was short, give them more or fewer {spell('threads')}; {_continued()}"
-            raise _lost(what, fix) from error
         except (CancelledError, CommClosedError) as error:
             fix = f"start it again; {_continued()}"
             raise _lost("the scheduler has ended, or cannot be reached any more", fix) from error
-        except Exception as error:
-            fix = f"leave that worker out; {_continued()}"
+        except Exception as error:  # KilledWorker, where workers have ended
+            fix = f"see the log of that worker and leave it out, or give it memory or fewer threads; {_continued()}"
             raise _lost(f"shard {shard.name} failed in every attempt", fix, error) from error
         if isinstance(found, VsebenchError):
             raise found
@@ -130,9 +115,11 @@ def attempt(shard: Shard, job: Job) -> Done | VsebenchError:
         with command_line() if job.command else nullcontext():
             return name, *shards.compute(job, shard)
     except Exception as error:  # errors of torch are not always the same in another process
-        if isinstance(error, VsebenchError) and not isinstance(error, (DeviceFault, LowMemory)):
-            return error
-        raise WorkersLost(f"worker {name} on {shards.host()}: {_words(error)}") from None
+        what = f"on worker {name} ({socket.gethostname()}): {_words(error)}"
+        if not isinstance(error, VsebenchError) or isinstance(error, (DeviceFault, LowMemory)):
+            raise WorkersLost(what) from None
+        error.what, error.where = what, error.where or spell("engine", "dask")
+        return error
 
 
 @contextmanager
@@ -235,6 +222,6 @@ def _lost(what: str, fix: str, error: Exception | None = None) -> WorkersLost:
 
 
 def _words(error: BaseException) -> str:
-    """The first line of a message, with the name of the error where it is not one of ours."""
+    """What an error says, with the name of one that is not ours."""
     name, said = type(error).__name__, first_line(error)
-    return said if isinstance(error, VsebenchError) or said == name else f"{name}: {said}"
+    return error.what if isinstance(error, VsebenchError) else said if said == name else f"{name}: {said}"

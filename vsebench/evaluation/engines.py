@@ -24,7 +24,6 @@ from ..types import Direction, Observation
 from . import cuts, dask_engine, depths, provenance, shard_files, shards
 from .inputs import System
 from .plan import Plan
-from .request import Request
 
 
 @dataclass(frozen=True)
@@ -45,29 +44,28 @@ class Engine:
 
 
 @contextmanager
-def start(source: Request | None, data: System, plan: Plan) -> Iterator[Engine]:
+def start(data: System, plan: Plan) -> Iterator[Engine]:
     """The engine of the request; what other processes compute is finished when the block begins.
 
     Args:
-        source: what other processes read; not used by the engine ``local``.
         data, plan: of the evaluation.
 
     Raises:
         MissingPackage, WorkersLost, BadInput, DiskError: as ``dask_engine.compute`` and ``shard_files.opened``.
     """
     request = plan.request
-    if request.engine == "local" or source is None or data.scorer is None:
+    if request.engine == "local" or data.scorer is None:
         ranker, needed = depths.route(plan, data, backends.ranker(request.backend))
         ranked = functools.partial(observe, scan=in_memory(ranker.scan), order=ranker.order or REFERENCE)
         if ranker.listed:
             ranked = functools.partial(ranker.listed.observe, needed=needed)
-        if request.engine != "local" and data.scorer is None:
+        if request.engine != "local":
             dask = spell("engine", "dask")
             note(f"{dask}: retrieved lists have no scores to compute, and were evaluated in one process")
         yield Engine(ranked, ranker.order)
         return
     dask_engine.check_installed()
-    job, pieces = shards.make_job(source, data, plan), cuts.shards_of(plan, data)
+    job, pieces = shards.make_job(data, plan), cuts.shards_of(plan, data)
     with shard_files.opened(job.key, request.resume) as folder:
         kept, used = dask_engine.compute(job, pieces, folder, request)
         read = functools.partial(shard_files.read, folder)

@@ -207,48 +207,44 @@ def evaluate(
     started = provenance.now()
     request = make_request(locals())
     check_input(request)
-    source = shards.source_of(request) if engine != "local" and run is None else None
+    if engine != "local" and run is None:
+        shards.elsewhere(request)  # what is in memory is refused before anything is read
     sources = request.beside
     with logged():
         data = system.read(request)
         sources = [*data.sources, *sources]
         if save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
-        report, observed, request = _where_it_works(data, request, source)
+        report, observed, request = _where_it_works(data, request)
     report = provenance.attach(report, started, threads, sources, request.backend, request.engine, request.settings)
     if save_run is not None:
         saved_run.write(Path(save_run), data.split, observed, request.kept)
     return report
 
 
-def _where_it_works(
-    data: System, request: Request, source: Request | None
-) -> tuple[Report, dict[Direction, Observation], Request]:
+def _where_it_works(data: System, request: Request) -> tuple[Report, dict[Direction, Observation], Request]:
     """``run_evaluation``, once more by numpy where a GPU fails that ``auto`` has chosen; and the request that it met.
 
     A GPU that the user has named is not replaced: the error says what is wrong with it.
     """
     try:
-        return *run_evaluation(data, request, source), request
+        return *run_evaluation(data, request), request
     except (DeviceFault, RuntimeError) as error:
         of_device = isinstance(error, DeviceFault) or (is_of_torch(error) and "cuda" in chosen(AUTO)[0])
         if request.backend != AUTO or not of_device:
             raise
         failed = error.what if isinstance(error, DeviceFault) else f"torch failed on the GPU: {first_line(error)}"
     request = replace(request, backend="numpy", settings={**request.settings, "backend": "numpy"})
-    report, observed = run_evaluation(data, request, source)
+    report, observed = run_evaluation(data, request)
     return replace(report, notes=(*report.notes, f"numpy ranked, because {failed}")), observed, request
 
 
-def run_evaluation(
-    data: System, request: Request, source: Request | None = None
-) -> tuple[Report, dict[Direction, Observation]]:
+def run_evaluation(data: System, request: Request) -> tuple[Report, dict[Direction, Observation]]:
     """Plan, rank, score and report; also returns the ranks and the top of the rankings.
 
     Args:
         data: what is ranked.
         request: how.
-        source: what other processes read as ``data``, for engines that need it.
     """
     top_lists.check(request.lists, data.split)
     plan = make_plan(data, request)
@@ -256,7 +252,7 @@ def run_evaluation(
     # Before all the work, which would be lost where the ratings are missing.
     within, ratings = intra.results(plan, data.vectors) if plan.intra and data.vectors else ({}, None)
     data = corrections.apply(data, request)
-    with engines.start(source, data, plan) as engine:
+    with engines.start(data, plan) as engine:
         observed = dict(plan.listed)
         if data.lists is None:
             for scorer, directions in data.passes(plan.directions):

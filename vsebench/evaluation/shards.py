@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import __version__
-from ..errors import BadInput, MissingPackage, UsageError
+from ..errors import BadInput, UsageError, WorkersLost
+from ..files.regular import sha256_of
 from ..files.store import fingerprint
 from ..graded import part_of_queries as graded_part
 from ..graded.engine import Fill
@@ -37,27 +36,20 @@ from ..rank import part_of_scan as scan_part
 from ..rank.observe import Counter, Depths, Scan, make_counters
 from ..rank.observe import Request as Targets
 from ..rank.ties import EXPECTED
-from ..types import Direction, Relevance, SameFold, Split, is_path
-from . import corrections, cuts, provenance, second_stage, system
+from ..relevance.gains import Spec
+from ..types import Direction, Split, is_path
+from . import corrections, cuts, second_stage, system
 from . import depths as backend_depths
 from .cuts import Shard, rankings_of
 from .inputs import System
 from .plan import Plan, make_plan
-from .request import Request, leaves
+from .request import Request
 from .shard_files import Arrays
 
-LAYOUT = 3  # of the arrays of a shard
+LAYOUT = 4  # of the arrays of a shard
+WORKERS = 2  # processes on this machine
 
 Read = Callable[[Shard], Arrays]  # the arrays of a finished shard
-
-
-class File(NamedTuple):
-    """An input file: absolute path, size in bytes, time of the last change in ns, and SHA-256."""
-
-    path: str
-    size: int
-    written: int
-    sha256: str
 
 
 @dataclass(frozen=True)
@@ -65,9 +57,9 @@ class Job:
     """What another process needs to compute shards.
 
     Attributes:
-        request: what is evaluated and how, with absolute paths.
-        files: all input files.
-        backend: what ranks, resolved where it does: ``auto`` and ``torch:cuda`` take the device of each process.
+        request: what is evaluated and how, with absolute paths. Its back-end is resolved where it ranks: ``auto`` and
+            ``torch:cuda`` take the device of each process.
+        files: the SHA-256 of all input files, by path.
         plan: ``identity`` of the plan.
         key: of the evaluation: the same for the same contents of files, plan and version.
         version: of vsebench.
@@ -75,154 +67,102 @@ class Job:
     """
 
     request: Request
-    files: tuple[File, ...]
-    backend: str
+    files: Mapping[Path, str]
     plan: str
     key: str
     version: str = __version__
     command: bool = False
 
 
-def source_of(request: Request) -> Request:
-    """What other processes evaluate: the request with absolute paths, as they read and rank it.
+def elsewhere(request: Request) -> Request:
+    """The request as other processes read it, with absolute paths.
 
     Raises:
         UsageError: something is in memory, where they cannot read it.
     """
-    captions = request.captions is not None and not is_path(request.captions)
-    named = {name: getattr(request, name) for name in ("images", "texts", "scores", "fuse", "rerank")}
-    each = {name: [f for x in leaves(given) for f in leaves(x)] for name, given in named.items()}
-    memory = [name for name, files in each.items() if not all(map(is_path, files))]
-    memory += ["gains"] * any(spec.values is not None for spec in request.gains.values()) + ["captions"] * captions
-    memory += ["judgements"] * any(spec.path is None for specs in request.judgements.values() for spec in specs)
-    if isinstance(request.split, Split) or memory:
-        memory.append("split")
-        fix = f"write it to a file and give the path (a split: its name), or leave out {spell('engine', 'dask')}"
-        raise UsageError(f"{spell('engine', 'dask')} reads files, and {memory[0]} is in memory", fix=fix)
-    gains = {
-        view: replace(spec, argument=str(_absolute(spec.argument))) if spec.path and spec.path.is_file() else spec
-        for view, spec in request.gains.items()
+    named: dict[str, Any] = {
+        name: _absolute(name, getattr(request, name)) for name in ("images", "texts", "scores", "fuse", "rerank")
     }
-    own = {
-        name: [replace(spec, argument=str(_absolute(spec.argument))) for spec in specs]
-        for name, specs in request.judgements.items()
-    }
+    own = {name: [_spec("judgements", spec) for spec in specs] for name, specs in request.judgements.items()}
+    gains = {view: _spec("gains", spec) for view, spec in request.gains.items()}
+    if not is_path(request.captions or ""):
+        raise _in_memory("captions")
+    if isinstance(request.split, Split):
+        raise _in_memory("split")
     part, correction = request.part, request.correction
-    if correction is not None:
-        correction = replace(correction, bank=_absolute(correction.bank))
     return replace(
-        request, **{name: _absolute(x) for name, x in named.items()}, captions=_absolute(request.captions),
-        gains=gains, judgements=own, part=part and part._replace(file=_absolute(part.file)), correction=correction,
-        engine="local", scheduler=None, workers=None, resume=False, progress=None, backend=backends.AUTO,
+        request, **named, gains=gains, judgements=own, captions=_absolute("captions", request.captions),
+        part=part and part._replace(file=_absolute("only", part.file)),
+        correction=correction and replace(correction, bank=_absolute("normalise", correction.bank)), progress=None,
     )  # fmt: skip
 
 
-def _absolute(given: Any) -> Any:
-    """The path that is given, or all that are, with the folder."""
+def _absolute(name: str, given: Any) -> Any:
+    """The path that an argument is, or all that it has, with their folders; raises UsageError for anything else."""
     if isinstance(given, Mapping):
-        return {key: _absolute(x) for key, x in given.items()}
-    if isinstance(given, list):
-        return [_absolute(x) for x in given]
+        return {key: _absolute(name, x) for key, x in given.items()}
+    if isinstance(given, (list, tuple)):
+        return [_absolute(name, x) for x in given]
+    if given is not None and not is_path(given):
+        raise _in_memory(name)
     return None if given is None else Path(given).expanduser().absolute()
 
 
-def make_job(source: Request, data: System, plan: Plan) -> Job:
-    """The job of an evaluation whose input is read and planned here."""
-    files = tuple(map(_describe, _regular(source.files)))
+def _spec(name: str, spec: Spec) -> Spec:
+    if spec.values is not None:
+        raise _in_memory(name)
+    return replace(spec, argument=str(spec.path.absolute())) if spec.path and spec.path.is_file() else spec
+
+
+def _in_memory(name: str) -> UsageError:
+    fix = f"write it to a file and give the path (a split: its name), or leave out {spell('engine', 'dask')}"
+    return UsageError(f"{spell('engine', 'dask')} reads files, and {name} is in memory", fix=fix)
+
+
+def make_job(data: System, plan: Plan) -> Job:
+    """The job of an evaluation whose input is read and planned here; raises as ``elsewhere``."""
+    request = elsewhere(plan.request)
+    if request.scheduler is None and request.threads is None:  # the workers share the cores of this machine
+        request = replace(request, threads=max(1, default_threads() // (request.workers or WORKERS)))
+    files = {file: sha256_of(file) for path in request.files for file in _regular(path)}
     decided = identity(data, plan)
-    contents = [f.sha256 for f in files]
-    keys = [str(key) for key in (source.image_key, source.text_key, source.scores_key)]
-    key = fingerprint(__version__, LAYOUT, cuts.SCORES, contents, keys, decided)
-    return Job(source, files, plan.request.backend, decided, key, command=of_command())
+    key = fingerprint(__version__, LAYOUT, cuts.SCORES, list(files.values()), decided)
+    return Job(request, files, decided, key, command=of_command())
 
 
-def _regular(paths: Sequence[Path]) -> Iterator[Path]:
-    """The files of some paths, also those in folders of shards; anything else is left out."""
-    for path in paths:
-        yield from (file for file in ([*sorted(path.glob("*/*"))] if path.is_dir() else [path]) if file.is_file())
-
-
-def _describe(path: Path) -> File:
-    found = path.stat()
-    return File(str(path), found.st_size, found.st_mtime_ns, provenance.describe(path)["sha256"])
+def _regular(path: Path) -> list[Path]:
+    """A file, or those in a folder of shards; anything else is left out."""
+    return [file for file in (sorted(path.glob("*/*")) if path.is_dir() else [path]) if file.is_file()]
 
 
 def identity(data: System, plan: Plan) -> str:
     """A hash of all that decides the values, besides the contents of the files."""
-    split, rows = plan.split, [b"" if r is None else np.ascontiguousarray(r).tobytes() for r in data.rows]
-    parts: list[Any] = [
-        data.score,
-        *rows,
-        _ids(split.image_ids),
-        _ids(split.caption_ids),
-        b"" if split.image_of is None else split.image_of.tobytes(),
-    ]
-    parts += [b"" if split.fold is None else split.fold.tobytes(), list(split.captions or ())]
-    parts += [[str(m) for m in plan.single], list(plan.directions), str(plan.depth), str(plan.request.ties == EXPECTED)]
-    parts += [str(plan.request.resampling is not None), dict(data.stages)]
-    parts += [f"{d} {s.depth} {s.reach} {s.weight}" for d, s in data.second.items()]
-    for request in plan.requests:
-        judged: Relevance = request.relevance
-        parts += [request.view, judged.direction, str(isinstance(request.candidates, SameFold))]
-        parts += [judged.queries.tobytes(), judged.indptr.tobytes(), judged.items.tobytes(), judged.without.tobytes()]
-    for view, gains in plan.gains.items():
-        parts += [view, gains.name, {str(k): str(v) for k, v in gains.settings.items()}]
-    return fingerprint(*parts)
+    request = plan.request
+    parts = [
+        data.score, data.rows, data.stages, [(d, s.depth, s.reach, s.weight) for d, s in data.second.items()],
+        plan.split, plan.directions, plan.depth, plan.requests, [str(m) for m in plan.single],
+        [(view, gains.name, gains.settings) for view, gains in plan.gains.items()],
+        request.ties == EXPECTED, request.resampling is not None,
+        request.image_key, request.text_key, request.scores_key,
+    ]  # fmt: skip
+    return fingerprint(*_contents(parts))
 
 
-def _ids(ids: npt.NDArray[Any]) -> bytes:
-    return str(ids.dtype).encode() + ids.tobytes()
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """The input and the plan of a job, read and made once a process."""
-
-    job: Job
-    data: System
-    plan: Plan
-
-    @cached_property
-    def counters(self) -> dict[Direction, list[Counter]]:
-        """Of the relevant pairs, by the first direction of every scan."""
-        return {
-            served[0]: make_counters(scorer, asked(self.plan, served), self.threads)
-            for scorer, served in self.data.passes(self.plan.directions)
-        }
-
-    def scan(self, direction: Direction) -> tuple[Sequence[Counter], Depths]:
-        """What is counted, and how deep the lists are, in the scan of which a direction is the first."""
-        served = next(served for _, served in self.data.passes(self.plan.directions) if served[0] == direction)
-        return self.counters[direction], depths(self.plan, served)
-
-    @cached_property
-    def rankings(self) -> dict[Direction, list[SharedScores]]:
-        """Of graded metrics."""
-        return rankings_of(self.plan)
-
-    @cached_property
-    def ranked(self) -> tuple[backends.Ranker, Used]:
-        """The functions of the back-end; what lists only the top of rankings orders graded metrics alone.
-
-        Raises:
-            UsageError, MissingPackage: this machine does not have the back-end or the device that is named.
-        """
-        try:
-            ranker, name = backends.ranker(self.job.backend), backends.chosen(self.job.backend)[0]
-        except (UsageError, MissingPackage) as error:
-            fix = f"on its machine: {error.fix}; with the back-end auto every worker takes what it has"
-            raise type(error)(f"a worker on {host()}: {error.what}", where=spell("engine", "dask"), fix=fix) from error
-        with logged() as log:
-            routed, _ = backend_depths.route(self.plan, self.data, ranker)
-        if routed.listed:
-            dask = spell("engine", "dask")
-            log.notes.append(f"{dask}: numpy ranked metrics of binary judgements, not {routed.listed.name}")
-        return routed, Used(name, backends.about_device(name).get("device", ""), tuple(log.notes))
-
-    @property
-    def threads(self) -> int:
-        """Of a shard."""
-        return self.job.request.threads or default_threads()
+def _contents(value: Any) -> Iterator[str | bytes]:
+    """What a value consists of, in order: arrays as bytes, what has no parts in words."""
+    if isinstance(value, np.ndarray):
+        yield f"{value.dtype} {value.shape}"
+        yield np.ascontiguousarray(value).tobytes()
+    elif is_dataclass(value):
+        yield from _contents([getattr(value, f.name) for f in fields(value)])
+    elif isinstance(value, Mapping):
+        yield from _contents(list(value.items()))
+    elif isinstance(value, (list, tuple)):
+        yield str(len(value))
+        for part in value:
+            yield from _contents(part)
+    else:
+        yield str(value)
 
 
 class Used(NamedTuple):
@@ -237,6 +177,27 @@ class Used(NamedTuple):
     backend: str
     device: str
     notes: tuple[str, ...]
+
+
+class Prepared(NamedTuple):
+    """The input and the plan of a job, read and made once a process.
+
+    Attributes:
+        job, data, plan: of the evaluation.
+        scans: what every scan counts, and how deep its lists are, by the first direction that it serves.
+        rankings: of graded metrics.
+        ranker, used: the functions of the back-end; what lists only the top of rankings orders graded metrics alone.
+        threads: of a shard.
+    """
+
+    job: Job
+    data: System
+    plan: Plan
+    scans: Mapping[Direction, tuple[Sequence[Counter], Depths]]
+    rankings: Mapping[Direction, Sequence[SharedScores]]
+    ranker: backends.Ranker
+    used: Used
+    threads: int
 
 
 def asked(plan: Plan, directions: Sequence[Direction]) -> list[Targets]:
@@ -260,70 +221,68 @@ def compute(job: Job, shard: Shard) -> tuple[Used, Arrays]:
         VsebenchError: what is wrong with the input or the installation; the same at a second attempt.
     """
     with _lock:
-        prepared = _prepare(job)
-        return prepared.ranked[1], compute_prepared(prepared, shard)
+        if not _kept or _read_for(_kept[0].job) != _read_for(job):
+            _kept.clear()  # before the next input needs its memory
+            _kept.append(prepare(job))
+        return _kept[0].used, compute_prepared(_kept[0], shard)
 
 
-def _prepare(job: Job) -> Prepared:
-    if job.version != __version__:
-        what = f"a worker on {host()} has vsebench {__version__}, and this is {job.version}"
-        raise UsageError(what, where=spell("engine", "dask"), fix="install the same version on all machines")
-    if _kept and _same(_kept[0].job, job):
-        return _kept[0]
-    _kept.clear()  # before the next input needs its memory
-    for file in job.files:
-        _refuse_other(file)
-    _kept.append(prepare(job))
-    return _kept[0]
-
-
-def _same(one: Job, other: Job) -> bool:
-    """Whether what is read and planned for two jobs is the same; each task has a copy of its job."""
-    return all(getattr(one, name) == getattr(other, name) for name in ("key", "files", "request", "backend"))
+def _read_for(job: Job) -> tuple[Any, ...]:
+    """What is the same for jobs of which the same is read and planned; each task has a copy of its job."""
+    return job.key, job.version, *job.files, job.request.threads, job.request.backend
 
 
 def prepare(job: Job) -> Prepared:
     """Read and plan as ``vsebench.evaluate`` does.
 
     Raises:
-        BadInput: the plan is another one here.
+        WorkersLost: this is another version.
+        BadInput: a file, or the plan, is another one here.
+        UsageError, MissingPackage: this machine does not have the back-end or the device that is named.
     """
+    if job.version != __version__:
+        what = f"this is vsebench {__version__}, and {job.version} where the evaluation was started"
+        raise WorkersLost(what, where=spell("engine", "dask"), fix="install the same version on all machines")
+    for path, known in job.files.items():
+        _refuse_other(path, known)
     data = system.read(job.request)
     plan, data = make_plan(data, job.request), corrections.apply(data, job.request)
     if identity(data, plan) != job.plan:
-        what = f"metrics, judgements, captions or gains are others on {host()} than where the evaluation was started"
+        what = "metrics, judgements, captions or gains are others than where the evaluation was started"
         fix = "install the same packages and data (vsebench doctor) and set the same VSEBENCH_CACHE on all machines"
-        raise BadInput(what, where=job.files[0].path, fix=fix)
-    return Prepared(job, data, plan)
+        raise BadInput(what, where=next(iter(job.files)), fix=fix)
+    threads, backend = job.request.threads or default_threads(), job.request.backend
+    with logged() as log:
+        ranker, _ = backend_depths.route(plan, data, backends.ranker(backend))
+    if ranker.listed:
+        dask = spell("engine", "dask")
+        log.notes.append(f"{dask}: numpy ranked metrics of binary judgements, not {ranker.listed.name}")
+    name = backends.chosen(backend)[0]
+    used = Used(name, backends.about_device(name).get("device", ""), tuple(log.notes))
+    scans = {
+        served[0]: (make_counters(scorer, asked(plan, served), threads), depths(plan, served))
+        for scorer, served in data.passes(plan.directions)
+    }
+    return Prepared(job, data, plan, scans, rankings_of(plan), ranker, used, threads)
 
 
-def _refuse_other(file: File) -> None:
-    path, fix = Path(file.path), "put it at the same path on all machines, best on a file system that they share"
+def _refuse_other(path: Path, known: str) -> None:
+    fix = "put it at the same path on all machines, best on a file system that they share"
     try:
-        found = path.stat()
+        found = sha256_of(path)
     except OSError as error:
-        raise BadInput(f"a worker on {host()} cannot read it: {error.strerror}", where=path, fix=fix) from None
-    if found.st_size != file.size:
-        what = f"has {found.st_size:,} bytes on {host()} and {file.size:,} where the evaluation was started"
-        raise BadInput(what, where=path, fix=fix)
-    if found.st_mtime_ns != file.written and provenance.describe(path)["sha256"] != file.sha256:
-        raise BadInput(f"has another content on {host()} than where the evaluation was started", where=path, fix=fix)
-
-
-def host() -> str:
-    """The name of this machine."""
-    import socket
-
-    return socket.gethostname()
+        raise BadInput(f"cannot be read: {error.strerror}", where=path, fix=fix) from None
+    if found != known:
+        raise BadInput("has another content than where the evaluation was started", where=path, fix=fix)
 
 
 def compute_prepared(prepared: Prepared, shard: Shard) -> Arrays:
     """The arrays of a shard."""
-    data, plan, ranker, threads = prepared.data, prepared.plan, prepared.ranked[0], prepared.threads
+    _, data, plan, scans, rankings, ranker, _, threads = prepared
     scorer = data.scorers[shard.direction]
     if shard.kind == "scan":
-        return scan_part.count(ranker.scan, scorer, *prepared.scan(shard.direction), threads, shard.block)
-    shared = prepared.rankings[shard.direction][shard.number]
+        return scan_part.count(ranker.scan, scorer, *scans[shard.direction], threads, shard.block)
+    shared = rankings[shard.direction][shard.number]
     new = None
     if second := data.second.get(shard.direction):
         index = shared.first.queries[slice(*shard.rows)]
