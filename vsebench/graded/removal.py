@@ -175,10 +175,10 @@ def _add_tau(block: Block, found: Retrieved, m: Metric, known: Known, out: Influ
     for at in range(0, len(rows), step):
         some = rows[at : at + step]
         count = np.minimum(found.ranking.count[some], k)
-        order = gain_order(np.ascontiguousarray(found.ranking.gains[some, :k]), count)
+        gains = np.ascontiguousarray(found.ranking.gains[some, :k])
         own, gallery_image = block.ranking.image_of[0][block.start + some], block.ranking.image_of[1]
         images, tied = gallery_image[found.items[some, :k]], np.ascontiguousarray(found.ranking.tied[some, :k])
-        row, image, pairs, size = without_groups(order, tied, count, k, images)
+        row, image, pairs, size = without_groups(gains, tied, count, images)
         other = image != own[row]
         query = some[row[other]] + block.start
         left = tau(pairs[other][:, None], size[other][:, None], m.option("tau"))

@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
-from ..metrics.gain_order import gain_order
-from ..metrics.tau import tau, without_groups
+from ..metrics.tau import balance, tau, without_groups
 from ..options import spell
 from ..report.correlation import COEFFICIENTS, Coefficient, Over, Tau
 from ..types import Float, Int
@@ -107,20 +106,20 @@ class Points:
         """
         x, y = self.levels
         a, b = (_net(level, None)[level] for level in (x, y))
-        (inside_x, cubes_x), (inside_y, cubes_y) = (_of_clusters(level, cluster) for level in (x, y))
+        inside_x, inside_y = (balance(level, cluster)[0] for level in (x, y))
         own = (a - inside_x) * (b - inside_y) - _net(x, b)[x] - _net(y, a)[y]
         product = (a * b).sum() - np.bincount(cluster, own) + _joint(x, y, cluster)
         n = (len(x) - np.bincount(cluster)).astype(np.float64)
-        squares = [(n**3 - n - cubes) / 3 for cubes in (cubes_x, cubes_y)]
+        squares = [(n**3 - n - _cubes(level, cluster)) / 3 for level in (x, y)]
         return np.asarray(product / np.sqrt(squares[0]) / np.sqrt(squares[1]))
 
     def _kendall_without(self, cluster: Int) -> Float:
         """By the kernel of graded metrics: the points are one ranking by x, and the values of y its gains."""
         x, y = self.levels
-        order, count = np.argsort(-x, kind="stable"), np.array([len(x)])
-        tied = np.r_[False, x[order][1:] == x[order][:-1]][None]
-        gains = gain_order(y[order].astype(np.float32)[None], count)
-        _, which, pairs, size = without_groups(gains, tied, count, len(x), cluster[order][None])
+        order = np.argsort(-x, kind="stable")
+        tied = np.diff(x[order], prepend=-1) == 0
+        gains = y[order].astype(np.float32)
+        _, which, pairs, size = without_groups(gains[None], tied[None], np.array([len(x)]), cluster[order][None])
         found = np.empty(len(which))
         found[which] = tau(pairs[:, None], size[:, None], self.tau)[:, 0]
         return found
@@ -186,22 +185,13 @@ def _net(level: Int, weight: npt.NDArray[np.float64] | None) -> Float:
     return np.asarray(2 * up_to - at - up_to[-1])
 
 
-def _of_clusters(level: Int, cluster: Int) -> tuple[Float, Float]:
-    """What the points of one cluster are to each other and to their levels.
-
-    Returns:
-        (point,) number of points of its cluster below a point less those above; (cluster,) sum of m^3 - m over the
-        levels, of which m points are left without the cluster.
-    """
-    key, of_point, count = np.unique(cluster * (level.max() + 1) + level, return_inverse=True, return_counts=True)
+def _cubes(level: Int, cluster: Int) -> Float:
+    """(cluster,) sum of m^3 - m over the levels, of which m points are left without the cluster."""
+    key, count = np.unique(cluster * (level.max() + 1) + level, return_counts=True)
     own, at = np.divmod(key, level.max() + 1)
-    size = np.bincount(cluster)
-    before = (np.cumsum(size) - size)[own]
-    inside = 2 * (np.cumsum(count) - before) - count - size[own]
     every = np.bincount(level).astype(np.float64)
     left = every[at] - count
-    cubes = (every**3 - every).sum() + np.bincount(own, left**3 - left - (every**3 - every)[at])
-    return inside[of_point].astype(np.float64), cubes
+    return np.asarray((every**3 - every).sum() + np.bincount(own, left**3 - left - (every**3 - every)[at]))
 
 
 def _joint(x: Int, y: Int, cluster: Int) -> Float:

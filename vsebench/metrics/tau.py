@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..numeric.sort import ascending
 from ..numeric.sort import order as sorted_rows
 from ..types import Bool, Float, Int, Vectors
 from .gain_order import CONCORD, DISTINCT_GAINS, DISTINCT_SCORES, TIES_GAIN, TIES_SCORE, GainOrder
 
-LONG_RUN = 1024  # up to this length all pairs of a run of equal scores are compared
-MOST_TIED = 1 << 20  # items of rankings with longer runs that are counted together
 VARIANTS: dict[str, str] = {
     "a": "(C - D) / n0",
     "b": "(C - D) / sqrt((n0 - x) (n0 - y))",
@@ -35,99 +34,50 @@ def pair_counts(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int]) -> 
         count: (query,) number of items of a query, from 1 to depth.
         ks: depths of at least 1, in any order; one beyond the number of items means all of them.
     """
-    out = np.zeros((len(tied), len(ks), 5), np.int64)
-    if not out.size:
-        return out
-    size = np.minimum(np.asarray(ks, np.int64)[None, :], count[:, None])
-    less, same, again, listed = _sums(order, count, ks)
-    less -= listed * (listed - 1) // 2  # it has the places of the items, and so counts the listed items above too
-    left = size - listed  # have the smallest gain
-    ties = same + left * (left - 1) // 2
-    out[:, :, TIES_GAIN] = ties
-    out[:, :, CONCORD] = size * (size - 1) // 2 - 2 * less - ties
-    out[:, :, DISTINCT_GAINS] = listed - again + (left > 0)
-    out[:, :, DISTINCT_SCORES] = size
-    out -= _of_tied_scores(order, tied & (np.arange(tied.shape[1]) < count[:, None]), count, ks)
-    return out
+    return _sums(*_above(order, tied, count), tied, count, ks)
 
 
-def _sums(order: GainOrder, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
-    """(4, query, ks) from ``tau_kernels.count_pairs``."""
+def _above(order: GainOrder, tied: Bool, count: Int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """(query, depth) ``net`` and ``same`` of ``tau_kernels.above``."""
     from . import tau_kernels as kernels
 
-    by_depth = np.argsort(ks, kind="stable")
     width = max(int(count.max(initial=0)), 1)
     chunks = -(-width // int(kernels.PLACES))
     behind = np.zeros((8, 8), np.uint16)
     behind[np.triu_indices(8, 1)] = 1
     groups, words = (np.empty(chunks * n, np.uint16) for n in (kernels.GROUPS, kernels.WORDS))
-    out = np.empty((len(count), len(ks), 4), np.int64)
-    kernels.count_pairs(
-        order.items, order.gains, order.listed, count.astype(np.int64), np.asarray(ks, np.int64)[by_depth],
-        np.empty((chunks, 2), np.uint64), np.empty(chunks * kernels.WORDS, np.uint64), groups, words,
-        groups.view(np.uint64), words.view(np.uint64), behind.view(np.uint64), np.empty(width, np.uint32),
-        np.empty(width, np.uint32), out,
+    net, same = (np.empty(tied.shape, np.int32) for _ in range(2))
+    kernels.above(
+        order.items, order.gains, order.listed, tied, count.astype(np.int64), np.empty((chunks, 2), np.uint64),
+        np.empty(chunks * kernels.WORDS, np.uint64), groups, words, groups.view(np.uint64), words.view(np.uint64),
+        behind.view(np.uint64), np.empty(width, np.uint32), np.empty((3, width), np.int32), net, same,
     )  # fmt: skip
-    return np.ascontiguousarray(np.moveaxis(out[:, np.argsort(by_depth, kind="stable")], 2, 0))
+    return net, same
 
 
-def _of_tied_scores(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
-    """(query, ks, 5) what pairs of equal scores have added to the counts, as of ``pair_counts``."""
+def _sums(
+    net: npt.NDArray[np.int32], same: npt.NDArray[np.int32], tied: Bool, count: Int, ks: Sequence[int]
+) -> npt.NDArray[np.int64]:
+    """(query, ks, 5) as ``pair_counts``, from what ``_above`` returns."""
     out = np.zeros((len(tied), len(ks), 5), np.int64)
-    rows = np.flatnonzero(tied[:, 1:].any(axis=1))
-    step = max(1, MOST_TIED // max(tied.shape[1], 1))
-    for at in range(0, len(rows), step):
-        some = rows[at : at + step]
-        place = np.arange(tied.shape[1])
-        begin = np.maximum.accumulate(np.where(tied[some], 0, place), axis=1)
-        long = (place - begin).max(axis=1) > LONG_RUN
-        for own, counted in ((some[~long], _of_runs), (some[long], _of_long_runs)):
-            if len(own):
-                out[own] = counted(order.ranked[own], tied[own], count[own], ks)
+    some = np.flatnonzero(tied[:, 1:].any(axis=1))
+    inside = tied[some] & (np.arange(tied.shape[1]) < count[some, None])
+    run = _place_in_run(inside)
+    for i, k in enumerate(ks):
+        out[:, i, CONCORD] = net[:, :k].sum(axis=1, dtype=np.int64)
+        out[:, i, TIES_GAIN] = same[:, :k].sum(axis=1, dtype=np.int64)
+        out[some, i, TIES_SCORE] = run[:, :k].sum(axis=1)
+        size = np.minimum(k, count)
+        out[:, i, DISTINCT_GAINS] = size - np.count_nonzero(same[:, :k], axis=1)
+        out[:, i, DISTINCT_SCORES] = size
+        out[some, i, DISTINCT_SCORES] -= np.count_nonzero(inside[:, :k], axis=1)
     return out
 
 
-def _of_runs(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
-    """As ``_of_tied_scores``, by comparing all pairs of a run; ``gains`` (query, depth) are by place."""
-    from . import tau_kernels
-
-    by_depth = np.argsort(ks, kind="stable")
-    found = np.empty((len(tied), len(ks), 3), np.int64)
-    tau_kernels.compare_runs(gains, tied, count.astype(np.int64), np.asarray(ks, np.int64)[by_depth], found)
-    out = np.zeros((len(tied), len(ks), 5), np.int64)
-    out[:, by_depth, CONCORD], out[:, by_depth, DISTINCT_SCORES] = found[:, :, 0], found[:, :, 2]
-    out[:, by_depth, TIES_SCORE] = -found[:, :, 1]
-    return out
-
-
-def _of_long_runs(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
-    """As ``_of_runs``, without comparing all pairs.
-
-    Pairs are counted as in the complete list, but with the run before the gain, from the last run to the first: all
-    items of earlier runs then have a smaller one.
-    """
-    place = np.arange(tied.shape[1])
-    begin = np.maximum.accumulate(np.where(tied, 0, place), axis=1)
-    items, ordered = sorted_rows(np.ascontiguousarray(gains), count)
-    run = np.take_along_axis(begin, items, axis=1)
-    turn = np.argsort(np.where(place[: items.shape[1]] < count[:, None], -run, 1), axis=1, kind="stable")
-    items, ordered, run = (np.take_along_axis(x, turn, axis=1) for x in (items, ordered, run))
-    new = np.ones(items.shape, np.bool_)
-    new[:, 1:] = (ordered[:, 1:] != ordered[:, :-1]) | (run[:, 1:] != run[:, :-1])
-    keys = -np.cumsum(new, axis=1).astype(np.float32)
-    less, same, _, _ = _sums(GainOrder(items, keys, count, gains), count, ks)
-    size = np.minimum(np.asarray(ks, np.int64)[None, :], count[:, None])
-    less -= size * (size - 1) // 2
-
-    def up_to(x: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        return np.take_along_axis(np.cumsum(x, axis=1, dtype=np.int64), size - 1, axis=1)
-
-    pairs = up_to(place - begin)
-    out = np.zeros((len(tied), len(ks), 5), np.int64)
-    out[:, :, CONCORD] = pairs - 2 * (less - up_to(begin)) - same
-    out[:, :, TIES_SCORE] = -pairs
-    out[:, :, DISTINCT_SCORES] = up_to(tied)
-    return out
+def _place_in_run(same: Bool) -> Int:
+    """(row, width) int64: how many items before an item are equal to it; ``same`` as the item before."""
+    place = np.arange(same.shape[1])
+    return place - np.maximum.accumulate(np.where(same, 0, place), axis=1)
 
 
 def tau(pairs: npt.NDArray[np.int64], size: Int, variant: str) -> Float:
@@ -159,27 +109,74 @@ def kendall(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int], variant
     return tau(pair_counts(order, tied, count, ks), size, variant)
 
 
-def without_groups(
-    order: GainOrder, tied: Bool, count: Int, k: int, group: Int
-) -> tuple[Int, Int, npt.NDArray[np.int64], Int]:
-    """The counts of pairs of the top k without the items of one group, for every group among them.
+def without_groups(gains: Vectors, tied: Bool, count: Int, group: Int) -> tuple[Int, Int, npt.NDArray[np.int64], Int]:
+    """The counts of pairs of rankings without the items of one group, for every group in them.
+
+    Every item takes part in so many pairs of a kind; those of the items of a group are lost, and the pairs inside the
+    group only once. An item agrees with the items above it as ``tau_kernels.above`` counts, and with those below as
+    with all items, less those above and those of the same score. Takes time that is quadratic in the size of a group.
 
     Args:
-        order, tied, count: as for ``pair_counts``.
-        k: the depth.
-        group: (query, depth) int64, at least 0, of the items in the order of the ranking, such as their images.
+        gains, tied: (query, depth) float32 and bool of the items by place, tied as for ``pair_counts``.
+        count: (query,) number of items of a query, from 1 to depth.
+        group: (query, depth) int64, at least 0, of the items, such as their images.
 
     Returns:
         (pair,) rows, (pair,) groups, (pair, 5) counts as of ``pair_counts``, and (pair,) how many items are left.
     """
-    from . import tau_removal_kernels
+    width = int(count.max(initial=1))
+    gains, tied, group = gains[:, :width], tied[:, :width], group[:, :width]
+    inside, order = np.arange(gains.shape[1]) < count[:, None], GainOrder(*sorted_rows(gains, count), count, gains)
+    net, same = _above(order, tied, count)
+    row = np.repeat(np.arange(len(count)), count)
+    gain, group, new_run = gains[inside], group[inside], ~tied[inside]
+    by_gain = (order.items + (np.cumsum(count) - count)[:, None])[inside]
+    descending, alike = balance(gain, row, by_gain)
+    lost = np.stack([2 * net[inside].astype(np.int64) - descending, np.zeros(len(row), np.int64), alike - 1])
+    run = np.cumsum(new_run | (np.diff(row, prepend=-1) != 0))
+    if not new_run.all():
+        lost[0] -= balance(gain, run)[0]
+        lost[1] = np.bincount(run)[run] - 1
+    by = ascending(group, row)
+    row, group, gain, run, lost = row[by], group[by], gain[by], run[by], lost[:, by]
+    start = np.flatnonzero((np.diff(row, prepend=-1) != 0) | (np.diff(group, prepend=-1) != 0))
+    size = np.diff(start, append=len(by))
+    place = np.arange(len(by)) - np.repeat(start, size)
+    i = np.flatnonzero(place)
+    for back in range(1, int(size.max(initial=1))):  # every item with the one so many places before it in its group
+        j, tie = i - back, run[i] == run[i - back]
+        lost[0, i] -= ((gain[j] > gain[i]) & ~tie).astype(np.int64) - ((gain[j] < gain[i]) & ~tie)
+        lost[1, i] -= tie
+        lost[2, i] -= gain[i] == gain[j]
+        i = i[place[i] > back]
+    # without ties left is the last item of a score, or a gain, that no other group has
+    kinds = np.concatenate([lost, lost[1:] == 0])
+    total, row = _sums(net, same, tied, count, [gains.shape[1]])[:, 0], row[start]
+    return row, group[start], total[row] - np.add.reduceat(kinds, start, axis=1).T, count[row] - size
 
-    count = np.minimum(k, count)
-    most = int(count.sum())
-    row, which, size = (np.empty(most, np.int64) for _ in range(3))
-    out, room = np.empty((most, 5), np.int64), np.empty((8, tied.shape[1] + 2), np.int64)
-    last = np.full(int(group.max(initial=0)) + 1, -1, np.int64)
-    n = tau_removal_kernels.leave_out(
-        order.items, order.gains, order.listed, tied, count, group, room, last, row, which, size, out
-    )
-    return row[:n], which[:n], out[:n], size[:n]
+
+def balance(value: npt.NDArray[Any], cluster: Int, order: Int | None = None) -> tuple[Int, Int]:
+    """Compare every item with all items of its cluster.
+
+    Args:
+        value, cluster: (item,).
+        order: (item,) int64, what sorts the items by cluster, then by value; made by default. Where values descend the
+            sign of ``net`` is the other one.
+
+    Returns:
+        ``net``, (item,) int64 number of items with a smaller value less those with a larger one; and (item,) int64
+        number of items with its value, the item included.
+    """
+    order = np.lexsort((value, cluster)) if order is None else order
+    new_cluster = np.diff(cluster[order], prepend=-1) != 0
+    new = new_cluster | (value[order] != np.roll(value[order], 1))
+    (first, last), (start, stop) = (_ends(x) for x in (new, new_cluster))
+    net, size = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    net[order], size[order] = first - start - (stop - last), last - first
+    return net, size
+
+
+def _ends(new: Bool) -> tuple[Int, Int]:
+    """(item,) int64: the first item of the run of an item, and the one behind its last."""
+    bounds, of = np.append(np.flatnonzero(new), len(new)), np.cumsum(new) - 1
+    return bounds[of], bounds[of + 1]
