@@ -12,10 +12,11 @@ import numpy.typing as npt
 from vsebench.errors import MissingPackage
 from vsebench.evaluation.binary import measure
 from vsebench.metrics import parse
-from vsebench.rank.observe import Request, observe
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot
 from vsebench.relevance import load
-from vsebench.types import DIRECTIONS, AllItems, Candidates, Direction, Observation, Relevance, SameFold, Split
+from vsebench.types import DIRECTIONS, EVERYTHING, Candidates, Direction, Observation, Relevance, Split
 
 from . import synthetic
 from .peers import eccv, scan_style, vsepp_style
@@ -105,7 +106,7 @@ def compare(name: str, ours: Values, theirs: Values) -> Comparison:
 
 def _ranks(name: str, world: World, i2t: npt.NDArray[Any], t2i: npt.NDArray[Any]) -> Comparison:
     split = world.split()
-    requests = [Request("gt", load("gt", split, d)) for d in DIRECTIONS]
+    requests = [Targets("gt", load("gt", split, d)) for d in DIRECTIONS]
     observed = observe(Dot(world.images, world.captions), requests)
     wrong = []
     for direction, theirs in (("i2t", i2t), ("t2i", t2i)):
@@ -120,13 +121,13 @@ def _exact_scores(world: World) -> npt.NDArray[np.float64]:
 
 def _observe(world: World, split: Split, judged: Mapping[str, eccv.Judgements]) -> dict[Direction, Observation]:
     sides = (split.fold, split.caption_fold)
-    folds = {"i2t": SameFold(*sides), "t2i": SameFold(*sides[::-1])}  # type: ignore[arg-type]
+    folds = {"i2t": Candidates(fold=sides), "t2i": Candidates(fold=sides[::-1])}  # type: ignore[arg-type]
     requests = []
     for direction in DIRECTIONS:
         for view in ("gt", "1k", "cxc", "eccv"):
             lists = judged["gt" if view == "1k" else view][direction]
-            among: Candidates = folds[direction] if view == "1k" else AllItems()
-            requests.append(Request(view, _relevance(view, direction, lists, world), among))
+            among: Candidates = folds[direction] if view == "1k" else EVERYTHING
+            requests.append(Targets(view, _relevance(view, direction, lists, world), among))
     return observe(Dot(world.images, world.captions), requests)
 
 

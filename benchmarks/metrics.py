@@ -166,7 +166,7 @@ def products(scorer: Any) -> None:
     """Compute the scores of both directions in blocks, as for graded metrics, without measuring."""
     from vsebench.graded.tasks import MOST_QUERIES, tile_scores
     from vsebench.numeric.parallel import default_threads, one_blas_thread, spread
-    from vsebench.rank import full_order
+    from vsebench.rank import order as ordering
 
     threads = default_threads()
     with one_blas_thread():
@@ -174,10 +174,9 @@ def products(scorer: Any) -> None:
             n, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
             step = max(1, min(tile_scores(threads) // gallery, MOST_QUERIES))
 
-            def part(start: int, stop: int, _: int, step: int = step, d: Any = direction, g: int = gallery) -> None:
-                out = np.empty(step * g, np.float32)
+            def part(start: int, stop: int, _: int, step: int = step, d: Any = direction) -> None:
                 for a in range(start, stop, step):
-                    full_order.rows_of(scorer, d, a, min(a + step, stop), 1, out)
+                    ordering.rows(scorer, d, np.arange(a, min(a + step, stop)), 1)
 
             spread(part, n, threads)
 

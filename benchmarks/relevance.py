@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from vsebench.errors import MissingPackage, VsebenchError
 from vsebench.numeric.parallel import default_threads, spread
-from vsebench.rank.full_order import largest
+from vsebench.rank.order import largest
 from vsebench.relevance import load_gains
 from vsebench.relevance.gains import Gains
 from vsebench.text import tokenise as tokens

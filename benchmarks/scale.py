@@ -69,7 +69,8 @@ class Floor:
 def ours(left: Array, right: Array, positive: Array, depth: int, backend: str = "numpy") -> Callable[[], Any]:
     """The top of every ranking, and the exact rank of the positive of every query."""
     from vsebench.rank import backends
-    from vsebench.rank.observe import Request, observe
+    from vsebench.rank.count import Targets
+    from vsebench.rank.observe import observe
     from vsebench.rank.scorers import Dot
     from vsebench.types import Relevance
 
@@ -78,7 +79,7 @@ def ours(left: Array, right: Array, positive: Array, depth: int, backend: str = 
     scan = backends.ranker(backend).scan
 
     def work() -> Any:
-        return observe(Dot(left, right), [Request("gt", relevance)], depth={"i2t": depth}, scan=scan)["i2t"]
+        return observe(Dot(left, right), [Targets("gt", relevance)], depth={"i2t": depth}, scan=scan)["i2t"]
 
     return work
 

@@ -22,13 +22,14 @@ Work = Callable[[], Any]
 def observe(world: World) -> Work:
     """Exact ranks of the written captions and R@K, median and mean rank, both directions."""
     from vsebench.metrics import parse
-    from vsebench.rank.observe import Request, observe
+    from vsebench.rank.count import Targets
+    from vsebench.rank.observe import observe
     from vsebench.rank.scorers import Dot
     from vsebench.relevance import load
     from vsebench.types import DIRECTIONS
 
     split = world.split()
-    requests = [Request("gt", load("gt", split, d)) for d in DIRECTIONS]
+    requests = [Targets("gt", load("gt", split, d)) for d in DIRECTIONS]
     names = ("R@1", "R@5", "R@10", "MedR", "MeanR")
 
     def work() -> dict[str, float]:

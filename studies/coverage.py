@@ -32,7 +32,8 @@ from vsebench.evaluation import binary, intervals
 from vsebench.evaluation.intervals import Key
 from vsebench.graded import engine as graded
 from vsebench.metrics import parse
-from vsebench.rank.observe import Request, observe
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot
 from vsebench.relevance import load
 from vsebench.relevance.gains import Gains
@@ -119,7 +120,7 @@ def evaluate(test: TestSet, system: int) -> Report:
     requests = [
         request
         for d in DIRECTIONS
-        for request in (Request("gt", load("gt", split, d)), Request("eccv", judgements(test, d)))
+        for request in (Targets("gt", load("gt", split, d)), Targets("eccv", judgements(test, d)))
     ]
     observed = observe(scorer, requests, threads=1)
     single, sums = [], []

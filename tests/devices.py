@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.rank.observe import Request, observe
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Scorer
 
 NO_GPU = "no CUDA device"
@@ -32,12 +33,20 @@ GRADED = (
 )  # fmt: skip
 
 
-def same_observations(scorer: Scorer, requests: list[Request], device: Any, **options: Any) -> None:
+def same_observations(scorer: Scorer, requests: list[Targets], device: Any, **options: Any) -> None:
     """Ranks and lists of the scan of a device are those of the reference."""
-    from vsebench.rank.torch_backend import scan
+    from vsebench.rank.order import Order
+    from vsebench.rank.torch_backend import order, scan
 
     want = observe(scorer, requests, threads=2, **options)
-    found = observe(scorer, requests, threads=2, scan=partial(scan.scan, device), **options)
+    found = observe(
+        scorer,
+        requests,
+        threads=2,
+        scan=partial(scan.scan, device),
+        order=Order(partial(order.order_of, device)),
+        **options,
+    )
     assert set(found) == set(want)
     for direction, expected in want.items():
         assert set(found[direction].ranks) == set(expected.ranks)

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.worlds import relevance
-from vsebench.rank import full_order
-from vsebench.rank.observe import Request, observe
+from vsebench.rank import order as ordering
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot
 from vsebench.types import DIRECTIONS, Direction
 
@@ -82,15 +83,8 @@ def hard_vectors(dim: int, rng: np.random.Generator) -> Iterator[tuple[str, Vect
 
 def order(scorer: Dot, direction: Direction, k: int, edges: Iterable[int]) -> Vectors:
     """(query, k) the k best of some queries, made in blocks."""
-    gallery = scorer.shape[1 if direction == "i2t" else 0]
-    found = []
-    for a, b in itertools.pairwise(edges):
-        queries = np.arange(a, b)
-        tile, bound = full_order.rows_of(
-            scorer, direction, a, a + len(queries), k, np.empty(len(queries) * gallery, np.float32)
-        )
-        found.append(full_order.order_rows(scorer, direction, tile, queries, k, bound).items)
-    return np.concatenate(found)
+    parts = [ordering.order(scorer, direction, np.arange(a, b), k) for a, b in itertools.pairwise(edges)]
+    return np.concatenate([part.items for part in parts])
 
 
 def wrong(images: Vectors, captions: Vectors, exact: Vectors, cosine: bool = False) -> bool:
@@ -105,7 +99,7 @@ def wrong(images: Vectors, captions: Vectors, exact: Vectors, cosine: bool = Fal
     judged = [relevance("i2t", {i: [7 * i % m, 0] for i in range(n)}), relevance("t2i", {c: [c % n] for c in range(m)})]
     for shape in (None, (9, 70)):
         seen = observe(
-            scorer, [Request("x", r) for r in judged], depth={"i2t": 10, "t2i": 10}, threads=2, tile_shape=shape
+            scorer, [Targets("x", r) for r in judged], depth={"i2t": 10, "t2i": 10}, threads=2, tile_shape=shape
         )
         for relevant in judged:
             found, want = seen[relevant.direction], best[relevant.direction]

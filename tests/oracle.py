@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from vsebench.types import Candidates, Relevance, SameFold, Without
+from vsebench.types import Candidates, Relevance
 
 Scores = npt.NDArray[np.float64]  # (query, gallery)
 
@@ -38,9 +38,9 @@ def positives(relevance: Relevance) -> dict[int, list[int]]:
 
 def candidates_of(query: int, gallery: int, candidates: Candidates) -> list[int]:
     """The items that may be returned for a query."""
-    if isinstance(candidates, SameFold):
-        return [g for g in range(gallery) if candidates.gallery_fold[g] == candidates.query_fold[query]]
-    if isinstance(candidates, Without):
+    if candidates.fold is not None:
+        return [g for g in range(gallery) if candidates.fold[1][g] == candidates.fold[0][query]]
+    if candidates.excluded is not None:
         excluded = set(positives(candidates.excluded).get(query, []))
         return [g for g in range(gallery) if g not in excluded]
     return list(range(gallery))
@@ -164,7 +164,7 @@ def value(
     for i, (query, relevant) in enumerate(positives(relevance).items()):
         row = scores[query].tolist()
         order = ordering(row, candidates_of(query, len(row), candidates), set(relevant), ties)
-        fold = int(candidates.query_fold[query]) if isinstance(candidates, SameFold) else 0
+        fold = 0 if candidates.fold is None else int(candidates.fold[0][query])
         size = len(relevant) + int(relevance.missing[i])
         by_fold.setdefault(fold, []).append(PER_QUERY[name](order, set(relevant), size, k))
     return math.fsum(aggregate(name, v) for v in by_fold.values()) / len(by_fold)

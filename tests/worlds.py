@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests import oracle
-from vsebench.types import Direction, Relevance, SameFold, Split
+from vsebench.types import Candidates, Direction, Relevance, Split
 
 
 def relevance(
@@ -96,10 +96,10 @@ def splits(draw: st.DrawFn, images: int = 6, folds: bool = True) -> Split:
     return Split("custom", np.arange(n) + 100, np.arange(len(image_of)) + 1000, image_of, fold=fold)
 
 
-def same_fold(split: Split, direction: Direction) -> SameFold:
+def same_fold(split: Split, direction: Direction) -> Candidates:
     """Only items of the query's fold are candidates."""
     sides = (split.fold, split.caption_fold)
-    return SameFold(*(sides if direction == "i2t" else sides[::-1]))  # type: ignore[arg-type]
+    return Candidates(fold=sides if direction == "i2t" else sides[::-1])  # type: ignore[arg-type]
 
 
 def tied_world(n: int, m: int, dim: int, reach: int, seed: int, positives: int = 4) -> World:

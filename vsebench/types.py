@@ -308,34 +308,19 @@ class Relevance:
 
 
 @dataclass(frozen=True, eq=False)
-class AllItems:
-    """All items of the gallery are candidates."""
+class Candidates:
+    """Which items of the gallery may be returned for a query; without a field all of them.
 
-    name: str = "all"
+    Attributes:
+        fold: (query,) and (gallery,) int64, non-decreasing; only items of the fold of the query (COCO 1K).
+        excluded: all items but these of the query.
+    """
 
-
-@dataclass(frozen=True, eq=False)
-class SameFold:
-    """Only items of the query's own fold are candidates (COCO 1K)."""
-
-    query_fold: Int  # (query,) non-decreasing
-    gallery_fold: Int  # (gallery,) non-decreasing
-    name: str = "fold"
+    fold: tuple[Int, Int] | None = None
+    excluded: Relevance | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Without:
-    """All items but those that are relevant to the query in ``excluded`` are candidates."""
-
-    excluded: Relevance
-
-    @property
-    def name(self) -> str:
-        """``without-`` and the name of the excluded relevance."""
-        return f"without-{self.excluded.name}"
-
-
-Candidates = AllItems | SameFold | Without
+EVERYTHING = Candidates()
 
 
 @dataclass(frozen=True, eq=False)
@@ -428,26 +413,82 @@ UNRANKED = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
-class TopK:
-    """The top of every ranking: ``rank <= k`` if and only if the item is in the list.
+class Tops:
+    """The first items of some queries, best first: an order of scores, the lists of an index or of a file.
 
     Attributes:
-        items: (query, k) int64 gallery indices, best first; k is at most the number of candidates.
-        scored: (query, k) float64 canonical scores, or what makes those of the first items of every query: they take
-            longer than deep lists, and are mostly not read.
+        start: (query + 1,) int64; the entries of the i-th query are ``start[i]:start[i + 1]``.
+        entries: (entry,) int32 or int64 indices, or positions, of the gallery.
+        ties: (entry,) bool, whether an entry has exactly the score of the one before it; None where that is not known.
+        gallery: size of the gallery.
+        scored: (entry,) float64 canonical scores, or what makes those of some lists: they take longer than deep lists,
+            and are mostly not read. None where only an order is known.
+        first: index of the first query; the others follow it.
     """
 
-    items: Int
-    scored: Float | Callable[[Int], Float]
+    start: Int
+    entries: npt.NDArray[Any]
+    ties: Bool | None
+    gallery: int
+    scored: Float | Callable[[Tops], Float] | None = None
+    first: int = 0
+
+    @classmethod
+    def of(
+        cls, items: npt.NDArray[Any], tied: Bool | None, gallery: int,
+        scored: Float | Callable[[Tops], Float] | None = None, first: int = 0,
+    ) -> Tops:  # fmt: skip
+        """Lists of one length, (query, k)."""
+        start = np.arange(len(items) + 1) * items.shape[1]
+        flat = scored.ravel() if isinstance(scored, np.ndarray) else scored
+        return cls(start, items.ravel(), None if tied is None else tied.ravel(), gallery, flat, first)
+
+    @property
+    def depth(self) -> Int:
+        """(query,) int64 lengths of the lists."""
+        return np.diff(self.start)
+
+    @property
+    def row(self) -> Int:
+        """(entry,) int64, which of the queries an entry belongs to, from 0."""
+        return np.repeat(np.arange(len(self.start) - 1), self.depth)
+
+    @property
+    def items(self) -> npt.NDArray[Any]:
+        """(query, k) entries of lists of one length."""
+        return self.entries.reshape(len(self.start) - 1, -1)
+
+    @property
+    def tied(self) -> Bool:
+        """(query, k) ties of lists of one length."""
+        assert self.ties is not None
+        return self.ties.reshape(len(self.start) - 1, -1)
 
     @cached_property
     def scores(self) -> Float:
-        """(query, k) float64 canonical scores."""
-        return self.scored(self.items) if callable(self.scored) else self.scored
+        """(query, k) float64 canonical scores of lists of one length."""
+        found = self.scored(self) if callable(self.scored) else self.scored
+        assert found is not None
+        return found.reshape(len(self.start) - 1, -1)
 
-    def cut(self, k: int | None) -> TopK:
-        """The first k of every list."""
-        return TopK(self.items[:, :k], self.scored if callable(self.scored) else self.scored[:, :k])
+    def cut(self, k: int | None) -> Tops:
+        """The first k of every list; all without a number."""
+        if k is None or (self.depth <= k).all():
+            return self
+        place = np.arange(len(self.entries)) - np.repeat(self.start[:-1], self.depth)
+        return self._of(np.concatenate([[0], np.cumsum(np.minimum(self.depth, k))]), place < k, self.first)
+
+    def rows(self, some: slice) -> Tops:
+        """The lists of consecutive queries."""
+        start = self.start[some.start : some.stop + 1]
+        return self._of(start - start[0], slice(start[0], start[-1]), self.first + some.start)
+
+    def _of(self, start: Int, some: Bool | slice, first: int) -> Tops:
+        """The lists of some of the entries."""
+        scored = self.scored if self.scored is None or callable(self.scored) else self.scored[some]
+        return Tops(
+            start, self.entries[some], None if self.ties is None else self.ties[some], self.gallery, scored, first
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -462,4 +503,4 @@ class Observation:
 
     direction: Direction
     ranks: dict[str, Ranks]
-    top: TopK | None = None
+    top: Tops | None = None

@@ -32,11 +32,12 @@ def top(given: Inputs, k: int) -> Work:
 
 
 def _observer(given: Inputs) -> Callable[[int | None], dict[Direction, Observation]]:
-    from vsebench.rank.observe import Request, observe
+    from vsebench.rank.count import Targets
+    from vsebench.rank.observe import observe
     from vsebench.rank.scorers import Dot
     from vsebench.relevance import load
 
-    requests = [Request("gt", load("gt", given.split, d)) for d in DIRECTIONS]
+    requests = [Targets("gt", load("gt", given.split, d)) for d in DIRECTIONS]
 
     def observed(k: int | None) -> dict[Direction, Observation]:
         scorer = Dot(given.world.images, given.world.captions)

@@ -16,7 +16,7 @@ from tests.hostile import good
 from vsebench.errors import UsageError
 from vsebench.evaluation.plan import _refuse_misses
 from vsebench.metrics.suites import expand
-from vsebench.rank.observe import Request
+from vsebench.rank.count import Targets
 from vsebench.relevance.grades import of_pairs
 from vsebench.types import Split
 
@@ -164,7 +164,7 @@ def test_queries_without_positives_in_the_gallery_are_counted_before_ranking() -
     judged = of_pairs(
         "eccv", "i2t", (3, 2), np.array([0, 1, 1]), np.array([1, -1, -1]), judged=np.array([0, 1, 2])
     ).positives
-    requests, metrics = [Request("eccv", judged)], expand("eccv:R@1,eccv:MRR,eccv:MedR,R@1,MedR", ["gt", "eccv"])
+    requests, metrics = [Targets("eccv", judged)], expand("eccv:R@1,eccv:MRR,eccv:MedR,R@1,MedR", ["gt", "eccv"])
     _refuse_misses(metrics, requests, "skip")
     _refuse_misses(metrics[:2], requests, "miss")
     with pytest.raises(UsageError, match=r"eccv:MedR \(i2t\) has no value for 2 queries"):

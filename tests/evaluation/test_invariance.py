@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import vsebench
 from tests.worlds import World, own, per_query_columns, same_fold, tied_world, worlds
-from vsebench.rank.observe import Request, observe
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.rank.ties import TIES
 from vsebench.report.report import Report
@@ -36,25 +37,25 @@ def flat(observed: dict[Any, Observation]) -> dict[str, list[Any]]:
     return out
 
 
-def ranked(scorer: Scorer, requests: list[Request], scores: bool = True, **options: Any) -> dict[str, list[Any]]:
+def ranked(scorer: Scorer, requests: list[Targets], scores: bool = True, **options: Any) -> dict[str, list[Any]]:
     """Ranks of the requests and the top ten in both directions, with or without their scores."""
     observed = flat(observe(scorer, requests, depth={"i2t": 10, "t2i": 10}, **options))
     assert {"i2t top", "t2i top"} <= set(observed)
     return observed if scores else {k: v[:1] if k.endswith(" top") else v for k, v in observed.items()}
 
 
-def folded(n: int, m: int) -> list[Request]:
+def folded(n: int, m: int) -> list[Targets]:
     """The images' own captions in three folds."""
     image_of = np.sort(np.arange(m) % n)
     split = Split("custom", np.arange(n), np.arange(m), image_of, fold=np.arange(n) * 3 // n)
-    return [Request("fold", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
+    return [Targets("fold", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
 
 
 @pytest.mark.parametrize("reach", [1, 1000])
 @pytest.mark.parametrize("kind", ["dot", "cosine", "float32", "float64"])
 def test_tiles_and_threads(kind: str, reach: int) -> None:
     world = tied_world(90, 620, 6, reach, seed=reach)
-    requests = [Request("x", r) for r in world.judged.values()] + folded(90, 620)
+    requests = [Targets("x", r) for r in world.judged.values()] + folded(90, 620)
     scorer: Scorer
     if kind in ("dot", "cosine"):
         scorer = Dot(world.images, world.captions, cosine=kind == "cosine")
@@ -75,14 +76,14 @@ def test_tiles_and_threads(kind: str, reach: int) -> None:
 @given(worlds(), st.integers(1, 8), st.integers(1, 11), st.integers(1, 3), st.sampled_from(sorted(TIES)))
 def test_any_tile_of_a_small_world(world: World, height: int, width: int, threads: int, ties: str) -> None:
     scorer = Dot(world.images, world.captions)
-    requests = [Request("x", r) for r in world.judged.values()]
+    requests = [Targets("x", r) for r in world.judged.values()]
     default = ranked(scorer, requests, ties=ties, threads=1)
     assert ranked(scorer, requests, ties=ties, tile_shape=(height, width), threads=threads) == default
 
 
 @given(worlds(), st.integers(-20, 20), st.integers(-20, 20), st.booleans())
 def test_powers_of_two_change_nothing(world: World, a: int, b: int, cosine: bool) -> None:
-    requests = [Request("x", r) for r in world.judged.values()]
+    requests = [Targets("x", r) for r in world.judged.values()]
     plain = ranked(Dot(world.images, world.captions, cosine), requests, scores=cosine)
     scaled = Dot(np.ldexp(world.images, a), np.ldexp(world.captions, b), cosine)
     assert ranked(scaled, requests, scores=cosine) == plain
@@ -91,7 +92,7 @@ def test_powers_of_two_change_nothing(world: World, a: int, b: int, cosine: bool
 @given(worlds())
 def test_an_increasing_transform_changes_nothing(world: World) -> None:
     scores = world.scores("i2t")
-    requests = [Request("x", r) for r in world.judged.values()]
+    requests = [Targets("x", r) for r in world.judged.values()]
     plain = ranked(Matrix(scores), requests, scores=False)
     for other in (scores**3 - 5, np.exp(scores / 4), 1e-300 * scores, scores * 2.0**900):
         assert ranked(Matrix(other), requests, scores=False) == plain
@@ -112,7 +113,7 @@ def stored(scores: npt.NDArray[np.float64], dtype: str, folder: Path, mapped: bo
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_a_matrix_of_the_exact_scores_equals_the_vectors(dtype: str, mapped: bool, tmp_path: Path) -> None:
     world = tied_world(70, 530, 4, 2, seed=9)
-    requests = [Request("x", r) for r in world.judged.values()] + folded(70, 530)
+    requests = [Targets("x", r) for r in world.judged.values()] + folded(70, 530)
     matrix = stored(world.scores("i2t"), dtype, tmp_path, mapped)
     assert ranked(Matrix(matrix), requests) == ranked(Dot(world.images, world.captions), requests)
     shuffle = np.random.default_rng(0)
@@ -126,14 +127,14 @@ def test_inputs_are_not_changed() -> None:
     world = tied_world(20, 300, 3, 1, seed=4)
     x, y = world.images.copy(), world.captions.copy()
     for cosine in (False, True):
-        ranked(Dot(world.images, world.captions, cosine), [Request("x", r) for r in world.judged.values()])
+        ranked(Dot(world.images, world.captions, cosine), [Targets("x", r) for r in world.judged.values()])
     assert (world.images == x).all() and (world.captions == y).all()
     assert world.images.flags.writeable
 
 
 def test_readonly_and_strided_vectors() -> None:
     world = tied_world(20, 300, 3, 1, seed=4)
-    requests = [Request("x", r) for r in world.judged.values()]
+    requests = [Targets("x", r) for r in world.judged.values()]
     plain = ranked(Dot(world.images, world.captions), requests)
     wide = np.zeros((40, 3), np.float32)
     wide[::2] = world.images

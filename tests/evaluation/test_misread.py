@@ -245,7 +245,7 @@ def test_score_matrices_are_checked_too() -> None:
 def lists(order: Int, items: Split, direction: Direction) -> Suspicion | None:
     """What is suspected of retrieved lists, (query, depth)."""
     found = AlignedLists(items, {direction: dict(enumerate(order))})
-    return suspect(System(items, {}, Path("file"), found), direction)
+    return suspect(System(items, {}, Path("file"), lists=found), direction)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

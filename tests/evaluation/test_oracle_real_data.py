@@ -13,7 +13,8 @@ import pytest
 import vsebench
 from tests import oracle
 from tests.worlds import relevance
-from vsebench.rank.observe import Request, observe
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot
 from vsebench.types import DIRECTIONS, Direction, Relevance
 
@@ -76,7 +77,7 @@ def check(x: np.ndarray, y: np.ndarray, judged: Relevance, rules: tuple[str, ...
     queries, gallery = sides if d == "i2t" else sides[::-1]
     scores = {int(q): (gallery @ queries[q]).tolist() for q in judged.queries}
     for ties in rules:
-        observed = observe(scorer, [Request("x", judged)], ties=ties, depth={d: 20})[d]
+        observed = observe(scorer, [Targets("x", judged)], ties=ties, depth={d: 20})[d]
         rank, top = iter(observed.ranks["x"].rank.tolist()), observed.top
         assert top is not None
         for q, items in oracle.positives(judged).items():

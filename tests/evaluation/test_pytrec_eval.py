@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from tests import oracle
 from tests.worlds import World, relevance, without_zero_rows, worlds
 from vsebench.metrics import parse
-from vsebench.rank.observe import Request, observe
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot
 from vsebench.types import DIRECTIONS, Ranks, Relevance
 
@@ -45,7 +46,7 @@ def compare(ranks: Ranks, values: dict[str, dict[str, float]], skip: frozenset[s
 
 def check(x: Any, y: Any, judged: dict[Any, Relevance]) -> None:
     n, m = len(x), len(y)
-    observed = observe(Dot(x, y), [Request("x", r) for r in judged.values()], depth={"i2t": m, "t2i": n})
+    observed = observe(Dot(x, y), [Targets("x", r) for r in judged.values()], depth={"i2t": m, "t2i": n})
     for d, relevant in judged.items():
         top = observed[d].top
         assert top is not None

@@ -183,13 +183,13 @@ def test_equal_vectors_have_equal_sums_with_a_matrix(monkeypatch: pytest.MonkeyP
     rng = np.random.default_rng(6)
     images, texts = (rng.standard_normal((n, 5)).astype(np.float32) for n in (6, 9))
     images[4], texts[[5, 8]] = images[1], texts[0]
-    exact = Dot.scores_of
+    exact = Dot.block
 
-    def rough(self: Dot, *given: Any) -> Array:
-        found = exact(self, *given)
+    def rough(self: Dot, *given: Any, **how: Any) -> Array:
+        found = exact(self, *given, **how)
         return np.asarray(found * (1 + 1e-15 * rng.integers(-2, 3, found.shape)))
 
-    monkeypatch.setattr(Dot, "scores_of", rough)
+    monkeypatch.setattr(Dot, "block", rough)
     monkeypatch.setattr("vsebench.rank.sums.BLOCK", 18)
     summed = weighted_sum([Dot(images, texts), Matrix(np.ones((6, 9)))], [0.7, 0.3])
     assert isinstance(summed, Matrix)

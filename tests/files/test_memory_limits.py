@@ -16,7 +16,8 @@ from vsebench import Split, evaluate, load, memory
 from vsebench.errors import BadInput
 from vsebench.files.textfile import read_text
 from vsebench.memory import require, text_array
-from vsebench.rank.observe import Request, observe
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot
 from vsebench.report.packed import pack
 from vsebench.sets.captions import with_captions
@@ -96,16 +97,16 @@ def test_counting_takes_little_memory_a_caption(monkeypatch: pytest.MonkeyPatch)
     n = 100_000
     scorer = Dot(rng.standard_normal((20, 4), np.float32), rng.standard_normal((n, 4), np.float32))
     requests = [
-        Request("x", relevance("t2i", {c: [c % 20] for c in range(n)})),
-        Request("x", relevance("i2t", {i: range(i, 1200, 20) for i in range(20)})),
+        Targets("x", relevance("t2i", {c: [c % 20] for c in range(n)})),
+        Targets("x", relevance("i2t", {i: range(i, 1200, 20) for i in range(20)})),
     ]
     observe(scorer, requests, threads=2, tile_shape=(20, 1000))  # compiled
     used = peak(lambda: observe(scorer, requests, threads=2, tile_shape=(20, 1000)))
     assert used * MIB / n < 300
     # Many relevant items of a query are ordered, in memory of a fixed size beside that of the pairs.
-    many = [requests[0], Request("x", relevance("i2t", {i: range(i, n, 20) for i in range(20)}))]
+    many = [requests[0], Targets("x", relevance("i2t", {i: range(i, n, 20) for i in range(20)}))]
     with monkeypatch.context() as patched:
-        patched.setattr("vsebench.rank.dense.TOGETHER", n)  # the scores of one query in a thread
+        patched.setattr("vsebench.rank.order.PART", n)  # the scores of one query in a thread
         used = peak(lambda: observe(scorer, many, threads=2, tile_shape=(20, 1000)))
     assert used * MIB / n < 300
     monkeypatch.setattr(memory, "free_memory", lambda: 50 * MIB)

@@ -18,9 +18,10 @@ from tests.graded_worlds import large_world, measured, spec_of
 from tests.worlds import relevance
 from vsebench.errors import UsageError
 from vsebench.metrics import families, parse
-from vsebench.rank.observe import Request, observe
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Matrix
-from vsebench.types import AllItems, SameFold, Split, Without
+from vsebench.types import EVERYTHING, Candidates, Split
 
 BINARY = ["R@1", "R@2", "R@4", "R@9", "Recall@1", "Recall@3", "MeanR", "MRR", "R-P", "mAP@R"]
 GRADED = [
@@ -45,13 +46,13 @@ def judged(draw: st.DrawFn) -> tuple[Any, Any, Any]:
     scores = draw(hnp.arrays(np.float32, (queries, 6), elements=st.sampled_from([0.0, 1.0, 2.0])))
     kind = draw(st.sampled_from(["all", "fold", "without"]))
     allowed = {q: range(6) for q in range(queries)}
-    candidates: Any = AllItems()
+    candidates: Any = EVERYTHING
     if kind == "fold":
         folds = np.sort(draw(hnp.arrays(np.int64, queries, elements=st.integers(0, 1))))
-        candidates = SameFold(folds, np.array([0, 0, 0, 1, 1, 1]))
+        candidates = Candidates(fold=(folds, np.array([0, 0, 0, 1, 1, 1])))
         allowed = {q: range(3 * f, 3 * f + 3) for q, f in enumerate(folds.tolist())}
     if kind == "without":
-        candidates = Without(relevance("i2t", {q: [q] for q in range(queries)}))
+        candidates = Candidates(excluded=relevance("i2t", {q: [q] for q in range(queries)}))
         allowed = {q: [g for g in range(6) if g != q] for q in range(queries)}
     rows = {q: draw(st.lists(st.sampled_from(list(a)), min_size=1, unique=True)) for q, a in allowed.items()}
     missing = draw(st.dictionaries(st.integers(0, queries - 1), st.integers(0, 2)))
@@ -62,7 +63,7 @@ def judged(draw: st.DrawFn) -> tuple[Any, Any, Any]:
 @given(judged())
 def test_metrics_of_judgements_are_means_over_all_orders(case: tuple[Any, Any, Any]) -> None:
     scores, judgements, candidates = case
-    ranks = observe(Matrix(scores), [Request("x", judgements, candidates)], ties="expected")["i2t"].ranks["x"]
+    ranks = observe(Matrix(scores), [Targets("x", judgements, candidates)], ties="expected")["i2t"].ranks["x"]
     want: dict[str, list[float]] = {name: [] for name in BINARY}
     for i, (query, relevant) in enumerate(oracle.positives(judgements).items()):
         among = oracle.candidates_of(query, 6, candidates)
@@ -154,7 +155,7 @@ def test_all_scores_equal() -> None:
     assert values["mean-rank"] == pytest.approx([0.0, 0.0, 2 / 3, 2 / 3, 1.5, 1.5])
     # a collapsed model of 5,000 images finds a caption of five by chance
     scores = np.zeros((1, 25_000), np.float32)
-    ranks = observe(Matrix(scores), [Request("x", relevance("i2t", {0: range(5)}))], ties="expected")["i2t"].ranks["x"]
+    ranks = observe(Matrix(scores), [Targets("x", relevance("i2t", {0: range(5)}))], ties="expected")["i2t"].ranks["x"]
     assert parse("R@1").per_query(ranks) == pytest.approx(5 / 25_000, rel=1e-12)
     missed = np.prod([(24_995 - i) / (25_000 - i) for i in range(10)])
     assert parse("R@10").per_query(ranks) == pytest.approx(1 - missed, rel=1e-9)

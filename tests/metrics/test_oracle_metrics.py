@@ -12,9 +12,10 @@ from tests import oracle
 from tests.worlds import World, own, relevance, same_fold, splits, without_zero_rows, worlds
 from vsebench.evaluation.binary import measure
 from vsebench.metrics import parse
-from vsebench.rank.observe import Request, observe
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot
-from vsebench.types import DIRECTIONS, AllItems, Direction, Ranks, Split
+from vsebench.types import DIRECTIONS, EVERYTHING, Direction, Ranks, Split
 
 NAMES = ["R@1", "R@2", "R@7", "R@1000", "Recall@1", "Recall@3", "Recall@1000", "MedR", "MeanR", "MRR", "R-P", "mAP@R"]
 RULES = ["index", "optimistic", "pessimistic"]
@@ -35,20 +36,20 @@ def a_split(n: int, m: int) -> Split:
 
 @given(worlds(), st.sampled_from(RULES))
 def test_metrics_of_any_judgements(world: World, ties: str) -> None:
-    requests = [Request("x", r) for r in world.judged.values()]
+    requests = [Targets("x", r) for r in world.judged.values()]
     observed = observe(Dot(world.images, world.captions), requests, ties=ties)
     split = a_split(*(len(v) for v in (world.images, world.captions)))
     for d in DIRECTIONS:
         ranks, scores = observed[d].ranks["x"], world.scores(d)
         for name in NAMES:
             got = measure(parse(name), ranks, split, d, "skip")
-            want = oracle.value(*oracle_name(name), scores, world.judged[d], AllItems(), ties)
+            want = oracle.value(*oracle_name(name), scores, world.judged[d], EVERYTHING, ties)
             assert got.value == pytest.approx(want, rel=1e-12), (name, d)
             assert got.n == len(world.judged[d].queries)
             assert got.per_query is not None and len(got.per_query) == got.n
             if got.ties is not None:
                 for end, rule in zip(got.ties, ("optimistic", "pessimistic"), strict=True):
-                    extreme = oracle.value(*oracle_name(name), scores, world.judged[d], AllItems(), rule)
+                    extreme = oracle.value(*oracle_name(name), scores, world.judged[d], EVERYTHING, rule)
                     assert end == pytest.approx(extreme, rel=1e-12), (name, d, rule)
 
 
@@ -72,7 +73,7 @@ def test_a_report_with_folds(case: tuple[Split, World], ties: str) -> None:
     )
     total = {"": 0.0, "1k:": 0.0}
     for d in DIRECTIONS:
-        for view, candidates in (("", AllItems()), ("1k:", same_fold(split, d))):
+        for view, candidates in (("", EVERYTHING), ("1k:", same_fold(split, d))):
             for name in names:
                 want = oracle.value(*oracle_name(name), world.scores(d), world.judged[d], candidates, ties)
                 assert report[view + name, d].value == pytest.approx(want, rel=1e-12), (view + name, d)

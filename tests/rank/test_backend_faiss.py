@@ -17,16 +17,17 @@ from tests.graded_worlds import same_values, vector_world
 from tests.reports import same_reports
 from vsebench.cli import health
 from vsebench.errors import BadInput, UsageError
-from vsebench.rank import backends, full_order, top_certified
-from vsebench.rank.observe import Request
+from vsebench.rank import backends
+from vsebench.rank import order as ordering
+from vsebench.rank.count import Targets
 from vsebench.rank.scorers import Dot
 from vsebench.report.report import Report
-from vsebench.types import Direction, Relevance, SameFold
+from vsebench.types import Candidates, Direction, Relevance
 
 faiss = pytest.importorskip("faiss", reason="faiss is not installed (extra: cpu)")
 
-from vsebench.rank import faiss_index, listed  # noqa: E402
-from vsebench.rank.listed import Indexes  # noqa: E402
+from vsebench.rank import certified, faiss_index  # noqa: E402
+from vsebench.rank.certified import Indexes  # noqa: E402
 
 METRICS = "R@1,R@5,R@10,Recall@5,R-P,mAP@R,RSum"
 
@@ -85,7 +86,7 @@ def test_ranks_by_definition(kind: str) -> None:
     scores = x.astype(np.int64) @ y.astype(np.int64).T
     relevant = np.arange(len(y)) // 5
     relevance = Relevance("gt", "t2i", np.arange(len(y)), np.arange(len(y) + 1), relevant, np.zeros(len(y)))
-    found = Indexes().observe(Dot(x, y), [Request("gt", relevance)], needed={"t2i": 9}, threads=2)["t2i"].ranks["gt"]
+    found = Indexes().observe(Dot(x, y), [Targets("gt", relevance)], needed={"t2i": 9}, threads=2)["t2i"].ranks["gt"]
     better = (scores > scores[relevant, np.arange(len(y))]).sum(0)
     equal = scores == scores[relevant, np.arange(len(y))]
     lower = (equal & (np.arange(len(x))[:, None] < relevant)).sum(0)
@@ -101,21 +102,21 @@ def test_ranks_by_definition(kind: str) -> None:
 @pytest.mark.parametrize("most", [2048, 40, 20])
 def test_lists_that_are_too_short_to_be_certified(kind: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer lists of the index, then all scores, until every candidate of the k best is there."""
-    monkeypatch.setattr(top_certified, "MOST_ITEMS", most)
+    monkeypatch.setattr(certified, "MOST_ITEMS", most)
     x, y = small(kind)
     scorer = Dot(x, y)
     index = faiss_index.FlatIndex(scorer, "i2t")
     queries = np.arange(3, 50, 2)
-    parts = list(top_certified.tops(index, queries, 11))
-    assert sorted(np.concatenate([p.queries for p in parts])) == queries.tolist()
-    for part in parts:
-        for i, query in enumerate(part.queries):
-            entries = slice(part.start[i], part.start[i + 1])
-            exact = scorer.pairs(np.full(len(y), query), np.arange(len(y)), 1)
-            order = np.lexsort((np.arange(len(y)), -exact))
-            wanted = order[exact[order] >= exact[order[10]]]
-            assert np.array_equal(part.positions[entries], wanted)
-            assert np.array_equal(part.scores[entries], exact[wanted])
+    found = certified.certified(index, queries, 11)
+    assert isinstance(found.scored, np.ndarray) and found.ties is not None
+    for i, query in enumerate(queries):
+        entries = slice(found.start[i], found.start[i + 1])
+        exact = scorer.pairs(np.full(len(y), query), np.arange(len(y)), 1)
+        order = np.lexsort((np.arange(len(y)), -exact))
+        wanted = order[exact[order] >= exact[order[10]]]
+        assert np.array_equal(found.entries[entries], wanted)
+        assert np.array_equal(found.scored[entries], exact[wanted])
+        assert found.ties[entries].tolist() == [False, *(np.diff(exact[wanted]) == 0)]
 
 
 def test_near_ties_are_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,11 +129,11 @@ def test_near_ties_are_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(faiss_index.FlatIndex, "search", spy)
     x, y = small("near")
-    list(top_certified.tops(faiss_index.FlatIndex(Dot(x, y), "i2t"), np.arange(len(x)), 10))
+    certified.certified(faiss_index.FlatIndex(Dot(x, y), "i2t"), np.arange(len(x)), 10)
     assert widths == [26, 52, 104, 208, 350]
     widths.clear()
     x, y = small("normal")
-    list(top_certified.tops(faiss_index.FlatIndex(Dot(x, y), "i2t"), np.arange(len(x)), 10))
+    certified.certified(faiss_index.FlatIndex(Dot(x, y), "i2t"), np.arange(len(x)), 10)
     assert widths == [26]
 
 
@@ -150,12 +151,10 @@ def test_an_index_that_breaks_its_bound_is_not_used(fault: str, monkeypatch: pyt
 
     x, y = small("normal")
     index = faiss_index.FlatIndex(Dot(x, y), "t2i")
-    wanted = next(iter(top_certified.tops(index, np.arange(len(y)), 4)))
+    wanted = certified.certified(index, np.arange(len(y)), 4).cut(4)
     monkeypatch.setattr(faiss_index.FlatIndex, "search", coarse)
-    parts = list(top_certified.tops(index, np.arange(len(y)), 4))
-    found = np.concatenate([p.positions[p.first(4)] for p in parts])
-    order = np.argsort(np.concatenate([p.queries for p in parts]))
-    assert np.array_equal(found[order], wanted.positions[wanted.first(4)])
+    found = certified.certified(index, np.arange(len(y)), 4).cut(4)
+    assert np.array_equal(found.items, wanted.items)
 
 
 NAMES = ("cider:CS@30", "cider:CS[captions=all]@100", "cider:NCS@5", "cider:SR[m=4]@3", "cider:NCS[gt=out]@10")
@@ -163,7 +162,7 @@ NAMES = ("cider:CS@30", "cider:CS[captions=all]@100", "cider:NCS@5", "cider:SR[m
 
 @pytest.mark.parametrize("cosine", [False, True])
 def test_graded_metrics(cosine: bool) -> None:
-    same_values(*vector_world(cosine), NAMES, block=16, order_of=full_order.OrderOf(Indexes().order_of))
+    same_values(*vector_world(cosine), NAMES, block=16, order_of=ordering.Order(Indexes().order_of))
 
 
 @pytest.mark.parametrize("kind", ["normal", "integers", "near", "copies"])
@@ -178,7 +177,7 @@ def test_orders_by_definition(kind: str, queries: np.ndarray) -> None:
         exact = scorer.pairs(*(pairs if direction == "i2t" else pairs[::-1]), 1).reshape(len(queries), -1)
         order = np.argsort(-exact, axis=1, kind="stable")[:, :20]
         tied = np.diff(np.take_along_axis(exact, order, axis=1), axis=1) == 0
-        for order_of in (Indexes().order_of, full_order.order_of):
+        for order_of in (Indexes().order_of, ordering.order):
             found = order_of(scorer, direction, queries, 20, gallery)
             assert np.array_equal(found.items, order) and np.array_equal(found.tied[:, 1:], tied)
 
@@ -211,7 +210,7 @@ def test_graded_metrics_of_an_evaluation(tmp_path: Path) -> None:
 def test_what_is_not_listed_is_ranked_by_numpy(
     metrics: str, options: dict[str, Any], note: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(top_certified, "MOST_ITEMS", 40)
+    monkeypatch.setattr(certified, "MOST_ITEMS", 40)
     if "depth" in options:
         options = {**options, "save_run": tmp_path / "run.json"}
     found, wanted = both(*small("copies"), metrics=metrics, ci=0, **options)
@@ -225,7 +224,7 @@ def test_folds_are_ranked_by_numpy() -> None:
     found, _ = both(x, y, split=split, metrics="R@1,1k:R@5", ci=0)
     assert any("(1k:R@5: the items of a fold)" in note for note in found.notes)
     relevance = Relevance("gt", "i2t", np.arange(60), np.arange(61), np.arange(60) * 5, np.zeros(60))
-    request = Request("gt", relevance, SameFold(np.arange(60) // 12, np.arange(300) // 60))
+    request = Targets("gt", relevance, Candidates(fold=(np.arange(60) // 12, np.arange(300) // 60)))
     with pytest.raises(UsageError, match="an index lists the top of complete galleries"):
         Indexes().observe(Dot(x, y), [request], needed={"i2t": 3})
 
@@ -385,14 +384,14 @@ def test_an_index_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_indexes_of_a_gpu_share_its_memory_and_old_ones_are_dropped(
     fake_gpu: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listed, "KEPT", 3)
+    monkeypatch.setattr(certified, "KEPT", 3)
     x, y = small("normal")
     scorer, indexes, queries = Dot(x, y), Indexes(driver=True), np.arange(len(x))
     for fold in range(7):
         gallery = np.arange(50 * fold, 50 * fold + 50)
         for part in (None, gallery):  # the complete gallery is used all the time
             found = indexes.order_of(scorer, "i2t", queries, 5, part)
-            assert np.array_equal(found.items, full_order.order_of(scorer, "i2t", queries, 5, part).items)
+            assert np.array_equal(found.items, ordering.order(scorer, "i2t", queries, 5, part).items)
     gc.collect()
     assert len(FakeGpuIndex.alive) == 3 and FakeGpuIndex.most == 3
     assert sum(index.index.ntotal == len(y) for index in FakeGpuIndex.alive) == 1
@@ -410,8 +409,8 @@ def test_threads_of_openmp_are_as_before() -> None:
 
 
 def test_depths_of_lists() -> None:
-    assert top_certified.deepest(2048, gpu=True) == 2048 and top_certified.deepest(2049, gpu=True) == 2032
-    assert top_certified.deepest(90, gpu=False) == 90 and top_certified.deepest(2049, gpu=False) == 100
+    assert certified.deepest(2048, gpu=True) == 2048 and certified.deepest(2049, gpu=True) == 2032
+    assert certified.deepest(90, gpu=False) == 90 and certified.deepest(2049, gpu=False) == 100
     x, y = small("normal", images=5)
     assert len(both(x, y, metrics="R@100", ci=0)[0].results) == 2  # k beyond the gallery
 

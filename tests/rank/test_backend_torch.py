@@ -25,10 +25,12 @@ from tests.hard_vectors import hard_vectors
 from tests.reports import same_reports
 from vsebench.errors import DeviceFault, DeviceMemory, UsageError
 from vsebench.graded import tasks
-from vsebench.rank import backends, full_order
-from vsebench.rank.observe import Request, observe
+from vsebench.rank import backends
+from vsebench.rank import order as ordering
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot, Matrix, Scorer
-from vsebench.types import DIRECTIONS, Direction, Int, SameFold, Without
+from vsebench.types import DIRECTIONS, Candidates, Direction, Int, Tops
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 from vsebench.numeric.torch_support import device_faults  # noqa: E402
@@ -54,14 +56,14 @@ def scorers(world: worlds.World) -> Iterator[Scorer]:
 @pytest.mark.parametrize("shape", [None, (9, 70), (64, 640)])
 def test_ranks_and_lists_of_ties(reach: int, shape: tuple[int, int] | None, device: Any) -> None:
     world = worlds.tied_world(40, 700, 3, reach, seed=reach)
-    requests = [Request("x", r) for r in world.judged.values()]
+    requests = [Targets("x", r) for r in world.judged.values()]
     for scorer, (i, c) in zip(scorers(world), ((1, 200), (200, 10), (10, 1), (700, 40)), strict=True):
         same_observations(scorer, requests, device, depth={"i2t": i, "t2i": c}, tile_shape=shape)
 
 
 def test_all_scores_equal(device: Any) -> None:
     judged = [worlds.relevance("i2t", {3: [5, 250], 7: [0]}), worlds.relevance("t2i", {9: [4], 200: [0, 12]})]
-    requests = [Request("x", r) for r in judged]
+    requests = [Targets("x", r) for r in judged]
     ones = Dot(np.ones((13, 8), np.float32), np.ones((300, 8), np.float32))
     for scorer in (ones, Matrix(np.zeros((13, 300)))):
         same_observations(scorer, requests, device, depth={"i2t": 7, "t2i": 3})
@@ -87,22 +89,22 @@ def test_folds_and_excluded_items(device: Any) -> None:
             inside["i2t"].setdefault(i, []).append(c)
             inside["t2i"].setdefault(c, []).append(i)
     requests = [
-        Request("fold", worlds.relevance("i2t", inside["i2t"]), SameFold(image_fold, caption_fold)),
-        Request("fold", worlds.relevance("t2i", inside["t2i"]), SameFold(caption_fold, image_fold)),
-        Request("all", worlds.relevance("i2t", inside["i2t"])),
-        Request(
+        Targets("fold", worlds.relevance("i2t", inside["i2t"]), Candidates(fold=(image_fold, caption_fold))),
+        Targets("fold", worlds.relevance("t2i", inside["t2i"]), Candidates(fold=(caption_fold, image_fold))),
+        Targets("all", worlds.relevance("i2t", inside["i2t"])),
+        Targets(
             "without", worlds.relevance("i2t", {i: [2 * i] for i in range(60)}),
-            Without(worlds.relevance("i2t", {i: [2 * i + 1, 299] for i in range(0, 60, 2)})),
+            Candidates(excluded=worlds.relevance("i2t", {i: [2 * i + 1, 299] for i in range(0, 60, 2)})),
         ),
     ]  # fmt: skip
     for shape in (None, (17, 130)):
         same_observations(scorer, requests, device, tile_shape=shape)
 
 
-def blocks(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None) -> full_order.Order:
+def blocks(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None) -> ordering.Order:
     """The reference, a query at a time."""
-    parts = [full_order.order_of(scorer, direction, queries[i : i + 1], k, gallery) for i in range(len(queries))]
-    return full_order.Order(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]))
+    parts = [ordering.order(scorer, direction, queries[i : i + 1], k, gallery) for i in range(len(queries))]
+    return Tops.of(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]), parts[0].gallery)
 
 
 def same_orders(scorer: Scorer, device: Any) -> None:
@@ -140,7 +142,7 @@ def test_hard_vectors(dim: int, device: Any, monkeypatch: pytest.MonkeyPatch) ->
         judged = worlds.relevance("i2t", {i: [i, 0] for i in range(len(images))})
         for cosine in (False, True):
             scorer = Dot(images, captions, cosine)
-            same_observations(scorer, [Request("x", judged)], device, depth={"i2t": 5, "t2i": 5}, tile_shape=(9, 70))
+            same_observations(scorer, [Targets("x", judged)], device, depth={"i2t": 5, "t2i": 5}, tile_shape=(9, 70))
 
 
 def test_a_float64_copy_needs_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +173,7 @@ def test_graded_metrics(device: Any, cosine: bool | None, pieces: bool, monkeypa
         monkeypatch.setattr(tasks, "tile_scores", lambda _: 1000)
     scorer, world = vector_world(bool(cosine))
     scorers = Matrix(world.scores) if cosine is None else scorer
-    same_values(scorers, world, GRADED, block=16, order_of=full_order.OrderOf(partial(order.order_of, device)))
+    same_values(scorers, world, GRADED, block=16, order_of=ordering.Order(partial(order.order_of, device)))
 
 
 def test_threads_of_the_user_are_restored(device: Any) -> None:
@@ -179,7 +181,7 @@ def test_threads_of_the_user_are_restored(device: Any) -> None:
     try:
         torch.set_num_threads(2)
         world = worlds.tied_world(20, 60, 3, 2, seed=1)
-        requests = [Request("x", r) for r in world.judged.values()]
+        requests = [Targets("x", r) for r in world.judged.values()]
         observe(Dot(world.images, world.captions), requests, threads=2, scan=partial(scan.scan, device))
         order.order_of(device, Dot(world.images, world.captions), "i2t", np.arange(5), 3, None)
         assert torch.get_num_threads() == 2
@@ -282,12 +284,13 @@ def test_reduced_precision_is_found_where_it_changes_ranks(
     message = "products of the device .* are less precise than they have to be"
     if reduced == torch.float64:
         with pytest.raises(DeviceFault, match=message):
-            order.order_of(device, scorer, "i2t", np.arange(60), 100, None)
+            order.order_of(device, scorer, "i2t", np.arange(60), 300, None)
         return
-    requests = [Request("x", worlds.relevance("i2t", {i: list(range(50 * i, 50 * i + 50)) for i in range(60)}))]
+    requests = [Targets("x", worlds.relevance("i2t", {i: list(range(50 * i, 50 * i + 50)) for i in range(60)}))]
+    by = ordering.Order(partial(order.order_of, device))
     for own, depth in ((requests, {}), ([], {"i2t": 5}), ([], {"t2i": 9})):
         with pytest.raises(DeviceFault, match=message):
-            observe(scorer, own, scan=ours, depth=depth)
+            observe(scorer, own, scan=ours, depth=depth, order=by)
     with pytest.raises(DeviceFault, match=message):
         order.order_of(device, scorer, "i2t", np.arange(60), 10, None)
     monkeypatch.setattr(vectors.Resident, "compare", lambda *_: None)  # what would have been reported
@@ -335,7 +338,7 @@ WANTS = (torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("CUDA error:
 @pytest.mark.parametrize("attempts", [1, 2])
 def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     world = worlds.tied_world(40, 300, 3, 2, seed=1)
-    scorer, requests = Dot(world.images, world.captions), [Request("x", r) for r in world.judged.values()]
+    scorer, requests = Dot(world.images, world.captions), [Targets("x", r) for r in world.judged.values()]
     queries, cpu, message = np.arange(40), torch.device("cpu"), "the device cpu has too little free memory"
     calls, run = failing_at_first(scan._Scan.run, attempts, error)
     monkeypatch.setattr(scan._Scan, "run", lambda *arguments: run(*arguments))
@@ -344,7 +347,7 @@ def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.
     if attempts == 1:
         same_observations(scorer, requests, cpu)
         found = order.order_of(cpu, scorer, "i2t", queries, 20, None)
-        assert np.array_equal(found.items, full_order.order_of(scorer, "i2t", queries, 20, None).items)
+        assert np.array_equal(found.items, ordering.order(scorer, "i2t", queries, 20, None).items)
     else:
         with pytest.raises(DeviceMemory, match=message):
             observe(scorer, requests, scan=partial(scan.scan, cpu))

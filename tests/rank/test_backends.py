@@ -11,7 +11,8 @@ import vsebench as vb
 from tests.graded_worlds import same_values, vector_world
 from tests.messages import Pinned
 from vsebench.errors import MissingPackage, UsageError
-from vsebench.rank import backends, full_order
+from vsebench.rank import backends
+from vsebench.rank import order as ordering
 
 NAMES = ("cider:CS@30", "cider:CS[captions=all]@100", "cider:Kendall[gt=out]", "cider:NCS@5", "cider:SR[m=4]@3")
 
@@ -34,4 +35,4 @@ def test_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_orders_of_another_back_end_give_the_same_values() -> None:
-    same_values(*vector_world(), NAMES, block=16, order_of=full_order.OrderOf(full_order.order_of))
+    same_values(*vector_world(), NAMES, block=16, order_of=ordering.Order(ordering.order))

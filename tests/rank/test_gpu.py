@@ -23,8 +23,9 @@ from tests import worlds
 from tests.devices import DEVICES, GRADED, NO_GPU, needs_gpu, same_observations
 from tests.graded_worlds import same_values, vector_world
 from vsebench.environment import local_rank
-from vsebench.rank import backends, full_order
-from vsebench.rank.observe import Request
+from vsebench.rank import backends
+from vsebench.rank import order as ordering
+from vsebench.rank.count import Targets
 from vsebench.rank.scorers import Dot
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -42,10 +43,10 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
 
 def test_default_tiles_of_a_device(device: Any) -> None:
     world = worlds.tied_world(300, 1700, 4, 3, seed=5)
-    requests = [Request("x", r) for r in world.judged.values()]
+    requests = [Targets("x", r) for r in world.judged.values()]
     for cosine in (False, True):
         same_observations(Dot(world.images, world.captions, cosine), requests, device, depth={"i2t": 9, "t2i": 200})
-    order_of = full_order.OrderOf(partial(order.order_of, device), order.together)
+    order_of = ordering.Order(partial(order.order_of, device), order.together)
     same_values(*vector_world(), GRADED, order_of=order_of)
 
 
@@ -60,7 +61,7 @@ def test_tiles_of_a_device_have_its_scores(shape: tuple[int, int], tile: tuple[i
 
 def test_tasks_of_a_device() -> None:
     """2^24 scores, up to 2^26 of a large gallery."""
-    found = {n: order.together(n) for n in (1, 5000, 25_000, 10**6, 10**7, 10**9)}
+    found = {n: order.together(n, 10) for n in (1, 5000, 25_000, 10**6, 10**7, 10**9)}
     assert found == {1: 1 << 24, 5000: 3355, 25_000: 671, 10**6: 64, 10**7: 6, 10**9: 1}
 
 
@@ -79,7 +80,7 @@ def test_a_large_gallery_is_converted_once_for_many_queries(device: Any, monkeyp
         monkeypatch.setitem(settings.SIZES, device.type, replace(GPU, piece=1000))
         scorer = Dot(world.images, world.captions)
         found = order.order_of(device, scorer, "i2t", np.arange(64), 300, None)
-        assert np.array_equal(found.items, full_order.order_of(scorer, "i2t", np.arange(64), 300, None).items)
+        assert np.array_equal(found.items, ordering.order(scorer, "i2t", np.arange(64), 300, None).items)
         assert converted == copies
         converted.clear()
         assert (vectors.resident(scorer, device).captions.double is not None) == bool(room)

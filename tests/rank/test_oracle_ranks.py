@@ -11,18 +11,20 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.worlds import World, own, relevance, same_fold, splits, tied_world, without_zero_rows, worlds
-from vsebench.rank import dense
-from vsebench.rank.dense import REFERENCE, is_dense
-from vsebench.rank.observe import Request, observe
+from vsebench.rank import count as counting
+from vsebench.rank import order as ordering
+from vsebench.rank.count import Targets, count
+from vsebench.rank.observe import observe
+from vsebench.rank.order import REFERENCE
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.rank.ties import TIES
-from vsebench.types import DIRECTIONS, AllItems, Candidates, Direction, Relevance, SameFold, Without
+from vsebench.types import DIRECTIONS, EVERYTHING, Candidates, Direction, Relevance
 
 
 def check(
     scorer: Dot | Matrix,
     scores: dict[Direction, oracle.Scores],
-    requests: list[Request],
+    requests: list[Targets],
     rules: tuple[str, ...] = tuple(TIES),
 ) -> None:
     """Ranks, tie flags and extremes of the requests are those of the oracle."""
@@ -50,13 +52,13 @@ def both(world: World) -> dict[Direction, oracle.Scores]:
 
 @given(worlds())
 def test_every_tie_rule(world: World) -> None:
-    check(Dot(world.images, world.captions), both(world), [Request("x", r) for r in world.judged.values()])
+    check(Dot(world.images, world.captions), both(world), [Targets("x", r) for r in world.judged.values()])
 
 
 @given(worlds(reach=1))
 def test_every_tie_rule_of_a_matrix(world: World) -> None:
     scores = world.scores("i2t")
-    check(Matrix(scores.astype(np.float32)), both(world), [Request("x", r) for r in world.judged.values()])
+    check(Matrix(scores.astype(np.float32)), both(world), [Targets("x", r) for r in world.judged.values()])
 
 
 @given(splits(), st.integers(1, 3), st.integers(0, 2**32 - 1))
@@ -64,8 +66,8 @@ def test_folds(split, dim: int, seed: int) -> None:  # type: ignore[no-untyped-d
     rng = np.random.default_rng(seed)
     x = without_zero_rows(rng.integers(-2, 3, (len(split.image_ids), dim)))
     y = without_zero_rows(rng.integers(-2, 3, (len(split.caption_ids), dim)))
-    requests = [Request("fold", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
-    requests += [Request("all", own(split, d)) for d in DIRECTIONS]
+    requests = [Targets("fold", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
+    requests += [Targets("all", own(split, d)) for d in DIRECTIONS]
     check(Dot(x, y), both(World(x, y, {})), requests)
     for d in DIRECTIONS:
         fold = observe(Dot(x, y), requests)[d].ranks["fold"].fold
@@ -74,7 +76,7 @@ def test_folds(split, dim: int, seed: int) -> None:  # type: ignore[no-untyped-d
 
 
 @st.composite
-def with_excluded(draw: st.DrawFn) -> tuple[World, list[Request]]:
+def with_excluded(draw: st.DrawFn) -> tuple[World, list[Targets]]:
     """Disjoint relevant and excluded items; some queries exclude nothing."""
     world = draw(worlds())
     requests = []
@@ -87,37 +89,37 @@ def with_excluded(draw: st.DrawFn) -> tuple[World, list[Request]]:
                 chosen[query] = draw(st.sets(st.sampled_from(others), max_size=3))
         excluded = relevance(direction, chosen, name="own")  # type: ignore[arg-type]
         if len(excluded.queries):
-            requests.append(Request("without", judged, Without(excluded)))
-            requests.append(Request("all", judged))
+            requests.append(Targets("without", judged, Candidates(excluded=excluded)))
+            requests.append(Targets("all", judged))
     return world, requests
 
 
 @given(with_excluded())
-def test_without(case: tuple[World, list[Request]]) -> None:
+def test_without(case: tuple[World, list[Targets]]) -> None:
     world, requests = case
     if requests:
         check(Dot(world.images, world.captions), both(world), requests)
 
 
 @given(with_excluded())
-def test_without_is_masking(case: tuple[World, list[Request]]) -> None:
+def test_without_is_masking(case: tuple[World, list[Targets]]) -> None:
     world, requests = case
     for request in requests:
-        if not isinstance(request.candidates, Without):
+        if request.excluded is None:
             continue
         masked = world.scores(request.relevance.direction).astype(np.float32)
-        for query, excluded in oracle.positives(request.candidates.excluded).items():
+        for query, excluded in oracle.positives(request.excluded).items():
             masked[query, excluded] = -np.inf
         image_rows = masked if request.relevance.direction == "i2t" else masked.T
         d = request.relevance.direction
         for ties in TIES:
             without = observe(Dot(world.images, world.captions), [request], ties=ties)[d].ranks["without"]
-            of_masked = observe(Matrix(image_rows), [Request("x", request.relevance)], ties=ties)[d].ranks["x"]
+            of_masked = observe(Matrix(image_rows), [Targets("x", request.relevance)], ties=ties)[d].ranks["x"]
             assert without.rank.tolist() == of_masked.rank.tolist()
             assert without.tied.tolist() == of_masked.tied.tolist()
 
 
-def dense_requests(n: int, m: int, seed: int) -> list[Request]:
+def dense_requests(n: int, m: int, seed: int) -> list[Targets]:
     """Many relevant items of most queries, few or none of others; folds, and many excluded items."""
     rng = np.random.default_rng(seed)
     share = np.resize([0, 0.02, 0.4, 0.95], n)[:, None] * np.resize([0.3, 1, 1], m)
@@ -133,9 +135,9 @@ def dense_requests(n: int, m: int, seed: int) -> list[Request]:
             for name, x in (("labels", kept), ("inside", inside), ("excluded", out & ~kept))
         )
         requests += [
-            Request("all", positive),
-            Request("without", positive, Without(excluded)),
-            Request("fold", own_positive, SameFold(own_fold, other_fold)),
+            Targets("all", positive),
+            Targets("without", positive, Candidates(excluded=excluded)),
+            Targets("fold", own_positive, Candidates(fold=(own_fold, other_fold))),
         ]
     return requests
 
@@ -144,8 +146,8 @@ def dense_requests(n: int, m: int, seed: int) -> list[Request]:
 def test_queries_with_many_relevant_items(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ordered (the default) and counted: both are the ranks by sorting."""
     n, m = 45, 70
-    monkeypatch.setattr(dense, "MANY_PAIRS", 6)
-    monkeypatch.setattr(dense, "TOGETHER", 1 << 9)
+    monkeypatch.setattr(counting, "MANY_PAIRS", 6)
+    monkeypatch.setattr(ordering, "PART", 1 << 9)
     rng = np.random.default_rng(len(kind))
     x, y = (without_zero_rows(rng.integers(-2, 3, (size, 4))) for size in (n, m))
     if kind == "near-ties":  # of float32 sums, not of float64 ones
@@ -157,13 +159,13 @@ def test_queries_with_many_relevant_items(kind: str, monkeypatch: pytest.MonkeyP
         scores = rng.integers(0, 3 if "ties" in kind else 10**6, (n, m)).astype(np.float64)
         scorer = Matrix(scores)
     requests = dense_requests(n, m, seed=len(kind))
-    assert all(is_dense(r.relevance, r.candidates).any() for r in requests)
+    assert all(counting._many(r).any() for r in requests)
     rules = ("index", "optimistic", "pessimistic")
     check(scorer, {"i2t": scores, "t2i": scores.T}, requests, rules)
     for ties in TIES:
-        ordered, counted = (observe(scorer, requests, ties=ties, threads=2, order=o) for o in (REFERENCE, None))
+        ordered, counted = (count(scorer, requests, ties=ties, threads=2, order=o) for o in (REFERENCE, None))
         for request in requests:
-            one, other = (o[request.relevance.direction].ranks[request.view] for o in (ordered, counted))
+            one, other = (o[request.key] for o in (ordered, counted))
             assert one.rank.tolist() == other.rank.tolist() and one.tied.tolist() == other.tied.tolist()
             assert (one.groups is None) == (other.groups is None)
             for field in vars(one.groups or ()) if one.groups else ():
@@ -175,7 +177,7 @@ def test_queries_with_many_relevant_items(kind: str, monkeypatch: pytest.MonkeyP
 )
 def test_wider_than_a_strip(n: int, m: int, dim: int, reach: int) -> None:
     world = tied_world(n, m, dim, reach, seed=n, positives=2)
-    requests = [Request("x", r) for r in world.judged.values()]
+    requests = [Targets("x", r) for r in world.judged.values()]
     rules = ("index", "optimistic", "pessimistic")  # enumerating the orders of a tie of hundreds takes too long
     for scorer in (Dot(world.images, world.captions), Matrix(world.scores("i2t"))):
         check(scorer, both(world), requests, rules)
@@ -189,7 +191,7 @@ def test_the_expected_rank_is_the_mean_over_all_orders() -> None:
         assert [float(r) for r in oracle.expected_ranks(size, relevant)] == pytest.approx(mean.tolist())
         scorer = Matrix(np.zeros((1, size), np.float32))
         judged = relevance("i2t", {0: range(size - relevant, size)})
-        got = observe(scorer, [Request("x", judged)], ties="mean-rank")["i2t"].ranks["x"]
+        got = observe(scorer, [Targets("x", judged)], ties="mean-rank")["i2t"].ranks["x"]
         assert got.rank.tolist() == pytest.approx(mean.tolist())
 
 
@@ -199,10 +201,10 @@ def test_several_requests_in_one_pass_equal_single_requests() -> None:
     scorer = Dot(world.images, world.captions)
     kinds: list[tuple[str, Relevance, Candidates]] = []
     for w, name in ((world, "a"), (other, "b")):
-        kinds += [(name, r, AllItems()) for r in w.judged.values()]
-    all_ranks = observe(scorer, [Request(*k) for k in kinds])
+        kinds += [(name, r, EVERYTHING) for r in w.judged.values()]
+    all_ranks = observe(scorer, [Targets(*k) for k in kinds])
     for name, judged, candidates in kinds:
-        single = observe(scorer, [Request(name, judged, candidates)])
+        single = observe(scorer, [Targets(name, judged, candidates)])
         one, several = single[judged.direction].ranks[name], all_ranks[judged.direction].ranks[name]
         assert one.rank.tolist() == several.rank.tolist()
         assert one.tied.tolist() == several.tied.tolist()

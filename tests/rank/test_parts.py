@@ -13,21 +13,29 @@ from hypothesis import strategies as st
 from tests import oracle
 from tests.graded.test_engine import FOLDED, NAMES
 from tests.graded_worlds import FakeGains, graded_worlds, large_world, same_found, vector_world
-from tests.memory import peak
 from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds
 from vsebench.graded import part_of_queries as graded_part
 from vsebench.graded.engine import Found, run
 from vsebench.graded.rankings import SharedScores, plan, share_scores
-from vsebench.graded.tasks import Outs, restrict
+from vsebench.graded.tasks import Outs
 from vsebench.metrics import Metric, parse
-from vsebench.rank import part_of_scan as part
 from vsebench.rank.backends import ranker
-from vsebench.rank.observe import Request, Scan, make_counters, observe, scan_tiles
+from vsebench.rank.count import (
+    Arrays,
+    Block,
+    Key,
+    Scan,
+    Targets,
+    count,
+    count_block,
+    joined,
+    make_counters,
+    scan_tiles,
+)
 from vsebench.rank.scorers import Dot, Matrix, Scorer
-from vsebench.types import DIRECTIONS, AllItems, Direction, Observation, Split, TopK, Without
+from vsebench.types import DIRECTIONS, EVERYTHING, Candidates, Ranks, Split
 
 Edges = list[tuple[int, int]]
-Depth = dict[Direction, int]
 
 
 def cut(n: int, seed: int, most: int = 5) -> Edges:
@@ -38,54 +46,37 @@ def cut(n: int, seed: int, most: int = 5) -> Edges:
     return [edges[i] for i in rng.permutation(len(edges))]
 
 
-def blocks(images: Edges, captions: Edges, seed: int = 0) -> list[part.Block]:
+def blocks(images: Edges, captions: Edges, seed: int = 0) -> list[Block]:
     """All blocks of a grid, in a random order."""
-    found = [part.Block(*sides) for sides in itertools.product(images, captions)]
+    found = [Block(*sides) for sides in itertools.product(images, captions)]
     return [found[i] for i in np.random.default_rng(seed).permutation(len(found))]
 
 
 def in_parts(
-    scorer: Scorer, requests: Sequence[Request], depth: Depth, images: Edges, captions: Edges,
-    ties: str = "index", threads: int = 1, by: Scan = scan_tiles,
-) -> dict[Direction, Observation]:  # fmt: skip
-    """The scan of every block by itself, as in another process, and all of them joined."""
+    scorer: Scorer, targets: Sequence[Targets], images: Edges, captions: Edges, ties: str = "index", threads: int = 1,
+    by: Scan = scan_tiles,
+) -> dict[Key, Ranks]:  # fmt: skip
+    """The counts of every block by itself, as in another process, and all of them joined."""
 
-    def count(block: part.Block) -> part.Arrays:
-        counters = make_counters(scorer, requests, threads)
-        return part.count(by, scorer, counters, depth, threads, block)
+    def counted(block: Block) -> Arrays:
+        return count_block(by, scorer, make_counters(scorer, targets, threads), threads, block)
 
-    parts = ((block, count(block)) for block in blocks(images, captions))
-    return observe(scorer, requests, ties=ties, depth=depth, threads=1, scan=part.joined(parts))
+    parts = ((block, counted(block)) for block in blocks(images, captions))
+    return count(scorer, targets, ties=ties, threads=1, scan=joined(parts), order=None)
 
 
-def same(one: dict[Direction, Observation], other: dict[Direction, Observation]) -> None:
+def same(one: dict[Key, Ranks], other: dict[Key, Ranks]) -> None:
     assert one.keys() == other.keys()
-    for direction, found in one.items():
-        assert found.ranks.keys() == other[direction].ranks.keys()
-        for view, ranks in found.ranks.items():
-            assert np.array_equal(ranks.rank, other[direction].ranks[view].rank)
-            assert np.array_equal(ranks.tied, other[direction].ranks[view].tied)
-        top, others = found.top, other[direction].top
-        assert (top is None) == (others is None)
-        if top is not None and others is not None:
-            assert np.array_equal(top.items, others.items) and top.items.dtype == others.items.dtype
-            assert top.scores.tobytes() == others.scores.tobytes()
+    for key, ranks in one.items():
+        assert np.array_equal(ranks.rank, other[key].rank) and np.array_equal(ranks.tied, other[key].tied)
 
 
-@given(
-    worlds(), st.integers(1, 12), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["index", "optimistic"]),
-    st.sets(st.sampled_from(DIRECTIONS)),
-)  # fmt: skip
-def test_a_scan_in_parts(world: World, k: int, seed: int, cosine: bool, ties: str, listed: set[Direction]) -> None:
+@given(worlds(), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["index", "optimistic"]))
+def test_a_scan_in_parts(world: World, seed: int, cosine: bool, ties: str) -> None:
     scorer = Dot(world.images, world.captions, cosine)
-    requests = [Request("x", r) for r in world.judged.values()]
-    depth: Depth = dict.fromkeys(listed, k)
-    found = in_parts(scorer, requests, depth, cut(scorer.shape[0], seed), cut(scorer.shape[1], seed + 1), ties)
-    same(found, observe(scorer, requests, ties=ties, depth=depth, threads=1))
-    for direction in listed if not cosine else ():
-        scores = world.scores(direction)
-        best = [sorted(range(len(row)), key=lambda g: (-row[g], g))[:k] for row in scores.tolist()]
-        assert found[direction].top.items.tolist() == best  # type: ignore[union-attr]
+    targets = [Targets("x", r) for r in world.judged.values()]
+    found = in_parts(scorer, targets, cut(scorer.shape[0], seed), cut(scorer.shape[1], seed + 1), ties)
+    same(found, count(scorer, targets, ties=ties, threads=1))
 
 
 @given(splits(), st.integers(0, 2**32 - 1), st.booleans())
@@ -94,13 +85,9 @@ def test_folds_and_matrices_in_parts(split: Split, seed: int, ordered: bool) -> 
     n, m = len(split.image_ids), len(split.caption_ids)
     rows = (rng.permutation(n), rng.permutation(m)) if ordered else (None, None)
     scorer = Matrix(rng.integers(0, 4, (n, m)).astype(np.float64), *rows)
-    requests = [Request("1k", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
-    requests += [Request("gt", own(split, d)) for d in DIRECTIONS]
-    depth: Depth = {"i2t": 3, "t2i": 2}
-    same(
-        in_parts(scorer, requests, depth, cut(n, seed), cut(m, seed + 1)),
-        observe(scorer, requests, depth=depth, threads=1),
-    )
+    targets = [Targets("1k", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
+    targets += [Targets("gt", own(split, d)) for d in DIRECTIONS]
+    same(in_parts(scorer, targets, cut(n, seed), cut(m, seed + 1)), count(scorer, targets, threads=1))
 
 
 def test_excluded_items_in_parts() -> None:
@@ -108,9 +95,9 @@ def test_excluded_items_in_parts() -> None:
     scorer = Matrix(rng.integers(0, 3, (9, 14)).astype(np.float32))
     judged = [relevance("i2t", {0: [1, 2], 7: [3]}), relevance("t2i", {2: [8, 0], 13: [4]})]
     excluded = [relevance("i2t", {0: [5], 7: [4, 13]}, name="e"), relevance("t2i", {2: [3, 4]}, name="e")]
-    requests = [Request("x", r, Without(e)) for r, e in zip(judged, excluded, strict=True)]
+    targets = [Targets("x", r, Candidates(excluded=e)) for r, e in zip(judged, excluded, strict=True)]
     images, captions = [(4, 9), (0, 1), (1, 4)], [(9, 14), (0, 3), (3, 9)]
-    same(in_parts(scorer, requests, {}, images, captions), observe(scorer, requests))
+    same(in_parts(scorer, targets, images, captions), count(scorer, targets))
 
 
 @pytest.mark.parametrize(("threads", "backend"), [(1, "numpy"), (3, "numpy"), (2, "torch:cpu")])
@@ -119,37 +106,12 @@ def test_a_larger_scan_in_parts(threads: int, backend: str) -> None:
         pytest.importorskip("torch", reason="torch is not installed")
     world = tied_world(150, 700, 6, 2, seed=8)
     scorer = Dot(world.images, world.captions)
-    requests = [Request("x", r) for r in world.judged.values()]
-    depth: Depth = {"i2t": 40, "t2i": 60}
-    found = in_parts(scorer, requests, depth, cut(150, 4, 9), cut(700, 5, 9), threads=threads, by=ranker(backend).scan)
-    same(found, observe(scorer, requests, depth=depth, threads=2))
+    targets = [Targets("x", r) for r in world.judged.values()]
+    found = in_parts(scorer, targets, cut(150, 4, 9), cut(700, 5, 9), threads=threads, by=ranker(backend).scan)
+    same(found, count(scorer, targets, threads=2))
     for direction, judged in world.judged.items():
-        expected = oracle.ranks(world.scores(direction), judged, AllItems(), "index")
-        assert found[direction].ranks["x"].rank.tolist() == expected
-
-
-def test_merging_lists_does_not_depend_on_the_order() -> None:
-    one = TopK(np.array([[4, 0]]), np.array([[2.0, 1.0]]))
-    two = TopK(np.array([[3, 1]]), np.array([[2.0, 1.0]]))
-    three = TopK(np.array([[2]]), np.array([[-0.0]]))
-    for order in itertools.permutations([one, two, three]):
-        found = part.merged(part.merged(order[0], order[1], 4), order[2], 4)
-        assert found.items.tolist() == [[3, 4, 0, 1]] and found.scores.tolist() == [[2, 2, 1, 1]]
-
-
-def test_merging_lists_takes_little_more_than_the_result() -> None:
-    rng = np.random.default_rng(5)
-    one, two = (
-        TopK(rng.permuted(np.tile(np.arange(a, a + 50), (20_000, 1)), axis=1), rng.integers(0, 5, (20_000, 50)) / 2)
-        for a in (0, 50)
-    )
-    result = 20_000 * 50 * 16 / 2**20
-    assert peak(lambda: part.merged(one, two, 50)) < 2 * result
-    found = part.merged(one, two, 50)
-    for q in range(0, 20_000, 997):
-        both = zip([*one.scores[q], *two.scores[q]], [*one.items[q], *two.items[q]], strict=True)
-        best = sorted(both, key=lambda pair: (-pair[0], pair[1]))[:50]
-        assert list(zip(found.scores[q], found.items[q], strict=True)) == best
+        expected = oracle.ranks(world.scores(direction), judged, EVERYTHING, "index")
+        assert found["x", direction].rank.tolist() == expected
 
 
 def measured(
@@ -160,7 +122,11 @@ def measured(
     def fill(own: Sequence[SharedScores], out: Outs) -> None:
         shares = share_scores(plan(metrics, split, DIRECTIONS, **options))
         parts = [
-            (i, queries, graded_part.measure(other, restrict(scorer, other.first), gains, queries, 1))
+            (
+                i,
+                queries,
+                graded_part.measure(other, scorer.take(other.first.images, other.first.captions), gains, queries, 1),
+            )
             for i, other in enumerate(shares)
             for queries in cut(len(other.first.queries), seed + i)
         ]

@@ -11,10 +11,11 @@ from tests import oracle
 from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds
 from vsebench.errors import BadInput, UsageError
 from vsebench.numeric.parallel import default_threads
+from vsebench.rank.count import Targets
 from vsebench.rank.lists import ranks_from_lists, too_shallow
-from vsebench.rank.observe import Request, observe
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot, Matrix, choose
-from vsebench.types import DIRECTIONS, UNRANKED, Embeddings, Ranks, Without
+from vsebench.types import DIRECTIONS, UNRANKED, Candidates, Embeddings, Ranks
 
 
 def ranks_of(rows: dict[int, dict[int, int]], missing: dict[int, int] | None = None) -> Ranks:
@@ -41,7 +42,7 @@ def test_best_within_ordered() -> None:
 def test_complete_lists_give_the_ranks_of_the_scores(world: World, k: int) -> None:
     scorer = Dot(world.images, world.captions)
     n, m = scorer.shape
-    observed = observe(scorer, [Request("x", r) for r in world.judged.values()], depth={"i2t": m, "t2i": n})
+    observed = observe(scorer, [Targets("x", r) for r in world.judged.values()], depth={"i2t": m, "t2i": n})
     for d in DIRECTIONS:
         gallery = m if d == "i2t" else n
         direct, top, judged = observed[d].ranks["x"], observed[d].top, world.judged[d]
@@ -60,7 +61,7 @@ def test_a_fold_is_filtered_from_complete_lists(split, seed: int) -> None:  # ty
     rng = np.random.default_rng(seed)
     n, m = len(split.image_ids), len(split.caption_ids)
     scorer = Matrix(rng.integers(0, 5, (n, m)).astype(np.float64))
-    requests = [Request("1k", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
+    requests = [Targets("1k", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
     observed = observe(scorer, requests, depth={"i2t": m, "t2i": n})
     for d, gallery in (("i2t", m), ("t2i", n)):
         lists = dict(enumerate(observed[d].top.items))  # type: ignore[index]
@@ -97,7 +98,7 @@ def test_excluded_items_that_are_relevant_are_refused() -> None:
     judged = relevance("i2t", {0: [1, 2]}, name="eccv")
     excluded = relevance("i2t", {0: [2]}, name="gt")
     with pytest.raises(UsageError, match="relevance 'eccv' has items that 'gt' excludes"):
-        observe(Matrix(np.eye(3)), [Request("x", judged, Without(excluded))])
+        observe(Matrix(np.eye(3)), [Targets("x", judged, Candidates(excluded=excluded))])
 
 
 @pytest.mark.parametrize(
@@ -153,6 +154,6 @@ def test_threads_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
 def test_progress_ends_at_the_end() -> None:
     world = tied_world(9, 50, 2, 1, seed=0)
     calls: list[tuple[int, int]] = []
-    observe(Dot(world.images, world.captions), [], depth={"i2t": 1}, tile_shape=(4, 20),
-            progress=lambda done, total: calls.append((done, total)))  # fmt: skip
+    targets = [Targets("x", world.judged["i2t"])]
+    observe(Dot(world.images, world.captions), targets, tile_shape=(4, 20), progress=lambda *found: calls.append(found))
     assert calls == [(i, 9) for i in range(1, 10)]  # three rows of tiles by three

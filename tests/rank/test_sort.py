@@ -13,18 +13,16 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.worlds import World, tied_world, worlds
-from vsebench.rank import full_order, sort_kernels
+from vsebench.rank import order as ordering
+from vsebench.rank import sort_kernels
 from vsebench.rank.scorers import Dot, Matrix, Scorer
-from vsebench.types import DIRECTIONS, Direction
+from vsebench.types import DIRECTIONS, Direction, Tops
 
 
-def order(scorer: Scorer, direction: Direction, k: int, start: int = 0, stop: int | None = None) -> full_order.Order:
+def order(scorer: Scorer, direction: Direction, k: int, start: int = 0, stop: int | None = None) -> Tops:
     """The order of some queries."""
-    queries, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
-    stop = queries if stop is None else stop
-    room = np.empty((stop - start) * gallery, scorer.dtype)
-    tile, bound = full_order.rows_of(scorer, direction, start, stop, k, room)
-    return full_order.order_rows(scorer, direction, tile, np.arange(start, stop), k, bound)
+    stop = scorer.shape[0 if direction == "i2t" else 1] if stop is None else stop
+    return ordering.order(scorer, direction, np.arange(start, stop), k)
 
 
 def canonical(scorer: Scorer, direction: Direction) -> npt.NDArray[np.float64]:
@@ -92,25 +90,10 @@ def test_any_errors_within_the_bound_leave_the_order(k: int, cosine: bool, rng: 
     scorer, queries = Dot(x, y, cosine), np.arange(25)
     scores = canonical(scorer, "i2t")
     want = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    for bound_of in (full_order.float32_bound, full_order.float64_bound):
+    for bound_of in (ordering.float32_bound, ordering.float64_bound):
         bound = bound_of(scorer, "i2t", queries)
         tile = (scores + 0.98 * bound.base[:, None] * rng.choice([-1, 1], scores.shape)).astype(np.float32)
-        assert full_order.order_rows(scorer, "i2t", tile, queries, k, bound).items.tolist() == want.tolist()
-
-
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_deep_orders_are_not_made_from_float32_products(direction: Direction, rng: np.random.Generator) -> None:
-    x, y = near_ties(30, 100, 40, rng)
-    scorer = Dot(x, y)
-    queries = np.arange(scorer.shape[0 if direction == "i2t" else 1])
-    scores = canonical(scorer, direction)
-    want = np.argsort(-scores, axis=1, kind="stable")
-    noise = rng.standard_normal(scores.shape).astype(np.float32)
-    bound = full_order.float32_bound(scorer, direction, queries)
-    deep = full_order.SHALLOW + 1
-    if scores.shape[1] >= deep:
-        found = full_order.order_rows(scorer, direction, noise, queries, deep, bound)
-        assert found.items.tolist() == want[:, :deep].tolist()
+        assert ordering.order_rows(scorer, "i2t", tile, bound, queries, k).items.tolist() == want.tolist()
 
 
 def test_scores_that_are_nearly_equal_are_computed_again(rng: np.random.Generator) -> None:
@@ -130,9 +113,9 @@ def test_scores_that_are_nearly_equal_are_computed_again(rng: np.random.Generato
     for k in (5, 500):
         found = order(Counted(x, y), "i2t", k)
         assert found.items.tolist() == np.argsort(-scores, axis=1, kind="stable")[:, :k].tolist()
-    assert scored < 2 * scores.size / full_order.MANY
+    assert scored < 2 * scores.size / ordering.MANY
     for gallery in (np.arange(100, 400), np.sort(rng.choice(500, 90, replace=False))):
-        found = full_order.float64_order(scorer, "i2t", queries[3:9], 20, gallery)
+        found = ordering.float64_order(scorer, "i2t", queries[3:9], 20, gallery)
         want = np.argsort(-scores[3:9][:, gallery], axis=1, kind="stable")[:, :20]
         assert found.items.tolist() == want.tolist()
 
@@ -169,14 +152,14 @@ def test_rows_that_are_hard_to_sort(shape: str, k: int, rng: np.random.Generator
         single = row.astype(np.float32)
     if np.isfinite(single).all():
         check(Matrix(single), "i2t", k, single)
-        assert full_order.largest(single, k).tolist() == np.argsort(-single, axis=1, kind="stable")[:, :k].tolist()
+        assert ordering.largest(single, k).tolist() == np.argsort(-single, axis=1, kind="stable")[:, :k].tolist()
 
 
 @given(worlds(), st.integers(1, 10))
 def test_the_largest_of_a_row(world: World, k: int) -> None:
     rows = world.scores("i2t").astype(np.float32)
     k = min(k, rows.shape[1])
-    assert full_order.largest(rows, k).tolist() == np.argsort(-rows, axis=1, kind="stable")[:, :k].tolist()
+    assert ordering.largest(rows, k).tolist() == np.argsort(-rows, axis=1, kind="stable")[:, :k].tolist()
 
 
 @pytest.mark.parametrize("k", [1, 10, 64, 65, 900])
@@ -184,7 +167,7 @@ def test_the_largest_of_a_long_row(k: int, rng: np.random.Generator) -> None:
     rows = np.maximum(rng.integers(-50, 50, (6, 3000)), 0).astype(np.float32)
     rows[0], rows[1] = np.arange(3000), -np.arange(3000)
     rows[2, 5:9] = -np.inf
-    assert full_order.largest(rows, k).tolist() == np.argsort(-rows, axis=1, kind="stable")[:, :k].tolist()
+    assert ordering.largest(rows, k).tolist() == np.argsort(-rows, axis=1, kind="stable")[:, :k].tolist()
 
 
 def test_inputs_are_not_changed(rng: np.random.Generator) -> None:
@@ -193,7 +176,7 @@ def test_inputs_are_not_changed(rng: np.random.Generator) -> None:
     scores.flags.writeable = False
     for direction in DIRECTIONS:
         order(Matrix(scores), direction, 3)
-    full_order.largest(scores, 3)
+    ordering.largest(scores, 3)
     assert (scores == copy).all()
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from tests import oracle
 from tests.worlds import relevance
+from vsebench.rank.count import Targets
 from vsebench.rank.exact import norms, product_bound
 from vsebench.rank.kernels import LANES, dot64
-from vsebench.rank.observe import Request, observe
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot
 from vsebench.types import DIRECTIONS, Relevance
 
@@ -84,7 +85,7 @@ def test_near_ties_follow_the_exact_order(
         scorer = Dot(queries, gallery)
     d = judged.direction
     for ties in ("index", "optimistic", "pessimistic"):
-        observed = observe(scorer, [Request("x", judged)], depth={d: 50}, ties=ties, tile_shape=tile, threads=2)[d]
+        observed = observe(scorer, [Targets("x", judged)], depth={d: 50}, ties=ties, tile_shape=tile, threads=2)[d]
         rank = iter(observed.ranks["x"].rank.tolist())
         for q, items in oracle.positives(judged).items():
             want = oracle.query_ranks(exact_scores[q], list(range(GALLERY)), items, ties)
@@ -111,7 +112,7 @@ def test_cosine_of_vectors_of_any_length() -> None:
     judged = relevance("i2t", {q: range(0, 300, 7) for q in range(6)})
     scorer = Dot(queries.astype(np.float32), gallery.astype(np.float32), cosine=True)
     for tile in (None, (2, 33)):
-        observed = observe(scorer, [Request("x", judged)], depth={"i2t": 300}, tile_shape=tile)["i2t"]
+        observed = observe(scorer, [Targets("x", judged)], depth={"i2t": 300}, tile_shape=tile)["i2t"]
         assert observed.top is not None
         for q, row in enumerate(exact):
             order = sorted(range(300), key=lambda g: (-row[g], g))
@@ -153,10 +154,10 @@ def test_float32_errors_stay_within_the_bound(dim: int) -> None:
     y = np.abs(rng.standard_normal((400, dim))).astype(np.float32)
     for cosine in (False, True):
         scorer = Dot(x, y, cosine=cosine)
-        tile = scorer.tile(0, 50, 0, 400, np.empty((50, 400), np.float32))
+        tile = scorer.block(slice(None), slice(None))
         rows, cols = (a.ravel() for a in np.indices((50, 400)))
         error = np.abs(tile.ravel() - scorer.pairs(rows, cols, 1)).reshape(50, 400)
-        of_image, of_caption = scorer.error()
+        of_image, of_caption = scorer.error
         assert (error <= of_image[:, None]).all() and (error <= of_caption[None]).all()
     assert 0 < product_bound(dim) < dim * 1e-6
 
@@ -170,6 +171,6 @@ def test_equal_scores() -> None:
         ("pessimistic", [6] * 6),
         ("mean-rank", [3.5] * 6),
     ):
-        ranks = observe(Dot(one, one), [Request("x", judged)], ties=ties)["t2i"].ranks["x"]
+        ranks = observe(Dot(one, one), [Targets("x", judged)], ties=ties)["t2i"].ranks["x"]
         assert ranks.rank.tolist() == want
         assert ranks.tied.all()

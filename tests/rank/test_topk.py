@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 from tests import oracle
 from tests.worlds import World, tied_world, worlds
 from vsebench.errors import UsageError
-from vsebench.rank import observe as observing
-from vsebench.rank.observe import Request, observe
+from vsebench.rank import order as ordering
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot, Matrix
-from vsebench.types import DIRECTIONS, Direction, Float, Int, TopK
+from vsebench.types import DIRECTIONS, Direction, Float, Int, Tops
 
 
 def check(scorer: Dot | Matrix, world: World, depth: dict[Direction, int]) -> None:
     """Items and scores are those of a full sort, cut at the depth."""
-    observed = observe(scorer, [Request("x", r) for r in world.judged.values()], depth=depth)
+    observed = observe(scorer, [Targets("x", r) for r in world.judged.values()], depth=depth)
     for direction, k in depth.items():
         scores = world.scores(direction)
         top = observed[direction].top
@@ -30,7 +31,7 @@ def check(scorer: Dot | Matrix, world: World, depth: dict[Direction, int]) -> No
         assert rank_agrees(top, oracle.positives(world.judged[direction]), observed[direction].ranks["x"].rank.tolist())
 
 
-def rank_agrees(top: TopK, positives: dict[int, list[int]], rank: list[int]) -> bool:
+def rank_agrees(top: Tops, positives: dict[int, list[int]], rank: list[int]) -> bool:
     """rank <= k if and only if the item is in the list, and then at exactly that rank."""
     pairs = [(q, g) for q, items in positives.items() for g in items]
     k = top.items.shape[1]
@@ -115,7 +116,7 @@ def test_observations_of_the_requests_alone() -> None:
     scorer = Dot(world.images, world.captions)
     assert observe(scorer, []) == {}
     assert set(observe(scorer, [], depth={"t2i": 1})) == {"t2i"}
-    observed = observe(scorer, [Request("x", world.judged["i2t"])])
+    observed = observe(scorer, [Targets("x", world.judged["i2t"])])
     assert set(observed) == {"i2t"} and observed["i2t"].top is None
 
 
@@ -127,17 +128,23 @@ def test_a_depth_below_one_is_refused(k: int) -> None:
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("kind", ["vectors", "matrix", "reordered matrix"])
-def test_lists_in_parts(direction: Direction, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["vectors", "cosine", "matrix", "reordered matrix"])
+def test_galleries_in_pieces(direction: Direction, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
-    images, texts = (rng.integers(-2, 3, (n, 6)).astype(np.float32) for n in (37, 90))
-    scorer: Dot | Matrix = Dot(images, texts)
-    if kind != "vectors":
-        order = (rng.permutation(37), rng.permutation(90)) if kind == "reordered matrix" else (None, None)
+    images, texts = (rng.integers(1, 4, (n, 6)).astype(np.float32) for n in (150, 400))  # near-ties and ties
+    scorer: Dot | Matrix = Dot(images, texts, kind == "cosine")
+    if "matrix" in kind:
+        order = (rng.permutation(150), rng.permutation(400)) if kind == "reordered matrix" else (None, None)
         scorer = Matrix(images @ texts.T, *order)
-    expected = observe(scorer, [], depth={direction: 7})[direction].top
-    monkeypatch.setattr(observing, "LISTS_BYTES", 5 * observing.buffer_bytes(7, 90, 4))
-    assert len(observing._parts(scorer, direction, 7)) > 5
-    found = observe(scorer, [], depth={direction: 7})[direction].top
-    assert expected is not None and found is not None
-    assert (found.items == expected.items).all() and (found.scores == expected.scores).all()
+    rows, cols = np.indices(scorer.shape).reshape(2, -1)
+    scores = scorer.pairs(rows, cols, 1).reshape(scorer.shape)
+    scores = scores if direction == "i2t" else scores.T
+    monkeypatch.setattr(ordering, "ITEMS", 23)
+    monkeypatch.setattr(ordering, "QUERIES", 17)
+    monkeypatch.setattr(ordering, "MANY", 2)
+    found = ordering.tops(scorer, direction, 7, threads=2)
+    want = np.argsort(-scores, axis=1, kind="stable")[:, :7]
+    assert np.array_equal(found.items, want)
+    assert np.array_equal(found.scores, np.take_along_axis(scores, want, 1))
+    best = np.take_along_axis(scores, want, 1)
+    assert np.array_equal(found.tied[:, 1:], best[:, 1:] == best[:, :-1])

@@ -17,7 +17,7 @@ from ..log import logged, note
 from ..options import spell
 from ..rank import backends, corrected
 from ..rank.exact import norms
-from ..rank.scorers import Dot, Matrix, Scorer
+from ..rank.scorers import Dot, Matrix, Scorer, rows_of
 from ..sets import placing
 from ..types import QUERIES_OF, Direction, Float, Int, Vectors
 from .inputs import System
@@ -142,7 +142,7 @@ def _of_scores(
 
 def _some_scores(matrix: Matrix, direction: Direction, items: Int) -> Float:
     """(query, item) scores of all queries with some items."""
-    return np.asarray(matrix.scores_of(QUERIES_OF[direction], items, np.float64), np.float64).T
+    return np.asarray(rows_of(matrix, QUERIES_OF[direction], items, wide=True), np.float64).T
 
 
 def _shared(bank: Vectors | Float, test: Vectors | Float) -> int:

@@ -1,8 +1,8 @@
 """The work in shards.
 
-A shard of the scan is a block of images and captions (``rank.part_of_scan``); a shard of graded metrics is a range of
-queries of rankings that share their scores (``graded.part_of_queries``). Shards depend on the sizes of the input alone,
-so that a run can be continued on other machines.
+A shard of the scan is a block of images and captions (``rank.count.Block``), a shard of lists a range of queries, and a
+shard of graded metrics a range of queries of rankings that share their scores (``graded.part_of_queries``). Shards
+depend on the sizes of the input alone, so that a run can be continued on other machines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from ..graded.engine import shared_rankings
 from ..graded.rankings import SharedScores
-from ..rank.part_of_scan import Block
+from ..rank.count import Block
 from ..rank.scorers import Range
 from ..rank.ties import EXPECTED
 from ..types import Direction
@@ -21,21 +21,25 @@ from .inputs import System
 from .plan import Plan
 
 SCORES = 1 << 24  # scores of a shard at least; COCO 5K has 8 a pass
-MOST = {"scan": 256, "graded": 4096}  # shards of a pass; what a scan returns grows with their square root
+MOST = {
+    "scan": 256,
+    "lists": 4096,
+    "graded": 4096,
+}  # shards of a pass; what a scan returns grows with their square root
 
 
 class Shard(NamedTuple):
     """A piece of the work.
 
     Attributes:
-        kind: ``scan``, of a block of images and captions, or ``graded``, of a range of queries.
+        kind: ``scan``, of a block of images and captions, or ``lists`` and ``graded``, of a range of queries.
         direction: of the queries; of a scan that serves both, the first.
-        number: of the rankings of the direction that share their scores; 0 for a scan.
+        number: of the rankings of the direction that share their scores; 0 for others.
         rows: the images of a scan, or the queries.
         columns: the captions of a scan; of other shards all candidates.
     """
 
-    kind: Literal["scan", "graded"]
+    kind: Literal["scan", "lists", "graded"]
     direction: Direction
     number: int
     rows: Range
@@ -60,10 +64,12 @@ class Shard(NamedTuple):
 def shards_of(plan: Plan, data: System) -> list[Shard]:
     """The shards of an evaluation."""
     found: list[Shard] = []
-    if plan.requests or plan.depth:
-        images, captions = (0, len(plan.split.image_ids)), (0, len(plan.split.caption_ids))
+    images, captions = (0, len(plan.split.image_ids)), (0, len(plan.split.caption_ids))
+    if plan.requests:
         for _, (direction, *_) in data.passes(plan.directions):
             found += _shards(Shard("scan", direction, 0, images, captions))
+    for direction in plan.directions if plan.depth else ():
+        found += _shards(Shard("lists", direction, 0, *Block(images, captions).sides(direction)))
     for direction, rankings in rankings_of(plan).items():
         for number, shared in enumerate(rankings):
             queries, gallery = (0, len(shared.first.queries)), (0, len(shared.first.gallery))
@@ -82,7 +88,7 @@ def rankings_of(plan: Plan) -> dict[Direction, list[SharedScores]]:
 def _shards(whole: Shard) -> list[Shard]:
     """All of a pass in shards; blocks of a scan are near-squares, where fewest counts and lists are repeated."""
     parts = max(1, min(MOST[whole.kind], -(-whole.scores // SCORES)))
-    if whole.kind == "graded":
+    if whole.kind != "scan":
         return [whole._replace(rows=rows) for rows in _cut(whole.rows, parts)]
     n = whole.rows[1] - whole.rows[0]
     height = min(n, parts, max(1, round(n / math.sqrt(max(1, whole.scores) / parts))))

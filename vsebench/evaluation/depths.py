@@ -17,7 +17,7 @@ from ..rank import backends
 from ..rank.scorers import Dot
 from ..rank.ties import EXPECTED
 from ..relevance.gains import shape_of
-from ..types import AllItems, Direction
+from ..types import Direction
 from .inputs import System
 from .intervals import some_names
 from .plan import Plan
@@ -68,7 +68,7 @@ def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], 
         for m in (m for m in plan.binary if m.view == request.view):
             size = int(request.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
             deep = min(size, shape_of(plan.split, direction)[1])
-            if not isinstance(request.candidates, AllItems):
+            if request.fold is not None or request.excluded is not None:
                 reasons[INSIDE].append(str(m))
             elif m.family.depth not in ("k", "R") or plan.request.ties == EXPECTED:
                 reasons[COMPLETE].append(str(m))

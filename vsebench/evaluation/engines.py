@@ -7,18 +7,19 @@ keeps every finished one in a file (``shard_files``) and joins them here (``shar
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..graded.engine import Fill
 from ..log import note
+from ..numeric.parallel import default_threads
 from ..options import spell
 from ..rank import backends
-from ..rank.dense import REFERENCE
-from ..rank.full_order import OrderOf
-from ..rank.observe import in_memory, observe
+from ..rank.count import Targets, count
+from ..rank.observe import Depths, observations, observe
+from ..rank.order import Order
 from ..rank.scorers import Scorer
 from ..types import Direction, Observation
 from . import cuts, dask_engine, depths, provenance, shard_files, shards
@@ -38,7 +39,7 @@ class Engine:
     """
 
     observe: Callable[..., dict[Direction, Observation]]
-    order: OrderOf | None
+    order: Order | None
     fill: Fill | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -55,8 +56,10 @@ def start(data: System, plan: Plan) -> Iterator[Engine]:
     """
     request = plan.request
     if request.engine == "local" or data.scorer is None:
-        ranker, needed = depths.route(plan, data, backends.ranker(request.backend))
-        ranked = functools.partial(observe, scan=in_memory(ranker.scan), order=ranker.order or REFERENCE)
+        chosen = backends.ranker(request.backend)
+        ranker, needed = depths.route(plan, data, chosen)
+        # what lists only the top of rankings does not make lists of any depth
+        ranked = functools.partial(observe, scan=ranker.scan, order=None if chosen.listed else ranker.order)
         if ranker.listed:
             ranked = functools.partial(ranker.listed.observe, needed=needed)
         if request.engine != "local":
@@ -73,9 +76,15 @@ def start(data: System, plan: Plan) -> Iterator[Engine]:
             note(f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before")
         note(*(sentence for one in used for sentence in one.notes))
 
-        def joined(scorer: Scorer, *args: Any, **how: Any) -> dict[Direction, Observation]:
+        def joined(
+            scorer: Scorer, targets: Sequence[Targets], *, ties: str, depth: Depths, threads: int | None, progress: Any
+        ) -> dict[Direction, Observation]:
             first = next(served[0] for one, served in data.passes(plan.directions) if one is scorer)
-            return observe(scorer, *args, scan=shards.scan_of(pieces, read, first), order=None, **how)
+            ranks = count(
+                scorer, targets, ties=ties, threads=threads, scan=shards.scan_of(pieces, read, first), order=None
+            )
+            lists = {d: shards.lists_of(pieces, read, scorer, d, threads or default_threads()) for d in depth}
+            return observations(ranks, lists)
 
         facts = provenance.of_workers(request.backend, [(one.backend, one.device) for one in used])
         yield Engine(joined, None, shards.fill_of(pieces, read), facts)

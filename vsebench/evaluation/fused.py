@@ -15,6 +15,7 @@ from ..errors import BadInput
 from ..files import read as files
 from ..files.members import opened
 from ..log import note, warn
+from ..rank.scorers import rows_of
 from ..rank.sums import weighted_sum
 from ..sets import placing
 from ..sets.align import AlignedLists
@@ -87,7 +88,7 @@ def _warn_of_other_rows(data: System, one: System, name: str) -> None:
         return
     good, best = [], []
     for system in (data, one):
-        scores = np.array(system.scorers[direction].scores_of(direction, queries, np.float32))
+        scores = np.array(rows_of(system.scorers[direction], direction, queries))
         own = data.split.owners[queries][:, None] == np.arange(items)
         if direction == "i2t":
             own = queries[:, None] == data.split.owners

@@ -10,13 +10,12 @@ from ..graded import engine as run
 from ..graded.rankings import pseudo_positives
 from ..log import warn
 from ..metrics import Metric
-from ..rank.rerank import Reranking
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES
 from ..report.model import Result
 from ..text import warnings as caption_warnings
-from ..types import Direction, Float, Ids
+from ..types import Direction, Float, Ids, Tops
 from .engines import Engine
 from .inputs import System
 from .intervals import Key
@@ -25,9 +24,7 @@ from .plan import Plan
 BLOCK = 64  # images whose gains are examined together
 
 
-def results(
-    plan: Plan, data: System, engine: Engine, new: Mapping[Direction, Reranking] | None = None
-) -> dict[Key, Result]:
+def results(plan: Plan, data: System, engine: Engine, new: Mapping[Direction, Tops] | None = None) -> dict[Key, Result]:
     """One result a metric and direction, without sums; warns of undefined metrics, small galleries, and no gains."""
     found, split = _measured(plan, data, engine, new), plan.split
     out: dict[Key, Result] = {}
@@ -81,7 +78,7 @@ def _any_gain(gains: Gains) -> bool:
     return any((gains.rows("i2t", a, min(a + BLOCK, images)) > 0).any() for a in range(0, images, BLOCK))
 
 
-def _measured(plan: Plan, data: System, engine: Engine, new: Mapping[Direction, Reranking] | None) -> run.Found:
+def _measured(plan: Plan, data: System, engine: Engine, new: Mapping[Direction, Tops] | None) -> run.Found:
     influence = plan.request.resampling is not None
     if data.lists is not None:
         lists = {d: data.lists.lists[d] for d in plan.directions}

@@ -20,11 +20,12 @@ from ..errors import BadInput, UsageError, count_of
 from ..files.ids import places
 from ..human.cxc import CxcRatings, read_cxc
 from ..options import spell
-from ..rank.observe import Request, observe
+from ..rank.count import Targets
+from ..rank.observe import observe
 from ..rank.scorers import choose
 from ..relevance.grades import of_pairs
 from ..report.model import Result
-from ..types import Direction, Embeddings, Int, Modality, Ranks, Relevance, Split, Without
+from ..types import Candidates, Direction, Embeddings, Int, Modality, Ranks, Relevance, Split
 from .binary import measure
 from .intervals import Key
 from .plan import Plan
@@ -92,7 +93,7 @@ def ranked(
     scorer, _ = choose(embeddings, embeddings, similarity)
     # For the ranking queries are rows and the gallery columns, as images and captions are in i2t.
     itself = of_pairs("self", "i2t", (n, n), np.arange(n), np.arange(n)).positives
-    observed = observe(scorer, [Request(VIEW, relevance, Without(itself))], ties=ties, threads=threads)
+    observed = observe(scorer, [Targets(VIEW, relevance, Candidates(excluded=itself))], ties=ties, threads=threads)
     return observed["i2t"].ranks[VIEW]
 
 

@@ -20,6 +20,7 @@ from ..errors import BadInput
 from ..log import warn
 from ..numeric.parallel import one_blas_thread
 from ..options import spell
+from ..rank.scorers import rows_of
 from ..report.format import fixed
 from ..types import Bool, Direction, Int
 from . import wording
@@ -295,7 +296,7 @@ def _blocks(
     """The scores of some queries, (query, gallery), in blocks."""
     gallery = len(data.split.ids("caption" if direction == "i2t" else "image"))
     for some in np.array_split(queries, -(-len(queries) * gallery // BLOCK)):
-        yield data.scorers[direction].scores_of(direction, some, dtype)
+        yield rows_of(data.scorers[direction], direction, some, wide=dtype is np.float64)
 
 
 def _ends(data: System, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> tuple[Int, Int]:

@@ -13,7 +13,7 @@ from ..errors import BadInput, UsageError
 from ..files import columns
 from ..log import note
 from ..options import spell
-from ..rank.scorers import Dot, Matrix, Scorer
+from ..rank.scorers import Scorer
 from ..relevance.sources import SOURCES
 from ..sets import placing
 from ..sets.captions import with_captions
@@ -106,20 +106,10 @@ def _of_part(rows: placing.Rows, *kept: Int) -> placing.Rows:
     return image, caption
 
 
-def _rows(rows: Int | None, kept: Int) -> Int:
-    return kept if rows is None else rows[kept]
-
-
 def _scorers(data: System, images: Int, captions: Int) -> dict[Direction, Scorer]:
     found: dict[Direction, Scorer] = {}
     for scorer, directions in data.passes(data.directions):
-        if isinstance(scorer, Dot):
-            part: Scorer = Dot(scorer.images[images], scorer.captions[captions], scorer.cosine)
-        else:
-            assert isinstance(scorer, Matrix)
-            rows, cols = _rows(scorer.image_order, images), _rows(scorer.caption_order, captions)
-            part = Matrix(scorer.scores, rows, cols, scorer.name)
-        found |= dict.fromkeys(directions, part)
+        found |= dict.fromkeys(directions, scorer.take(images, captions))
     return found
 
 

@@ -16,11 +16,11 @@ from ..metrics import Metric
 from ..metrics.declare import DEFAULT_GAINS, without_mean
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
 from ..options import spell
-from ..rank.observe import Request as Targets
+from ..rank.count import Targets
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains, Spec
 from ..relevance.sources import SOURCES, Source, in_folds, is_gains, judgements_of
-from ..types import AllItems, Candidates, Direction, Observation, SameFold, Split
+from ..types import EVERYTHING, Candidates, Direction, Observation, Split
 from .chosen import leave_out as allowed
 from .chosen import load_gains_of, load_judgements, note_unknown_ties, suits
 from .inputs import System
@@ -294,12 +294,12 @@ def _with_gains(
 
 def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
     if not (in_folds(view) or split.in_folds):
-        return AllItems()
+        return EVERYTHING
     if split.fold is None or split.caption_fold is None:
         what = f"split '{split.name}' has no folds, which view '{view}' needs"
         raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
     sides = (split.fold, split.caption_fold)
-    return SameFold(*(sides if direction == "i2t" else sides[::-1]))
+    return Candidates(fold=sides if direction == "i2t" else sides[::-1])
 
 
 def _refuse_misses(metrics: Sequence[Metric], requests: Sequence[Targets], no_positive: str) -> None:

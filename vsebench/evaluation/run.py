@@ -260,7 +260,9 @@ def run_evaluation(data: System, request: Request) -> tuple[Report, dict[Directi
                     scorer, shards.asked(plan, directions), ties=request.ties, depth=shards.depths(plan, directions),
                     threads=request.threads, progress=request.progress,
                 )  # fmt: skip
-                observed |= {d: corrected.shown(scorer, one) for d, one in found.items()}
+                observed |= {
+                    d: replace(one, top=one.top and corrected.shown(scorer, one.top)) for d, one in found.items()
+                }
         data, observed, new = second_stage.apply(plan, data, observed)
         results = hubness.results(plan, data, observed)
         results |= binary.results(plan, observed)

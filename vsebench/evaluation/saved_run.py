@@ -60,8 +60,8 @@ def write(path: Path, split: Split, observed: Mapping[Direction, Observation], d
     for direction, top in found.items():
         queries, items = sides[direction]
         rows = (items[row].tolist() for row in top.items)
-        order = -1.0 - np.arange(top.items.shape[1])  # of a re-ranked top, which has no scores: what ranks it so
-        scores = (np.where(np.isnan(row), order, row).tolist() for row in top.scores)
+        order = np.broadcast_to(-1.0 - np.arange(top.items.shape[1]), top.items.shape)  # ranks a re-ranked top so
+        scores = (row.tolist() for row in (order if top.scored is None else top.scores))
         with _text(targets[direction]) as stream:
             _write_lines(stream, queries.tolist(), rows, scores, targets[direction])
 

@@ -20,15 +20,15 @@ from ..log import logged, note
 from ..metrics.suites import headlines
 from ..options import spell
 from ..rank.corrected import shown
-from ..rank.observe import observe
-from ..rank.rerank import Reranking, ranks_of, reordered
-from ..rank.scorers import Matrix, Scorer, part_of
+from ..rank.order import tops
+from ..rank.rerank import ranks_of, reordered
+from ..rank.scorers import Matrix, Scorer, of_queries
 from ..relevance.gains import shape_of
 from ..relevance.grades import Entries, of_pairs
 from ..report.format import printed
 from ..sets import placing
 from ..sets.align import align_scores
-from ..types import QUERIES_OF, SIDES, Direction, Float, Observation, Split, TopK
+from ..types import QUERIES_OF, SIDES, Direction, Float, Observation, Split, Tops
 from . import binary
 from .inputs import System
 from .plan import Plan
@@ -149,7 +149,7 @@ def read(data: System, request: Request) -> System:
 
 def apply(
     plan: Plan, data: System, observed: dict[Direction, Observation]
-) -> tuple[System, dict[Direction, Observation], dict[Direction, Reranking]]:
+) -> tuple[System, dict[Direction, Observation], dict[Direction, Tops]]:
     """The system with the stage, what is observed after re-ranking, and the new orders of the tops.
 
     Args:
@@ -160,7 +160,7 @@ def apply(
     Raises:
         BadInput: an item of the top of the first stage has no score.
     """
-    out, new, digest = dict(observed), dict[Direction, Reranking](), hashlib.sha256()
+    out, new, digest = dict(observed), dict[Direction, Tops](), hashlib.sha256()
     depths = []
     for direction, given in data.second.items():
         before = observed[direction]
@@ -169,11 +169,11 @@ def apply(
         depth, scores = top.items.shape[1], _scores_of(top, given, 0)
         _note_missing(scores, top, given, data.split)
         new[direction] = _reordered(top, scores, given)
-        digest.update(np.ascontiguousarray(new[direction].items[:, : given.depth]).tobytes())
+        digest.update(new[direction].items[:, : given.depth].astype(np.int64).tobytes())
         depths.append(f"{direction}@{given.depth}")
         ranks = {view: ranks_of(r, new[direction]) for view, r in before.ranks.items()}
         items = np.hstack([new[direction].items, before.top.items[:, depth:]])
-        out[direction] = Observation(direction, ranks, TopK(items, np.full(items.shape, np.nan)))
+        out[direction] = Observation(direction, ranks, Tops.of(items, None, top.gallery))
         _note_gained(plan, direction, before, out[direction])
     if not new:
         return data, observed, {}
@@ -183,7 +183,7 @@ def apply(
     return replace(data, stages={**data.stages, "rerank": second}), out, new
 
 
-def part(scorer: Scorer, given: SecondScores, queries: tuple[int, int], threads: int) -> Reranking:
+def part(scorer: Scorer, given: SecondScores, queries: tuple[int, int], threads: int) -> Tops:
     """The new order of the tops of some queries, from their scores alone: what another process needs of re-ranking.
 
     Args:
@@ -192,21 +192,21 @@ def part(scorer: Scorer, given: SecondScores, queries: tuple[int, int], threads:
         queries: the range, as indices.
         threads: number of threads.
     """
-    own = part_of(scorer, given.direction, queries)
-    top = shown(own, observe(own, [], depth={given.direction: given.reach}, threads=threads)[given.direction]).top
-    assert top is not None
-    return _reordered(top, _scores_of(top, given, queries[0]), given, queries[0])
+    own = scorer.take(*of_queries(given.direction, slice(*queries), slice(None)))
+    top = shown(own, tops(own, given.direction, given.reach, threads=threads))
+    top = replace(top, scored=top.scores.ravel(), first=queries[0])
+    return _reordered(top, _scores_of(top, given, queries[0]), given)
 
 
-def _scores_of(top: TopK, given: SecondScores, first: int) -> Float:
+def _scores_of(top: Tops, given: SecondScores, first: int) -> Float:
     """(query, depth) second scores of the tops of queries from ``first`` on, NaN for none."""
     queries, depth = top.items.shape
     return given.of(first + np.repeat(np.arange(queries), depth), top.items.ravel()).reshape(queries, depth)
 
 
-def _reordered(top: TopK, scores: Float, given: SecondScores, first: int = 0) -> Reranking:
+def _reordered(top: Tops, scores: Float, given: SecondScores) -> Tops:
     scores = scores if given.weight is None else top.scores + given.weight * scores
-    return reordered(top.items, scores, given.gallery, first)
+    return reordered(top, scores)
 
 
 def _note_gained(plan: Plan, direction: Direction, before: Observation, after: Observation) -> None:
@@ -224,7 +224,7 @@ def _note_gained(plan: Plan, direction: Direction, before: Observation, after: O
     note(f"re-ranking, {direction}: {'; '.join(found) or 'no metric of binary judgements shows its effect'}")
 
 
-def _note_missing(scores: Float, top: TopK, given: SecondScores, split: Split) -> None:
+def _note_missing(scores: Float, top: Tops, given: SecondScores, split: Split) -> None:
     """Note scores that are missing in the top of the first stage, or of items that it does not have there.
 
     Raises:

@@ -27,17 +27,18 @@ from ..files.store import fingerprint
 from ..graded import part_of_queries as graded_part
 from ..graded.engine import Fill
 from ..graded.rankings import SharedScores
-from ..graded.tasks import Outs, restrict
+from ..graded.tasks import Outs
 from ..log import logged
 from ..numeric.parallel import default_threads
 from ..options import of_command, spell
 from ..rank import backends
-from ..rank import part_of_scan as scan_part
-from ..rank.observe import Counter, Depths, Scan, make_counters
-from ..rank.observe import Request as Targets
+from ..rank.count import Counter, Scan, Targets, count_block, joined, make_counters
+from ..rank.observe import Depths
+from ..rank.order import scores_of, tops
+from ..rank.scorers import Scorer, of_queries
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Spec
-from ..types import Direction, Split, is_path
+from ..types import Direction, Split, Tops, is_path
 from . import corrections, cuts, second_stage, system
 from . import depths as backend_depths
 from .cuts import Shard, rankings_of
@@ -46,7 +47,7 @@ from .plan import Plan, make_plan
 from .request import Request
 from .shard_files import Arrays
 
-LAYOUT = 4  # of the arrays of a shard
+LAYOUT = 5  # of the arrays of a shard
 WORKERS = 2  # processes on this machine
 
 Read = Callable[[Shard], Arrays]  # the arrays of a finished shard
@@ -184,7 +185,7 @@ class Prepared(NamedTuple):
 
     Attributes:
         job, data, plan: of the evaluation.
-        scans: what every scan counts, and how deep its lists are, by the first direction that it serves.
+        counters: what every scan counts, by the first direction that it serves.
         rankings: of graded metrics.
         ranker, used: the functions of the back-end; what lists only the top of rankings orders graded metrics alone.
         threads: of a shard.
@@ -193,7 +194,7 @@ class Prepared(NamedTuple):
     job: Job
     data: System
     plan: Plan
-    scans: Mapping[Direction, tuple[Sequence[Counter], Depths]]
+    counters: Mapping[Direction, Sequence[Counter]]
     rankings: Mapping[Direction, Sequence[SharedScores]]
     ranker: backends.Ranker
     used: Used
@@ -259,11 +260,11 @@ def prepare(job: Job) -> Prepared:
         log.notes.append(f"{dask}: numpy ranked metrics of binary judgements, not {ranker.listed.name}")
     name = backends.chosen(backend)[0]
     used = Used(name, backends.about_device(name).get("device", ""), tuple(log.notes))
-    scans = {
-        served[0]: (make_counters(scorer, asked(plan, served), threads), depths(plan, served))
+    counters = {
+        served[0]: make_counters(scorer, asked(plan, served), threads)
         for scorer, served in data.passes(plan.directions)
     }
-    return Prepared(job, data, plan, scans, rankings_of(plan), ranker, used, threads)
+    return Prepared(job, data, plan, counters, rankings_of(plan), ranker, used, threads)
 
 
 def _refuse_other(path: Path, known: str) -> None:
@@ -278,23 +279,35 @@ def _refuse_other(path: Path, known: str) -> None:
 
 def compute_prepared(prepared: Prepared, shard: Shard) -> Arrays:
     """The arrays of a shard."""
-    _, data, plan, scans, rankings, ranker, _, threads = prepared
+    _, data, plan, counters, rankings, ranker, _, threads = prepared
     scorer = data.scorers[shard.direction]
     if shard.kind == "scan":
-        return scan_part.count(ranker.scan, scorer, *scans[shard.direction], threads, shard.block)
+        return count_block(ranker.scan, scorer, counters[shard.direction], threads, shard.block)
+    if shard.kind == "lists":
+        assert plan.depth is not None
+        own = scorer.take(*of_queries(shard.direction, slice(*shard.rows), slice(None)))
+        top = tops(own, shard.direction, plan.depth, threads=threads)
+        return {"items": top.items, "tied": top.tied}
     shared = rankings[shard.direction][shard.number]
     new = None
     if second := data.second.get(shard.direction):
         index = shared.first.queries[slice(*shard.rows)]
         new = second_stage.part(scorer, second, (int(index[0]), int(index[-1]) + 1), threads)
-    own = restrict(scorer, shared.first)
+    own = scorer.take(shared.first.images, shared.first.captions)
     return graded_part.measure(shared, own, plan.gains, shard.rows, threads, ranker.order, new)
 
 
 def scan_of(finished: Sequence[Shard], read: Read, direction: Direction) -> Scan:
     """The scan that the finished shards are together, of which ``direction`` is the first."""
     own = [s for s in finished if s.kind == "scan" and s.direction == direction]
-    return scan_part.joined((s.block, read(s)) for s in own)
+    return joined((s.block, read(s)) for s in own)
+
+
+def lists_of(finished: Sequence[Shard], read: Read, scorer: Scorer, direction: Direction, threads: int) -> Tops:
+    """The lists that the finished shards are together."""
+    own = sorted(s for s in finished if s.kind == "lists" and s.direction == direction)
+    items, tied = (np.concatenate([read(s)[name] for s in own]) for name in ("items", "tied"))
+    return Tops.of(items, tied, own[0].columns[1], scores_of(scorer, direction, threads))
 
 
 def fill_of(finished: Sequence[Shard], read: Read) -> Fill:

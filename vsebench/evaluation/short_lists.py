@@ -15,11 +15,11 @@ from ..graded.rankings import plan as rankings_of
 from ..log import note
 from ..metrics import Metric
 from ..options import spell
+from ..rank.count import Targets
 from ..rank.lists import ranks_from_lists
-from ..rank.observe import Request as Targets
 from ..relevance.gains import shape_of
 from ..sets.align import AlignedLists
-from ..types import SIDES, UNRANKED, Direction, Int, Observation, SameFold, Split
+from ..types import SIDES, UNRANKED, Direction, Int, Observation, Split
 
 
 def observe(
@@ -32,7 +32,7 @@ def observe(
         ranks = {
             t.view: ranks_from_lists(
                 t.relevance, lists.lists[direction], gallery,
-                t.candidates if isinstance(t.candidates, SameFold) else None,
+                t.candidates,
             )
             for t in targets
             if t.relevance.direction == direction

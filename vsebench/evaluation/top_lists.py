@@ -69,8 +69,8 @@ def _top(
         assert top is not None  # plan.depth is at least plan.request.lists
         most = np.finfo(np.float32).max
         top = top.cut(plan.request.lists)
-        known = not np.isnan(top.scores).any()  # a re-ranked top has an order alone
-        return top.items, top.scores.clip(-most, most).astype(np.float32) if known else None
+        known = top.scored is not None  # a re-ranked top has an order alone
+        return top.items.astype(np.int64), top.scores.clip(-most, most).astype(np.float32) if known else None
     queries, gallery = shape_of(plan.split, direction)
     items = np.full((queries, min(plan.request.lists, gallery)), NOTHING, np.int64)
     for query, listed in given.lists[direction].items():

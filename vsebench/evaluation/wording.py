@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import VsebenchError
 from ..log import warn
+from ..rank.scorers import rows_of
 from ..report.format import fixed
 from ..sets.catalogue import load_split
 from ..types import Direction, Float, Int, Split
@@ -105,7 +106,7 @@ def _places(data: System, direction: Direction, texts: Int, others: Int, image_i
     starts = np.searchsorted(owners, np.arange(n_image)) if (np.diff(owners) >= 0).all() else None
     moved = not (np.arange(n_image) == image_in).all()
     rows = starts[row_of[owners[texts]]] if starts is not None and moved else texts  # the first caption of the image
-    scores = data.scorers[direction].scores_of("t2i", rows, np.float32)
+    scores = rows_of(data.scorers[direction], "t2i", rows)
     target = scores[np.arange(len(rows)), row_of[others]][:, None]
     above, equal = (scores > target).sum(axis=1), (scores == target).sum(axis=1)
     return np.asarray((above + equal / 2) / n_image, np.float64)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ..metrics.gain_order import gain_order
 from ..metrics.graded_ranking import GradedRanking
-from ..rank.full_order import Items, Order, largest
+from ..rank.order import Items, largest
 from ..relevance.gains import Gains
-from ..types import Bool, Direction, Float, Int, Vectors
+from ..types import Bool, Direction, Float, Int, Tops, Vectors
 from .rankings import Group, Ranking, Subset
 
 SPARSE = 16  # complete rows of gains are made where more than one gain in so many is read
@@ -114,7 +114,7 @@ class Block:
             self._ideal = items, self.at(items)
         return np.ascontiguousarray(self._ideal[0][:, :k]), np.ascontiguousarray(self._ideal[1][:, :k])
 
-    def retrieved(self, order: Order, ideal: int, without_ground_truth: bool, with_gains: bool) -> Retrieved:
+    def retrieved(self, order: Tops, ideal: int, without_ground_truth: bool, with_gains: bool) -> Retrieved:
         """The candidates among the retrieved items, and the largest gains of the candidates.
 
         Args:
@@ -142,7 +142,9 @@ class Block:
         if best is None:
             return Retrieved(GradedRanking(gains, tied, count), items, best_items, candidates)
         if without_ground_truth:
-            best_items, _, best = self._without_ground_truth(Order(best_items, np.zeros(best.shape, np.bool_)), best)
+            best_items, _, best = self._without_ground_truth(
+                Tops.of(best_items, np.zeros(best.shape, np.bool_), gallery), best
+            )
             # Where candidates are fewer than wanted, the best of them fills the places behind the last.
             inside = np.arange(best_items.shape[1]) < candidates[:, None]
             best_items = np.where(inside, best_items, best_items[:, :1])
@@ -200,7 +202,7 @@ class Block:
             self._images[without_ground_truth] = total, order, of_query
         return self._images[without_ground_truth]
 
-    def _without_ground_truth(self, order: Order, gains: Vectors) -> tuple[Items, Bool, Vectors]:
+    def _without_ground_truth(self, order: Tops, gains: Vectors) -> tuple[Items, Bool, Vectors]:
         """The order without a query's own items; what is behind the last candidate is undefined."""
         from ..rank import sort_kernels
 

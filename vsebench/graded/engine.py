@@ -15,14 +15,13 @@ from ..errors import BadInput, UsageError, count_of
 from ..metrics.declare import Metric
 from ..numeric.parallel import Progress, default_threads, in_turn
 from ..options import spell
-from ..rank.full_order import Order, OrderOf
-from ..rank.rerank import Reranking
+from ..rank.order import Order
 from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
-from ..types import DIRECTIONS, Direction, Float, Int, Split
+from ..types import DIRECTIONS, Direction, Float, Int, Split, Tops
 from .measure import Out, make_room, measure
 from .rankings import Ranking, SharedScores, deepest_rank, plan, share_scores
-from .tasks import Outs, Task, restrict, row_tasks, tile_scores
+from .tasks import Outs, Task, row_tasks, tile_scores
 
 Found = dict[tuple[Metric, Direction], "GradedValues"]
 Fill = Callable[[Sequence[SharedScores], Outs], None]
@@ -85,9 +84,9 @@ def run(
     progress: Progress | None = None,
     block: int | None = None,
     influence: bool = False,
-    order_of: OrderOf | None = None,
+    order_of: Order | None = None,
     fill: Fill | None = None,
-    new: Mapping[Direction, Reranking] | None = None,
+    new: Mapping[Direction, Tops] | None = None,
 ) -> Found:
     """Measure graded metrics from scores, in canonical order (ties to the lower index) or over all orders of ties.
 
@@ -119,14 +118,14 @@ def run(
         fill(share_scores(rankings), out)
         return _collect(rankings, out)
     threads = threads or default_threads()
-    scorers = {shared: restrict(scorer, shared.first) for shared in share_scores(rankings)}
+    scorers = {shared: scorer.take(shared.first.images, shared.first.captions) for shared in share_scores(rankings)}
     after = new or {}
     tasks = [
         task
         for shared, own in scorers.items()
         for task in row_tasks(shared, own, threads, block, order_of, new=after.get(shared.first.direction))
     ]
-    do(tasks, gains, out, threads, scorer, progress)
+    do(tasks, gains, out, threads, progress)
     return _collect(rankings, out)
 
 
@@ -147,17 +146,10 @@ def do(
     gains: Mapping[str, Gains],
     out: Outs,
     threads: int,
-    scorer: Scorer,
     progress: Progress | None = None,
 ) -> None:
-    """Run tasks in threads, each thread with a buffer for the scores of the largest."""
-    most = max((task.scores for task in tasks), default=0)
-
-    def worker(_: int) -> Callable[[Task], None]:
-        buffer = np.empty(most, scorer.dtype)
-        return lambda task: task.run(gains, buffer, out)
-
-    in_turn(tasks, worker, threads, progress)
+    """Run tasks in threads."""
+    in_turn(tasks, lambda _: lambda task: task.run(gains, out), threads, progress)
 
 
 def from_lists(
@@ -217,7 +209,7 @@ def usable(ranking: Ranking, lists: Mapping[int, Int]) -> Int:
 
 def _order(
     lists: Mapping[int, Int], ties: Mapping[int, Int], queries: Int, position: Int, depth: int
-) -> tuple[Order, Int]:
+) -> tuple[Tops, Int]:
     """The order of some queries in positions of their gallery, and (query,) how many candidates each list has.
 
     Args:
@@ -240,7 +232,7 @@ def _order(
             steps[ties[query][ties[query] <= inside[-1]]] = 0
             equal[i, 1 : len(found)] = np.diff(np.cumsum(steps)[inside]) == 0
         known[i] = len(found)
-    return Order(items, equal), known
+    return Tops.of(items, equal, len(position)), known
 
 
 def _refuse_short(ranking: Ranking, known: Int, queries: Int) -> None:

@@ -10,9 +10,8 @@ import numpy as np
 from ..metrics.declare import Metric
 from ..metrics.expected import expected_values
 from ..metrics.values import values
-from ..rank.full_order import Order
 from ..relevance.gains import Gains
-from ..types import Float
+from ..types import Float, Tops
 from . import removal
 from .block import Block
 from .influence import Influence
@@ -43,7 +42,7 @@ def make_room(ranking: Ranking) -> Out:
 def measure(
     ranking: Ranking,
     gains: Mapping[str, Gains],
-    order: Order,
+    order: Tops,
     start: int,
     out: Out,
     within: tuple[Blocks, Subset] | None = None,
@@ -79,7 +78,7 @@ def measure(
     return blocks
 
 
-def _write(block: Block, groups: list[Group], order: Order, out: Out) -> None:
+def _write(block: Block, groups: list[Group], order: Tops, out: Out) -> None:
     """Values of groups that all leave the ground truth out, or all keep it."""
     view, without = groups[0].view, groups[0].without_ground_truth
     influenced = [g for g in block.ranking.influenced if (g.view, g.without_ground_truth) == (view, without)]

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..rank.full_order import OrderOf
-from ..rank.rerank import Reranking
+from ..rank.order import Order
 from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
+from ..types import Tops
 from .engine import do
 from .measure import make_room
 from .rankings import Ranking, SharedScores
@@ -32,14 +32,14 @@ def measure(
     gains: Mapping[str, Gains],
     queries: Queries,
     threads: int,
-    order_of: OrderOf | None = None,
-    new: Reranking | None = None,
+    order_of: Order | None = None,
+    new: Tops | None = None,
 ) -> Arrays:
     """The values of some queries of rankings that share their scores.
 
     Args:
         shared: the rankings.
-        scorer: scores of their images and captions (``tasks.restrict``).
+        scorer: scores of their images and captions (``Scorer.take``).
         gains: by view.
         queries: the range.
         threads: number of threads.
@@ -51,7 +51,7 @@ def measure(
         ``sums0``: (entry,) int64, ``too_large0``: (metric,) bool (``Influence.nonzero``); likewise for the others.
     """
     out = {ranking: make_room(ranking) for ranking in shared.rankings}
-    do(row_tasks(shared, scorer, threads, None, order_of, queries, new), gains, out, threads, scorer)
+    do(row_tasks(shared, scorer, threads, None, order_of, queries, new), gains, out, threads)
     found: Arrays = {}
     for i, ranking in enumerate(shared.rankings):
         own = _own(shared, ranking, queries)

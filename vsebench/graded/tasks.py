@@ -5,17 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from ..errors import UsageError
-from ..rank import full_order, rerank
-from ..rank.full_order import Order, OrderOf
-from ..rank.rerank import Reranking
-from ..rank.scorers import Dot, Matrix, Scorer
+from ..rank import order as ordering
+from ..rank import rerank
+from ..rank.order import Order
+from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
-from ..types import Int
+from ..types import Int, Tops
 from .measure import Out, measure
 from .rankings import Ranking, SharedScores, Subset
 
@@ -24,18 +23,14 @@ ALL_TILES = 8 << 20  # scores of the tiles of all threads together
 MOST_QUERIES = 2048
 
 Outs = Mapping[Ranking, Out]
-OrderWithin = Callable[[Subset, int], Order]  # of some queries of a block, up to a depth
+OrderWithin = Callable[[Subset, int], Tops]  # of some queries of a block, up to a depth
 
 
 class Task(Protocol):
     """One block of queries."""
 
-    @property
-    def scores(self) -> int:
-        """How many scores the task computes."""
-
-    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
-        """Write the values of the block; ``buffer`` has room for its scores."""
+    def run(self, gains: Mapping[str, Gains], out: Outs) -> None:
+        """Write the values of the block."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,22 +41,17 @@ class RowsTask:
     scorer: Scorer
     start: int
     stop: int
-    new: Reranking | None = None
+    new: Tops | None = None
 
-    @property
-    def scores(self) -> int:
-        """How many scores the task computes."""
-        return (self.stop - self.start) * len(self.shared.first.gallery)
-
-    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
+    def run(self, gains: Mapping[str, Gains], out: Outs) -> None:
         """Score, rank and measure."""
-        first = self.shared.first
-        rows, bound = full_order.rows_of(self.scorer, first.direction, self.start, self.stop, first.depth, buffer)
+        first, queries = self.shared.first, np.arange(self.start, self.stop)
+        rows, bound = ordering.rows(self.scorer, first.direction, queries, first.depth)
 
-        def order(within: Subset, depth: int) -> Order:
-            return full_order.order_rows(
-                self.scorer, first.direction, within.take(rows), self.start + within.rows, depth,
-                bound.take(within.rows), within.columns,
+        def order(within: Subset, depth: int) -> Tops:
+            return ordering.order_rows(
+                self.scorer, first.direction, within.take(rows), bound.take(within.rows), self.start + within.rows,
+                depth, within.columns,
             )  # fmt: skip
 
         _measure(self.shared, self.start, self.stop, order, gains, out, self.new)
@@ -78,16 +68,15 @@ class OrderTask:
     scorer: Scorer
     start: int
     stop: int
-    order_of: OrderOf
+    order_of: Order
     piece: int
-    new: Reranking | None = None
-    scores: int = 0
+    new: Tops | None = None
 
-    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
+    def run(self, gains: Mapping[str, Gains], out: Outs) -> None:
         """Rank and measure."""
         direction = self.shared.first.direction
 
-        def order(within: Subset, depth: int) -> Order:
+        def order(within: Subset, depth: int) -> Tops:
             return self.order_of.of(self.scorer, direction, self.start + within.rows, depth, within.columns)
 
         _measure(self.shared, self.start, self.stop, order, gains, out, self.new, self.piece)
@@ -100,7 +89,7 @@ def _measure(
     first_stage: OrderWithin,
     gains: Mapping[str, Gains],
     out: Outs,
-    new: Reranking | None,
+    new: Tops | None,
     piece: int | None = None,
 ) -> None:
     """Measure the queries ``start:stop``, all at once or ``piece`` at a time.
@@ -109,7 +98,7 @@ def _measure(
     """
     first = shared.first
 
-    def order_of(within: Subset, depth: int) -> Order:
+    def order_of(within: Subset, depth: int) -> Tops:
         found = first_stage(within, depth)
         if new is None:
             return found
@@ -117,13 +106,14 @@ def _measure(
         return rerank.order_of(found, new, first.queries[start + within.rows], gallery)
 
     order = order_of(Subset(start, np.arange(stop - start), None), first.depth)
-    others: list[tuple[Ranking, Int, Order]] = []  # with the rows of the queries
+    others: list[tuple[Ranking, Int, Tops]] = []  # with the rows of the queries
     for ranking in shared.rankings[1:]:
         subset = shared.subset(ranking, start, stop)
         if not len(subset.rows):
             continue
         if subset.columns is None and first.depth >= ranking.depth:
-            own = order.rows(subset.rows).cut(ranking.depth)
+            items, tied = order.items[subset.rows, : ranking.depth], order.tied[subset.rows, : ranking.depth]
+            own = Tops.of(items, tied, order.gallery)
         else:
             own = order_of(subset, ranking.depth)
         others.append((ranking, subset.rows, own))
@@ -134,29 +124,6 @@ def _measure(
             if i < j:
                 subset = shared.subset(ranking, start + a, start + b)
                 measure(ranking, gains, own.rows(slice(i, j)), subset.start, out[ranking], (blocks, subset))
-
-
-def restrict(scorer: Scorer, ranking: Ranking) -> Scorer:
-    """The scores of a ranking's images with its captions; vectors are copied only where they are not consecutive.
-
-    Raises:
-        UsageError: a scorer of another kind than vectors and matrices.
-    """
-    if len(ranking.images) == scorer.shape[0] and len(ranking.captions) == scorer.shape[1]:
-        return scorer
-    if isinstance(scorer, Dot):
-        known = scorer.lengths[0][ranking.images], scorer.lengths[1][ranking.captions]
-        return Dot(_pick(scorer.images, ranking.images), _pick(scorer.captions, ranking.captions), scorer.cosine, known)
-    if isinstance(scorer, Matrix):
-        images = ranking.images if scorer.image_order is None else scorer.image_order[ranking.images]
-        captions = ranking.captions if scorer.caption_order is None else scorer.caption_order[ranking.captions]
-        return Matrix(scorer.scores, images, captions, scorer.name)
-    raise UsageError(f"a scorer of type {type(scorer).__name__} cannot be restricted to folds or first captions")
-
-
-def _pick(vectors: Any, rows: Int) -> Any:
-    first, last = int(rows[0]), int(rows[-1]) + 1
-    return vectors[first:last] if last - first == len(rows) else vectors[rows]
 
 
 def ranges(n: int, most: int, multiple: int = 1) -> Sequence[tuple[int, int]]:
@@ -176,9 +143,9 @@ def row_tasks(
     scorer: Scorer,
     threads: int,
     block: int | None,
-    order_of: OrderOf | None = None,
+    order_of: Order | None = None,
     queries: tuple[int, int] | None = None,
-    new: Reranking | None = None,
+    new: Tops | None = None,
 ) -> list[Task]:
     """Tasks for all queries of rankings, or for a range of them.
 
@@ -193,7 +160,7 @@ def row_tasks(
     """
     ranking = shared.first
     most = min(max(1, tile_scores(threads) // len(ranking.gallery)), MOST_QUERIES)
-    together = most if order_of is None else max(most, order_of.together(len(ranking.gallery)))
+    together = most if order_of is None else max(most, order_of.together(len(ranking.gallery), ranking.depth))
     begin, end = queries or (0, len(ranking.queries))
     edges = [(begin + a, begin + b) for a, b in ranges(end - begin, block or together, threads if block is None else 1)]
     if order_of is not None:

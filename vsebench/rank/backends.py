@@ -5,9 +5,8 @@ bound of the canonical scores (``rank.exact``), and near-ties are decided by the
 
 ``BACKENDS`` is the one table of them. A back-end ranks by two functions, with those of numpy as the reference:
 
-- ``scan`` (``observe.Scan``): counts for the ranks of relevant items, and top lists, in one pass over the scores;
-- ``order`` (``full_order.OrderOf``): the k best of some queries, for graded metrics. None: from blocks of scores of
-  both directions (``graded.tasks``).
+- ``scan`` (``count.Scan``): counts for the ranks of relevant items, in one pass over the scores;
+- ``order`` (``order.Order``): the k best of some queries, for lists and graded metrics. None: the reference.
 
 A back-end that finds only the top of every ranking has ``listed`` in addition, and its ``order`` is of that depth too:
 where the metrics read deeper, or so deep that it is slower, the functions of the reference are used
@@ -29,8 +28,8 @@ from ..errors import MissingPackage, UsageError, first_line
 from ..options import spell
 from ..registry import closest
 from ..types import Direction, Observation
-from . import observe
-from .full_order import OrderOf
+from .count import Scan, scan_tiles
+from .order import Order
 
 AUTO = "auto"
 # One of them is there where the driver of an NVIDIA GPU is loaded: on Linux, in a container, in WSL2, on a Jetson (two
@@ -45,7 +44,7 @@ class Listed:
     """What ranks up to a depth.
 
     Attributes:
-        observe: as ``observe.observe``, for ranks up to a depth (``listed.Indexes.observe``).
+        observe: as ``observe.observe``, for ranks up to a depth (``certified.Indexes.observe``).
         deepest: the largest depth for the size of a gallery at which it is to be used.
         name: what makes the lists, as in "a FAISS index".
     """
@@ -63,8 +62,8 @@ class Ranker:
         scan, order: see the module.
     """
 
-    scan: observe.Scan
-    order: OrderOf | None = None
+    scan: Scan
+    order: Order | None = None
     listed: Listed | None = None
 
 
@@ -127,19 +126,16 @@ def _driver() -> str:
 
 
 def _numpy() -> Ranker:
-    return Ranker(observe.scan_tiles)
+    return Ranker(scan_tiles)
 
 
 def _faiss() -> Ranker:
+    from .certified import Indexes, deepest, together
     from .faiss_index import gpus
-    from .listed import Indexes, together
-    from .top_certified import deepest
 
     driver = has_driver()
     indexes, found = Indexes(driver), partial(deepest, gpu=gpus(driver) > 0)
-    return Ranker(
-        observe.scan_tiles, OrderOf(indexes.order_of, together), Listed(indexes.observe, found, "a FAISS index")
-    )
+    return Ranker(scan_tiles, Order(indexes.order_of, together), Listed(indexes.observe, found, "a FAISS index"))
 
 
 def _torch(device: str | None) -> Ranker:
@@ -151,7 +147,7 @@ def _torch(device: str | None) -> Ranker:
         raise UsageError(f"{spell('backend')} is 'torch:{found}', and torch fails on it: {failed.what}", fix=fix)
     if found.type == "cpu":  # its orders take 1.7 times the time of the reference
         return Ranker(partial(scan.scan, found))
-    return Ranker(partial(scan.scan, found), OrderOf(partial(order.order_of, found), order.together))
+    return Ranker(partial(scan.scan, found), Order(partial(order.order_of, found), order.together))
 
 
 BACKENDS: dict[str, Backend] = {

@@ -25,9 +25,10 @@ import numpy.typing as npt
 
 from ..errors import UsageError, printable
 from ..memory import require
+from ..numeric.parallel import default_threads
 from ..options import spell
-from ..types import QUERIES_OF, Direction, Float, Observation, TopK
-from .observe import observe
+from ..types import QUERIES_OF, Direction, Float, Tops
+from .order import tops
 from .scorers import Matrix, Scorer
 from .sums import blocks, weighted_sum
 
@@ -48,8 +49,7 @@ def csls(scorer: Scorer, direction: Direction, bank: Scorer, *, k: int, threads:
         threads: never changes a result.
     """
     items = QUERIES_OF[direction]
-    top = observe(bank, [], depth={items: k}, threads=threads)[items].top
-    assert top is not None
+    top = tops(bank, items, k, threads=threads or default_threads())
     return _lowered(scorer, direction, np.ones(scorer.shape[direction == "t2i"]), top.scores.mean(axis=1) / 2)
 
 
@@ -64,10 +64,9 @@ def qb(
         k: a(q) is 1 for queries whose first item is among the first k of a query of the bank, else 0.
         threads: never changes a result.
     """
-    found = observe(bank, [], depth={direction: k}, threads=threads)[direction].top
-    first = observe(scorer, [], depth={direction: 1}, threads=threads)[direction].top
-    assert found is not None and first is not None
-    active = np.isin(first.items[:, 0], found.items)
+    threads = threads or default_threads()
+    found, first = tops(bank, direction, k, threads=threads), tops(scorer, direction, 1, threads=threads)
+    active = np.isin(first.entries, found.entries)
     return _lowered(scorer, direction, active, log_sums(bank, direction, beta) / beta)
 
 
@@ -116,16 +115,16 @@ def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, thre
     return Matrix(out, mapped_logarithms=True)
 
 
-def shown(scorer: Scorer, found: Observation) -> Observation:
-    """What was observed with the scores of a correction in its lists, where the scorer ranks by other numbers."""
-    if found.top is None or not (isinstance(scorer, Matrix) and scorer.mapped_logarithms):
+def shown(scorer: Scorer, found: Tops) -> Tops:
+    """Lists with the scores of a correction, where the scorer ranks by other numbers."""
+    if not (isinstance(scorer, Matrix) and scorer.mapped_logarithms):
         return found
-    size = np.abs(found.top.scores)
+    size = np.abs(found.scores)
     with np.errstate(divide="ignore", over="ignore"):
         value = np.exp(np.where(size < 1, 1 - 1 / size, size - 1))
     mantissa, exponent = np.frexp(value)  # to 40 bits: behind them the exponential depends on the processor
     value = np.ldexp(np.round(np.ldexp(mantissa, 40)), exponent - 40)
-    return replace(found, top=TopK(found.top.items, np.sign(found.top.scores) * value))
+    return replace(found, scored=(np.sign(found.scores) * value).ravel())
 
 
 def log_sums(bank: Scorer, direction: Direction, beta: float) -> Float:

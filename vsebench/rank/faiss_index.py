@@ -2,7 +2,7 @@
 
 An index of a GPU where there is one that FAISS can use, else the search of the processor. FAISS ends the process on a
 GPU that it has no code for, so a child process tries it first (``fault``). The products are float32 sums in an
-order that FAISS chooses, so they are within the error bound of the canonical scores (``exact``), and ``top_certified``
+order that FAISS chooses, so they are within the error bound of the canonical scores (``exact``), and ``certified``
 makes canonical lists of them.
 """
 
@@ -23,7 +23,7 @@ from ..memory import require
 from ..numeric.openblas import kernels_of_numpy
 from ..options import spell
 from ..types import Direction, Float, Int, Vectors
-from .scorers import Dot, unit_vectors
+from .scorers import Dot, rows_of, unit_vectors
 
 MOST_ITEMS = 2048  # of a list; more are not listed by an index on a GPU
 SCALED = 1024  # vectors that are scaled together
@@ -152,7 +152,7 @@ class FlatIndex:
         if gallery is not None:
             items, scales = items[gallery], scales[gallery]
         self.vectors = np.ascontiguousarray(_scaled(items, scales) if scorer.cosine else items)
-        self.error = scorer.error()[0 if direction == "i2t" else 1]
+        self.error = scorer.error[0 if direction == "i2t" else 1]
         self._gpu = gpu
         self._index: Any = None
         if gpu is not None:
@@ -197,7 +197,7 @@ class FlatIndex:
 
     def rows(self, queries: Int) -> Vectors:
         """(query, candidate) float32 scores, as ``search`` and with the same error bound, of numpy."""
-        scores = self.scorer.scores_of(self.direction, queries, np.float32)
+        scores = rows_of(self.scorer, self.direction, queries)
         return np.asarray(scores if self.gallery is None else scores[:, self.gallery])
 
     def items(self, positions: Int) -> Int:

@@ -1,4 +1,4 @@
-"""Compiled: the canonical inner product, counting of scores above thresholds, top-k selection.
+"""Compiled: the canonical inner product, and counting of scores above thresholds.
 
 They share one file because the compiler caches a function by its file, not by the files of the functions it inlines.
 
@@ -20,7 +20,6 @@ STRIP = 128  # columns compared in one loop; a constant trip count lets the comp
 ROWS = 4  # image rows compared with the same thresholds at once, so that bounds and counts are loaded once
 SPAN = 128  # columns of a row whose largest score is computed first, to skip spans below a threshold
 PIECE = 32  # columns compared again when a strip has an uncertain score
-ADDED = 16  # scores of which all or none are added to a buffer
 
 
 @nb.njit(nogil=True, cache=True)
@@ -245,47 +244,3 @@ def count_columns(
                 x, y, row_scale, col_scale, before, after, sums,
             )  # fmt: skip
         r += n
-
-
-@nb.njit(nogil=True, cache=True)
-def _any_reaching(piece, floor):
-    hits = np.int32(0)
-    for c in range(ADDED):
-        hits = np.int32(hits + np.int32(piece[c] >= floor))
-    return hits > 0
-
-
-@nb.njit(nogil=True, cache=True)
-def collect(rows, g0, done, value, index, fill, floor):
-    """Add scores that may be among the k best of their queries to the buffers of these, until a buffer is full.
-
-    Args:
-        rows: (query, item) scores of items from ``g0`` on.
-        done: (query,) int64, how many of these scores are added already; increased.
-        value, index: (query, capacity) buffers of scores and gallery indices; ``fill`` (query,) is their length.
-        floor: (query,) the least score that can be among the k best.
-    """
-    for q in range(rows.shape[0]):
-        row, values, indices, n, least, f = rows[q], value[q], index[q], fill[q], floor[q], done[q]
-        while f < row.shape[0] and n + ADDED <= values.shape[0]:
-            e = min(f + ADDED, row.shape[0])
-            if e - f < ADDED or _any_reaching(row[f:e], least):
-                for c in range(f, e):
-                    # Every score is written and only a possible one is kept: there is no branch to be predicted.
-                    values[n] = row[c]
-                    indices[n] = c + g0
-                    n += row[c] >= least
-            f = e
-        fill[q], done[q] = n, f
-
-
-@nb.njit(nogil=True, cache=True)
-def shorten(queries, value, index, fill, floor):
-    """Remove what is below the floor from the buffers of some queries."""
-    for q in queries:
-        values, indices, kept = value[q], index[q], 0
-        for i in range(fill[q]):
-            score = values[i]
-            values[kept], indices[kept] = score, indices[i]
-            kept += score >= floor[q]
-        fill[q] = kept

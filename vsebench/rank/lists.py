@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..types import UNRANKED, Int, Ranks, Relevance, SameFold
+from ..types import EVERYTHING, UNRANKED, Candidates, Int, Ranks, Relevance
 
 
 def ranks_from_lists(
-    relevance: Relevance, lists: Mapping[int, Int], gallery: int, candidates: SameFold | None = None
+    relevance: Relevance, lists: Mapping[int, Int], gallery: int, candidates: Candidates = EVERYTHING
 ) -> Ranks:
     """Ranks of the relevant items in the lists of their queries.
 
@@ -27,15 +27,16 @@ def ranks_from_lists(
     empty = np.empty(0, np.int64)
     rank = np.full(len(relevance.items), UNRANKED)
     depth = np.empty(len(relevance.queries), np.int64)
-    fold = None if candidates is None else candidates.query_fold[relevance.queries]
+    folds = candidates.fold
+    fold = None if folds is None else folds[0][relevance.queries]
     place = np.full(gallery, UNRANKED)
     for i, query in enumerate(relevance.queries.tolist()):
         items = lists.get(query, empty)
         size = gallery
-        if candidates is not None:
-            own = candidates.query_fold[query]
-            items = items[candidates.gallery_fold[items] == own]
-            size = int(np.diff(np.searchsorted(candidates.gallery_fold, (own, own + 1)))[0])
+        if folds is not None:
+            own = folds[0][query]
+            items = items[folds[1][items] == own]
+            size = int(np.diff(np.searchsorted(folds[1], (own, own + 1)))[0])
         place[items] = np.arange(1, len(items) + 1)
         pairs = slice(relevance.indptr[i], relevance.indptr[i + 1])
         rank[pairs] = place[relevance.items[pairs]]

@@ -1,73 +1,432 @@
-"""From counts to ranks: the tie rules.
+"""The canonical order of galleries, or of their top k, for some queries at a time.
 
-Default: score descending, then lower gallery index, a total order, so that ranks and lists agree. ``optimistic`` ranks
-the relevant items of a tie first, ``pessimistic`` last. ``expected`` keeps the ties, so that metrics are means over all
-orders of tied items; ``mean-rank`` gives the m-th relevant item of a tie its mean rank over these orders.
+The order is that of the canonical float64 scores, ties to the lower index. Scores are computed faster and rounded to
+float32, with a proven bound on their error, and sorted; near-ties, neighbours whose order the bound leaves open, are
+scored canonically, pair by pair. Where the scores come from depends on how many near-ties are expected:
+
+- the top of a gallery (``is_deep``): a float32 product. Its error is at most ``exact.product_bound``, 2.3e-5 for
+  unit vectors of 384 numbers whatever the BLAS, and the best of a gallery are mostly further apart.
+- deeper: a float64 product, rounded to float32. Its error is that of the rounding, 2^-24 of the score. In a complete
+  order nearly all neighbours are closer than the bound of a float32 product, although its actual error is 1e-7. Some
+  number about their mean is subtracted from the scores of a query before they are rounded, which does not change
+  their order, so that scores that are nearly equal remain distinct.
+
+Where more than one score in ``MANY`` is a near-tie, as for vectors that are nearly equal, float32 products are replaced
+by float64 ones: a pair in such a product takes a tenth of the time of one scored by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..numeric.sort import ascending
-from ..types import Bool, Int, Ranks, Relevance, TieGroups
-from .ties import EXPECTED
+from ..errors import UsageError
+from ..memory import require
+from ..numeric.parallel import Progress, in_turn
+from ..types import Direction, Float, Int, Tops, Vectors
+from .exact import UNIT_ROUNDOFF
+from .scorers import Dot, Matrix, Scorer, Some, of_queries
+
+FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64 products, or given
+SHALLOW = 64  # depth up to which float32 products are sorted
+MANY = 16  # float64 products are made where more than one score in so many is a near-tie, or deep
+PART = 1 << 20  # scores of complete galleries that are computed together
+QUERIES, ITEMS = 512, 4096  # of a float32 product of which only the top is read
+PIECE, WIDEST = 1 << 19, 1024  # numbers, and items, that are converted to float64 together
+PAIRS = 1 << 18  # pairs that are scored together
+ENTRY_BYTES = 24  # memory for an item of a list
+SURE = 1 + 1e-5  # for the rounding of the bounds themselves, which are compared in float32
+TINY = 1e-37  # covers what float32 numbers lose below their normal range
+
+Array = npt.NDArray[Any]
+Items = npt.NDArray[np.int32]
+Found = tuple[Items, Vectors, Int]  # (query, width) items and their scores, of which a query has so many, (query,)
 
 
-def ranks_from_counts(relevance: Relevance, above: Int, before: Int, after: Int, ties: str, fold: Int | None) -> Ranks:
-    """Apply a tie rule.
+@dataclass(frozen=True, eq=False)
+class ErrorBound:
+    """Bound on the error of scores that were rounded to float32: ``rate * |s| + base[query]`` for a score s of a query.
+
+    Attributes:
+        rate: relative part.
+        base: (query,) float64 absolute part.
+        precision: what the scores are: ``FLOAT32`` or ``BEST``.
+    """
+
+    rate: float
+    base: Float
+    precision: int
+
+    def take(self, queries: Int | slice) -> ErrorBound:
+        """The bound of some of the queries."""
+        return ErrorBound(self.rate, self.base[queries], self.precision)
+
+
+@dataclass(frozen=True)
+class Order:
+    """What orders galleries: ``order``, or another back-end.
+
+    Attributes:
+        of: arguments as of ``order``.
+        together: for the size of a gallery and the depth, how many queries it best orders together.
+    """
+
+    of: Callable[[Scorer, Direction, Int, int, Int | None], Tops]
+    together: Callable[[int, int], int] = lambda gallery, k: 1
+
+
+def is_deep(scorer: Scorer, k: int, gallery: int) -> bool:
+    """Whether so many of the items of a gallery are best ordered by float64 products."""
+    return isinstance(scorer, Dot) and k > max(SHALLOW, gallery // MANY)
+
+
+def together(gallery: int, k: int) -> int:
+    """How many queries ``order`` best orders together."""
+    return max(1, PART // gallery) if k > max(SHALLOW, gallery // MANY) else QUERIES
+
+
+def order(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None = None) -> Tops:
+    """The k best of some queries, in canonical order; the reference of other back-ends.
 
     Args:
-        relevance: the pairs.
-        above: (pair,) candidates with a higher score.
-        before: (pair,) other candidates with the same score and a lower index.
-        after: (pair,) other candidates with the same score and a higher index.
-        ties: one of ``TIES``.
-        fold: (judged,) fold of each query, or None.
+        scorer: the scores.
+        direction: side of the queries.
+        queries: (query,) int64 indices of the queries, ascending.
+        k: depth of the order, at most the size of the gallery.
+        gallery: (gallery,) int64 indices of the candidates, ascending; the complete gallery if None. The order is in
+            positions among these.
     """
-    tied = (before + after) > 0
-    if not tied.any():
-        plain = 1 + above
-        return Ranks(relevance, plain.astype(np.float64) if ties == "mean-rank" else plain, tied, fold=fold)
-    place, size = _tie_groups(relevance, above, tied)
-    tie = before + after + 1
-    optimistic, pessimistic = above + place, above + (tie - size) + place
-    rank: npt.NDArray[Any] = optimistic if ties == "optimistic" else pessimistic
-    if ties in ("index", EXPECTED):
-        rank = 1 + above + before
-    elif ties == "mean-rank":
-        rank = above + place * (tie + 1) / (size + 1)
-    groups = _groups(relevance, tied, above, tie, place, size) if ties == EXPECTED else None
-    return Ranks(relevance, rank, tied, fold=fold, extremes=(optimistic, pessimistic), groups=groups)
+    n = size_of(scorer, direction, gallery)
+    if is_deep(scorer, k, n) or not isinstance(scorer, Dot):
+        return order_rows(scorer, direction, *rows(scorer, direction, queries, k, gallery), queries, k, gallery)
+    bound, held, least = float32_bound(scorer, direction, queries), None, None
+    step = max(ITEMS, MANY * k)
+    for start in range(0, n, step):
+        some = slice(start, min(start + step, n)) if gallery is None else gallery[start : start + step]
+        tile = _block(scorer, direction, queries, some, min(step, n - start))
+        items, scores, count, least = candidates(tile, min(k, tile.shape[1]), bound, least)
+        items += np.int32(start)
+        held, least = (
+            ((items, scores, count), least) if held is None else _joined(held, (items, scores, count), k, bound)
+        )
+    assert held is not None
+    return settled(scorer, direction, _sorted(*held), queries, k, bound, gallery)
 
 
-def _groups(relevance: Relevance, tied: Bool, above: Int, tie: Int, place: Int, size: Int) -> TieGroups:
-    """All relevant items of the queries with ties, from their (pair,) places in ties."""
-    query = relevance.query_of
-    affected = np.bincount(query[tied], minlength=len(relevance.queries)) > 0
-    one = np.flatnonzero((place == 1) & affected[query])  # one pair a group
-    one = one[ascending(above[one], query[one])]
-    before = np.cumsum(size[one]) - size[one]
-    start = np.searchsorted(query[one], query[one])  # the first group of the query
-    return TieGroups(query[one], relevance.size[query[one]], above[one], tie[one], size[one], before - before[start])
+def rows(
+    scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None = None
+) -> tuple[Array, ErrorBound]:
+    """(query, gallery) scores of some queries from which their k best are ordered, and the bound; see ``order``."""
+    n = size_of(scorer, direction, gallery)
+    if isinstance(scorer, Dot) and is_deep(scorer, k, n):
+        return float64_rows(scorer, direction, queries, gallery)
+    tile = _block(scorer, direction, queries, slice(None) if gallery is None else gallery, n)
+    if isinstance(scorer, Dot):
+        return tile, float32_bound(scorer, direction, queries)
+    return tile, ErrorBound(0.0, np.zeros(len(queries)), BEST)
 
 
-def _tie_groups(relevance: Relevance, above: Int, tied: Bool) -> tuple[Int, Int]:
-    """(pair,) 1-based place among the query's relevant items of equal score, and their number.
+def _block(scorer: Scorer, direction: Direction, queries: Int, items: Some, n: int) -> Array:
+    """(query, item) scores of some queries with ``n`` items, in rows."""
+    tile = np.empty((len(queries), n), scorer.dtype)
+    near = int(queries[-1]) - int(queries[0]) + 1 == len(queries)
+    own = slice(int(queries[0]), int(queries[-1]) + 1) if near else queries
+    scorer.block(*of_queries(direction, own, items), tile if direction == "i2t" else tile.T)
+    return tile
 
-    Candidates have equal scores where equally many are above them. Only pairs that are ``tied`` can be several.
+
+def float32_bound(scorer: Dot, direction: Direction, queries: Int) -> ErrorBound:
+    """The bound of float32 products of some queries with any items, by any BLAS."""
+    return ErrorBound(0.0, SURE * scorer.error[0 if direction == "i2t" else 1][queries], FLOAT32)
+
+
+def float64_bound(scorer: Dot, direction: Direction, queries: Int) -> ErrorBound:
+    """The bound of float64 products of some queries with any items, by any BLAS, rounded to float32.
+
+    The error of a float64 product and that of the canonical score are each at most ``(dim + 8) * 2^-53`` times the
+    product of the lengths, as in ``exact.product_bound``; rounding adds 2^-24 of the number that is rounded.
     """
-    place, size = np.ones((2, len(tied)), np.int64)
-    some = np.flatnonzero(tied)
-    query, above = relevance.query_of[some], above[some]
-    order = ascending(above, query)
-    new = np.ones(len(order), bool)
-    new[1:] = (np.diff(query[order]) != 0) | (np.diff(above[order]) != 0)
-    start = np.flatnonzero(new)
-    number = np.diff(np.append(start, len(order)))
-    place[some[order]] = np.arange(1, len(order) + 1) - np.repeat(start, number)
-    size[some[order]] = np.repeat(number, number)
-    return place, size
+    length, others = scorer.lengths if direction == "i2t" else scorer.lengths[::-1]
+    largest = np.ones(len(queries)) if scorer.cosine else length[queries] * others.max()
+    error = 2 * (scorer.images.shape[1] + 8) * 2.0**-53 * largest + TINY
+    return ErrorBound(SURE * UNIT_ROUNDOFF, SURE * error, BEST)
+
+
+def float64_rows(scorer: Dot, direction: Direction, queries: Int, gallery: Int | None) -> tuple[Vectors, ErrorBound]:
+    """(query, gallery) float64 products of some queries and items, centred and rounded to float32, and the bound."""
+    n, step = size_of(scorer, direction, gallery), max(1, min(WIDEST, PIECE // max(scorer.images.shape[1], 1)))
+    values, centre = np.empty((len(queries), n), np.float32), np.zeros((len(queries), 1))
+    for a in range(0, n, step):
+        items = slice(a, a + step) if gallery is None else gallery[a : a + step]
+        part = scorer.block(*of_queries(direction, queries, items), wide=True)
+        part = part if direction == "i2t" else part.T
+        centre = part.mean(axis=1, keepdims=True) if a == 0 else centre
+        np.subtract(part, centre, out=values[:, a : a + step])
+    return values, float64_bound(scorer, direction, queries)
+
+
+def float64_order(scorer: Dot, direction: Direction, queries: Int, k: int, gallery: Int | None) -> Tops:
+    """The k best of some queries, as ``order``, from a float64 product of these queries and candidates."""
+    n = size_of(scorer, direction, gallery)
+    parts = [
+        order_rows(scorer, direction, *float64_rows(scorer, direction, some, gallery), some, k, gallery)
+        for some in parts_of(queries, n)
+    ]
+    return Tops.of(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]), n)
+
+
+def order_rows(
+    scorer: Scorer, direction: Direction, tile: Array, bound: ErrorBound, queries: Int, k: int,
+    gallery: Int | None = None,
+) -> Tops:  # fmt: skip
+    """The k best of some queries, in canonical order.
+
+    Args:
+        scorer, direction, queries, k, gallery: as for ``order``.
+        tile: (query, gallery) float32 or float64 scores of these queries, of ``rows``.
+        bound: of the errors of these scores.
+    """
+    with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties, ordered by the given scores
+        values = tile.astype(np.float32, copy=False)
+    return settled(scorer, direction, best_of(values, k, bound), queries, k, bound, gallery, tile)
+
+
+def settled(
+    scorer: Scorer,
+    direction: Direction,
+    found: Found,
+    queries: Int,
+    k: int,
+    bound: ErrorBound,
+    gallery: Int | None,
+    tile: Array | None = None,
+) -> Tops:
+    """The k best of some queries in canonical order, from their order by float32 scores.
+
+    Where near-ties are so many that a float64 product is the faster way, it is from one, unless the scores are.
+
+    Args:
+        scorer, direction, queries, k, bound, gallery: as for ``order_rows``.
+        found: positions in the gallery of all items that can be among the k best, best first, and their float32
+            scores. The positions are reordered in place.
+        tile: the given scores, where the scorer is a matrix.
+    """
+    from . import sort_kernels
+
+    places, ordered, count = found
+    n_gallery = size_of(scorer, direction, gallery)
+    room = np.empty((len(places) * (places.shape[1] // 2), 3), np.int32)  # pages that are not written take no memory
+    n, members = sort_kernels.find_runs(ordered, count, k, *_in_float32(bound), room)
+    if bound.precision < BEST and MANY * members > len(places) * n_gallery:
+        assert isinstance(scorer, Dot)
+        return float64_order(scorer, direction, queries, k, gallery)
+    runs = room[:n]
+    size = runs[:, 2] - runs[:, 1]
+    ends = np.cumsum(size)
+    rows = np.repeat(runs[:, 0], size)
+    cols = places[rows, np.arange(members) - np.repeat(ends - runs[:, 2], size)].astype(np.int64)
+    if tile is not None and isinstance(scorer, Matrix):
+        exact = tile[rows, cols].astype(np.float64)
+    else:
+        exact = exact_scores(scorer, direction, queries[rows], cols if gallery is None else gallery[cols])
+    tied = np.zeros((len(places), k), np.bool_)
+    for r in np.flatnonzero(size > sort_kernels.LONG_RUN).tolist():
+        q, first, last = runs[r]
+        own = slice(ends[r] - size[r], ends[r])
+        turn = np.lexsort((places[q, first:last], -exact[own]))
+        places[q, first:last], exact[own] = places[q, first:last][turn], exact[own][turn]
+    sort_kernels.sort_runs(places, runs, exact, k, tied)
+    return Tops.of(np.ascontiguousarray(places[:, :k]), tied, n_gallery)
+
+
+def tops(
+    scorer: Scorer, direction: Direction, k: int, *, threads: int, by: Order | None = None,
+    progress: Progress | None = None,
+) -> Tops:  # fmt: skip
+    """The k best of every query of a direction, in canonical order, with scores that are computed when they are read.
+
+    Args:
+        scorer: the scores.
+        direction: side of the queries.
+        k: depth, clipped to the gallery.
+        threads: how many; never changes a result.
+        by: of another back-end.
+        progress: called with (blocks done, blocks in all).
+
+    Raises:
+        UsageError: k is below 1.
+        BadInput: the lists need more memory than is free.
+    """
+    if k < 1:
+        raise UsageError(f"list depth {k} is below 1", fix="give a depth of at least 1")
+    queries, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
+    by, k = by or REFERENCE, min(k, gallery)
+    require(queries * k * ENTRY_BYTES + threads * PART * ENTRY_BYTES)
+    items, tied = np.empty((queries, k), np.int32), np.empty((queries, k), np.bool_)
+    step = max(1, min(by.together(gallery, k), -(-queries // threads)))
+
+    def work(start: int) -> None:
+        some = np.arange(start, min(start + step, queries))
+        found = by.of(scorer, direction, some, k, None)
+        items[some], tied[some] = found.items, found.tied
+
+    in_turn(range(0, queries, step), lambda _: work, threads, progress)
+    return Tops.of(items, tied, gallery, scores_of(scorer, direction, threads))
+
+
+def scores_of(scorer: Scorer, direction: Direction, threads: int) -> Callable[[Tops], Float]:
+    """What makes the (entry,) canonical scores of lists."""
+
+    def scores(lists: Tops) -> Float:
+        found = np.empty(len(lists.entries))
+
+        def score(start: int) -> None:
+            part = slice(start, min(start + PAIRS, len(found)))
+            row = np.searchsorted(lists.start, np.arange(part.start, part.stop), side="right") - 1
+            found[part] = exact_scores(scorer, direction, lists.first + row, lists.entries[part].astype(np.int64))
+
+        in_turn(range(0, len(found), PAIRS), lambda _: score, threads, None)
+        return found
+
+    return scores
+
+
+def largest(rows: Array, k: int) -> Items:
+    """(query, k) int32 positions of the k largest numbers of every row, descending, ties to the lower position.
+
+    Args:
+        rows: (query, gallery) float32, without NaN.
+        k: from 1 to the size of the gallery.
+    """
+    from . import sort_kernels
+
+    if k <= sort_kernels.FEW:
+        out = np.empty((len(rows), k), np.int32)
+        sort_kernels.largest(rows, k, out)
+        return out
+    items, _, _ = best_of(rows, k, ErrorBound(0.0, np.zeros(len(rows)), BEST))
+    return np.ascontiguousarray(items[:, :k])
+
+
+def best_of(values: Vectors, k: int, bound: ErrorBound) -> Found:
+    """All items that can be among the k best of every row, best first."""
+    if 2 * k >= values.shape[1]:
+        from ..numeric.sort import order as sorted_rows
+
+        count = np.full(len(values), values.shape[1])
+        return *sorted_rows(values, count), count
+    return _sorted(*candidates(values, k, bound)[:3])
+
+
+def _sorted(items: Items, scores: Vectors, count: Int) -> Found:
+    """Items by descending score, ties by position."""
+    from ..numeric import sort_kernels
+    from ..numeric.sort import order as sorted_rows
+
+    places, ordered = sorted_rows(scores, count)
+    sort_kernels.pick(items, places, count)
+    return places, ordered, count
+
+
+def candidates(
+    values: Vectors, k: int, bound: ErrorBound, least: Vectors | None = None
+) -> tuple[Items, Vectors, Int, Vectors]:
+    """All items that can be among the k best of every row, by index, and (row,) the least score of such an item.
+
+    Args:
+        values: (row, gallery) float32 scores.
+        k: depth.
+        bound: of their errors.
+        least: (row,) where it is known.
+
+    Returns:
+        (row, gallery) int32 items and float32 scores, of which a row's number is filled; (row,) int64 this number; and
+        ``least``.
+    """
+    from . import sort_kernels
+
+    least = _least(_reached(values, k), bound) if least is None else least
+    items, scores = np.empty(values.shape, np.int32), np.empty(values.shape, np.float32)
+    count = np.empty(len(values), np.int64)
+    sort_kernels.candidates(values, least, k * 32 < values.shape[1], items, scores, count)
+    return items, scores, count, least
+
+
+def _joined(one: Found, other: Found, k: int, bound: ErrorBound) -> tuple[Found, Vectors]:
+    """What can be among the k best of two parts of a gallery, the first of which has k items, and their least score."""
+    widths = [int(part[2].max(initial=1)) for part in (one, other)]
+    items = np.concatenate([part[0][:, :w] for part, w in zip((one, other), widths, strict=True)], axis=1)
+    scores = np.concatenate([part[1][:, :w] for part, w in zip((one, other), widths, strict=True)], axis=1)
+    filled = [np.arange(w) < part[2][:, None] for part, w in zip((one, other), widths, strict=True)]
+    scores[~np.concatenate(filled, axis=1)] = -np.inf
+    places, ordered, count, least = candidates(scores, k, bound)
+    from ..numeric import sort_kernels
+
+    sort_kernels.pick(np.ascontiguousarray(items), places, count)
+    return (places, ordered, count), least
+
+
+def _least(limit: Vectors, bound: ErrorBound) -> Vectors:
+    """(row,) float32 below every score that can be above ``limit`` (row,) in canonical order."""
+    from .sort_kernels import REACH
+
+    rate, base = _in_float32(bound)
+    with np.errstate(over="ignore", invalid="ignore"):
+        least = np.nextafter(limit - np.float32(REACH) * (rate * np.abs(limit) + base), np.float32(-np.inf))
+    return np.where(np.isfinite(least), least, np.float32(-np.inf))
+
+
+def _reached(values: Vectors, k: int) -> Vectors:
+    """(row,) float32 scores that k or a few more of every row reach."""
+    from .sort_kernels import FEW, SAMPLE
+
+    if k <= FEW:
+        return np.take_along_axis(values, largest(values, k)[:, -1:], axis=1)[:, 0]
+    some = np.sort(values[:, :: max(values.shape[1] // SAMPLE, 1)], axis=1)
+    size, part = some.shape[1], k / values.shape[1]
+    margin = int(2 * np.sqrt(size * part * (1 - part))) + 1
+    # An estimate of the k-th best score, lowered until at least k scores reach it.
+    limit, short = np.full(len(values), -np.inf, np.float32), np.arange(len(values))
+    for rank in range(int(part * size) + margin, size, margin):
+        limit[short] = some[short, size - rank]
+        rows = values if len(short) == len(values) else values[short]
+        enough = np.count_nonzero(rows >= limit[short, None], axis=1) >= k
+        short = short[~enough]
+        if not len(short):
+            return limit
+    limit[short] = -np.inf
+    return limit
+
+
+def parts_of(queries: Int, width: int) -> list[Int]:
+    """The queries in parts whose rows of scores, ``width`` long, are computed together."""
+    step = max(1, PART // max(width, 1))
+    return [queries[a : a + step] for a in range(0, len(queries), step)]
+
+
+def size_of(scorer: Scorer, direction: Direction, gallery: Int | None = None) -> int:
+    """The number of candidates."""
+    return scorer.shape[1 if direction == "i2t" else 0] if gallery is None else len(gallery)
+
+
+def _in_float32(bound: ErrorBound) -> tuple[np.float32, Vectors]:
+    """The bound as the kernels take it; the roundings are within ``SURE``."""
+    return np.float32(bound.rate), bound.base.astype(np.float32)
+
+
+def exact_scores(scorer: Scorer, direction: Direction, queries: Int, items: Int) -> Float:
+    """(pair,) canonical scores of pairs of a query and an item."""
+    # Sorted by item, or by a few items: loading the vector of the item takes most of the time of a canonical score.
+    few = max(0, (size_of(scorer, direction) - 1).bit_length() - 16)
+    turn = np.argsort((items >> few).astype(np.uint16), kind="stable")  # 16 bits are sorted in a tenth of the time
+    rows, cols = (queries[turn], items[turn]) if direction == "i2t" else (items[turn], queries[turn])
+    out = np.empty(len(turn))
+    out[turn] = scorer.pairs(rows, cols, 1)
+    return out
+
+
+REFERENCE = Order(order, together)

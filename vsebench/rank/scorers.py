@@ -19,8 +19,9 @@ from ..types import SAFE_LENGTH, Direction, Embeddings, Float, Int, Vectors, fro
 from .exact import exact_pairs, norms, product_bound, underflow_bound
 
 SQUARE = 256  # rows and columns of a matrix copied together
-SOME = 4096  # candidates that some queries are scored with together
+SOME = 4096  # items that float64 products are made with together
 Range = tuple[int, int]  # (first, last + 1)
+Some = Int | slice  # images or captions: indices, or a range
 NO_VECTORS: Vectors = frozen(np.empty((0, 0), np.float32))
 
 
@@ -37,22 +38,25 @@ class Scorer(Protocol):
 
     @property
     def dtype(self) -> npt.DTypeLike:
-        """Dtype of the tiles."""
+        """Dtype of a block that is not wide."""
 
-    def tile(self, r0: int, r1: int, c0: int, c1: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Scores of images r0:r1 with captions c0:c1, in ``out`` or elsewhere."""
+    def block(
+        self, images: Some, captions: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
+    ) -> npt.NDArray[Any]:
+        """(image, caption) scores of some images with some captions, in ``out`` where it is given.
 
-    def prepare(self, height: int) -> None:
-        """Called once, before threads request tiles of at most ``height`` images."""
+        They are within ``error`` of the canonical ones. With ``wide`` float64 products, whose error is that of float64.
+        """
 
-    def scores_of(self, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """(query, gallery) scores of some queries, computed in ``dtype`` or a larger one; not canonical."""
-
-    def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
+    def pairs(self, images: Int, captions: Int, threads: int) -> Float:
         """(pair,) canonical float64 scores."""
 
+    def take(self, images: Some, captions: Some) -> Scorer:
+        """The scores of some images with some captions: the only restriction of a scorer."""
+
+    @property
     def error(self) -> tuple[Float, Float]:
-        """Bounds on |tile - canonical|: (image,) for each row and (caption,) for each column."""
+        """Bounds on |score of a block - canonical score|: (image,) for each row and (caption,) for each column."""
 
     @property
     def exact_arguments(self) -> tuple[Any, Any, Float, Float]:
@@ -117,46 +121,40 @@ class Dot:
         """float32."""
         return np.float32
 
-    def tile(self, r0: int, r1: int, c0: int, c1: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """(r1 - r0, c1 - c0) float32 scores, written to ``out``."""
+    def block(
+        self, images: Some, captions: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
+    ) -> npt.NDArray[Any]:
+        """(image, caption) float32 scores, or float64 ones with ``wide``."""
+        x, y = self.images[images], self.captions[captions]
         if not self.cosine:
-            return np.matmul(self.images[r0:r1], self.captions[c0:c1].T, out=out)
-        complete = (r0, r1) == (0, len(self.images))
-        rows = self._unit_images if complete else unit_vectors(self.images[r0:r1], self.scales[0][r0:r1])
-        return np.matmul(rows, unit_vectors(self.captions[c0:c1], self.scales[1][c0:c1]).T, out=out)
+            return (
+                np.matmul(x.astype(np.float64), y.astype(np.float64).T, out=out) if wide else np.matmul(x, y.T, out=out)
+            )
+        rows, columns = self.scales[0][images, None], self.scales[1][captions]
+        if wide:
+            found: npt.NDArray[Any] = np.matmul(x * rows, y.astype(np.float64).T, out=out)
+            found *= columns
+            return found
+        if (len(x) + len(y)) * x.shape[1] < 2 * len(x) * len(y):  # whichever has fewer numbers is scaled
+            return np.matmul(unit_vectors(x, rows[:, 0]), unit_vectors(y, columns).T, out=out)
+        found = np.matmul(x, y.T, out=out)
+        found *= columns.astype(np.float32)
+        found *= rows.astype(np.float32)
+        return found
 
-    @cached_property
-    def _unit_images(self) -> Vectors:
-        # Kept only when a tile has all images: then every tile needs all of them.
-        return unit_vectors(self.images, self.scales[0])
-
-    def prepare(self, height: int) -> None:
-        """Scale all images at once when a tile has them all."""
-        if self.cosine and height >= len(self.images):
-            _ = self._unit_images
-
-    def scores_of(self, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """(query, gallery) scores of some queries, computed in ``dtype``; not canonical."""
-        (own, scale), (other, scales) = (self.images, self.scales[0]), (self.captions, self.scales[1])
-        if direction == "t2i":
-            (own, scale), (other, scales) = (other, scales), (own, scale)
-        picked = (own[queries] * scale[queries, None]).astype(dtype)
-        out = np.empty((len(queries), len(other)), dtype)
-        for start in range(0, len(other), SOME):
-            part = slice(start, start + SOME)
-            out[:, part] = (picked @ other[part].astype(dtype, copy=False).T) * scales[part].astype(dtype)
-        return out
+    def take(self, images: Some, captions: Some) -> Dot:
+        """The scores of some images with some captions; vectors are copied only where they are not consecutive."""
+        rows, columns = _range(images), _range(captions)
+        known = self.lengths[0][rows], self.lengths[1][columns]
+        return Dot(self.images[rows], self.captions[columns], self.cosine, known)
 
     def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
         """(pair,) canonical float64 scores."""
         return exact_pairs(self.images, self.captions, rows, cols, *self.scales, threads)
 
+    @cached_property
     def error(self) -> tuple[Float, Float]:
         """(image,) and (caption,) bounds from the length of the vectors and their dimension."""
-        return self._error
-
-    @cached_property
-    def _error(self) -> tuple[Float, Float]:
         bound, lost = product_bound(self.images.shape[1]), underflow_bound(self.images.shape[1])
         rows, cols = self.lengths
         if self.cosine:  # the product may be scaled before or after it is made
@@ -195,31 +193,34 @@ class Matrix:
         """float64 for a float64 matrix, else float32."""
         return np.float64 if self.scores.dtype.itemsize > 4 else np.float32
 
-    def tile(self, r0: int, r1: int, c0: int, c1: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """(r1 - r0, c1 - c0) scores, written to ``out``."""
-        if self.image_order is None and self.caption_order is None:
-            # In squares that fit the cache: ``out`` may be a transposed array.
-            for r in range(r0, r1, SQUARE):
-                for c in range(c0, c1, SQUARE):
-                    s, d = min(r + SQUARE, r1), min(c + SQUARE, c1)
-                    out[r - r0 : s - r0, c - c0 : d - c0] = self.scores[r:s, c:d]
-            return out
-        rows = np.arange(r0, r1) if self.image_order is None else self.image_order[r0:r1]
-        cols = np.arange(c0, c1) if self.caption_order is None else self.caption_order[c0:c1]
-        out[...] = self.scores[np.ix_(rows, cols)]
+    def block(
+        self, images: Some, captions: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
+    ) -> npt.NDArray[Any]:
+        """(image, caption) entries, of the dtype of ``out``, else in the given dtype or a larger one."""
+        rows, columns = self._places(images, captions)
+        if not isinstance(rows, slice) and not isinstance(columns, slice):
+            rows = rows[:, None]
+        given = self.scores[rows, columns]
+        if out is None:
+            return np.asarray(given, np.result_type(given.dtype, np.float64 if wide else np.float32))
+        for r in range(0, len(out), SQUARE):  # squares that fit the cache: ``out`` may be a transposed array
+            for c in range(0, out.shape[1], SQUARE):
+                square = slice(r, r + SQUARE), slice(c, c + SQUARE)
+                out[square] = given[square]
         return out
 
-    def prepare(self, height: int) -> None:
-        """Nothing to prepare."""
+    def _places(self, images: Some, captions: Some) -> tuple[Some, Some]:
+        """Rows and columns of the given array."""
+        rows = images if self.image_order is None else self.image_order[images]
+        return rows, captions if self.caption_order is None else self.caption_order[captions]
 
-    def scores_of(self, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """(query, gallery) entries of some queries, in ``dtype`` or a larger one."""
-        scores, own, other = self.scores, self.image_order, self.caption_order
-        if direction == "t2i":
-            scores, own, other = scores.T, other, own
-        # float64 entries may be beyond the range of float32
-        picked = np.asarray(scores[queries if own is None else own[queries]], np.result_type(scores.dtype, dtype))
-        return picked if other is None else picked[:, other]
+    def take(self, images: Some, captions: Some) -> Matrix:
+        """The scores of some images with some captions."""
+        rows, columns = self._places(images, captions)
+        if isinstance(rows, slice) and isinstance(columns, slice):
+            return replace(self, scores=self.scores[rows, columns])
+        image_order, caption_order = (np.arange(n)[p] for n, p in zip(self.scores.shape, (rows, columns), strict=True))
+        return replace(self, image_order=image_order, caption_order=caption_order)
 
     def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
         """(pair,) float64 entries."""
@@ -227,6 +228,7 @@ class Matrix:
         cols = cols if self.caption_order is None else self.caption_order[cols]
         return np.asarray(self.scores[rows, cols], np.float64)
 
+    @property
     def error(self) -> tuple[Float, Float]:
         """Zeros: the entries are exact."""
         return np.zeros(self.shape[0]), np.zeros(self.shape[1])
@@ -237,27 +239,25 @@ class Matrix:
         return NO_VECTORS, NO_VECTORS, np.ones(1), np.ones(1)
 
 
-def part_of(scorer: Scorer, direction: Direction, queries: Range, gallery: Range | None = None) -> Scorer:
-    """The scores of some queries of one direction with the complete gallery, or with a part of it.
+def of_queries(direction: Direction, queries: Some, gallery: Some) -> tuple[Some, Some]:
+    """The images and the captions of some queries and items."""
+    return (queries, gallery) if direction == "i2t" else (gallery, queries)
 
-    Args:
-        scorer: scores of all images with all captions.
-        direction: of the queries.
-        queries, gallery: ranges (first, last + 1).
-    """
-    own, other = slice(*queries), slice(None) if gallery is None else slice(*gallery)
-    images, captions = (own, other) if direction == "i2t" else (other, own)
-    if isinstance(scorer, Dot):
-        known = scorer.lengths[0][images], scorer.lengths[1][captions]
-        return Dot(scorer.images[images], scorer.captions[captions], scorer.cosine, known)
-    assert isinstance(scorer, Matrix)
-    if scorer.image_order is None and scorer.caption_order is None:
-        return replace(scorer, scores=scorer.scores[images, captions])
-    rows, columns = (
-        np.arange(n) if order is None else order
-        for n, order in zip(scorer.shape, (scorer.image_order, scorer.caption_order), strict=True)
-    )
-    return replace(scorer, image_order=rows[images], caption_order=columns[captions])
+
+def rows_of(scorer: Scorer, direction: Direction, queries: Some, *, wide: bool = False) -> npt.NDArray[Any]:
+    """(query, gallery) scores of some queries with all items, as ``Scorer.block``; wide ones in pieces."""
+    items = scorer.shape[1 if direction == "i2t" else 0]
+    step = SOME if wide else items
+    pieces = [of_queries(direction, queries, slice(a, a + step)) for a in range(0, items, step)]
+    found = np.concatenate([scorer.block(*p, wide=wide) for p in pieces], axis=1 if direction == "i2t" else 0)
+    return found if direction == "i2t" else found.T
+
+
+def _range(some: Some) -> Some:
+    """A range where indices are consecutive: vectors of a range are not copied."""
+    if isinstance(some, slice) or not len(some) or (np.diff(some) != 1).any():
+        return some
+    return slice(int(some[0]), int(some[-1]) + 1)
 
 
 def unit_vectors(vectors: Vectors, scale: Float) -> Vectors:

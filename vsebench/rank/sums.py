@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import UsageError
 from ..memory import require
 from ..types import Direction, Float, Int, Vectors
-from .scorers import Dot, Matrix, Scorer
+from .scorers import Dot, Matrix, Scorer, rows_of
 
 BLOCK = 1 << 22  # scores in memory at a time, beside the matrix
 ROWS = 1 << 14  # vectors in float64 at a time
@@ -103,7 +103,7 @@ def blocks(scorer: Scorer, direction: Direction) -> Iterator[tuple[int, Float]]:
     again = set(of.tolist())
     for start in range(0, queries, step):
         stop = min(start + step, queries)
-        found = np.array(scorer.scores_of(direction, np.arange(start, stop), np.float64), np.float64)
+        found = np.array(rows_of(scorer, direction, slice(start, stop), wide=True), np.float64)
         found[:, item] = found[:, equal]
         kept |= {query: found[query - start].copy() for query in again.intersection(range(start, stop))}
         a, b = np.searchsorted(copy, (start, stop))

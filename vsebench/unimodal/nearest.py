@@ -56,13 +56,11 @@ def neighbours(
     threads = threads or default_threads()
     if similarity == "euclidean":
         return _by_distance(queries, gallery, k, own, threads, block, progress)
-    from ..rank.observe import observe
+    from ..rank.order import tops
     from ..rank.scorers import Dot
 
     scorer = Dot(queries, gallery, cosine=similarity == "cosine")
-    observed = observe(scorer, [], depth={"i2t": k + left_out}, threads=threads, progress=progress)["i2t"]
-    assert observed.top is not None
-    items = observed.top.items
+    items = tops(scorer, "i2t", k + left_out, threads=threads, progress=progress).items.astype(np.int64)
     if own is None or not left_out:
         return items
     is_own = items == own[:, None]  # the query itself, else the last item

@@ -1,6 +1,6 @@
 """The torch back-end: ranking as tensor code, the same on a processor and on a CUDA device.
 
-In and out are numpy arrays, as of the reference (``observe.scan_tiles``, ``full_order.order_of``); scores and orders
+In and out are numpy arrays, as of the reference (``count.scan_tiles``, ``order.order``); scores and orders
 stay on the device inside a call. Float32 products are those of the BLAS of the device, without TF32 or other reduced
 precision, so that the error bounds of the reference hold; near-ties are compared by canonical scores, which are
 summed in the fixed order of ``kernels.dot64`` and have its bits::

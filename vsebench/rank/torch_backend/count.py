@@ -13,7 +13,7 @@ from functools import cached_property
 import torch
 
 from ...types import Direction
-from ..observe import Counter
+from ..count import Counter
 from .settings import Sizes
 from .vectors import Resident, Tensor, canonical, host, tensor
 
@@ -56,7 +56,7 @@ def _with_maxima(scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class PairCounter:
-    """The counts of one ``observe.Counter``, on the device.
+    """The counts of one ``count.Counter``, on the device.
 
     Args:
         counter: the pairs; unchanged until ``finish``.

@@ -1,7 +1,7 @@
-"""The canonical order of blocks of queries: ``full_order.order_of`` as tensor code.
+"""The canonical order of blocks of queries: ``order.order`` as tensor code.
 
 Scores are float32 products, or for deep orders float64 products with the mean of the query subtracted, rounded to
-float32, with the error bounds of ``full_order``. They are sorted, and runs of near-ties are sorted by canonical score.
+float32, with the error bounds of ``rank.order``. They are sorted, and runs of near-ties are sorted by canonical score.
 A device computes one block of queries at a time, whatever the number of threads that ask: they measure one while it
 orders the next. On the processor only the tests order by it: torch sorts seven times as slowly there (70 ns a
 number, not 9), and its search for the best takes longer than that sort.
@@ -16,10 +16,9 @@ import numpy as np
 import torch
 
 from ...numeric.torch_support import device_faults, within_memory
-from ...types import Direction, Int
-from .. import full_order
-from ..full_order import ErrorBound, Order
-from ..scorers import Dot, Scorer
+from ...types import Direction, Int, Tops
+from ..order import BEST, ErrorBound, float32_bound, float64_bound, is_deep
+from ..scorers import Dot, Scorer, rows_of
 from .settings import SIZES, exact
 from .vectors import Resident, Tensor, canonical, host, resident, tensor
 
@@ -32,8 +31,8 @@ _ONE = threading.Lock()
 
 def order_of(
     device: torch.device, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None
-) -> Order:
-    """The k best of some queries, in canonical order; see ``full_order.order_of``.
+) -> Tops:
+    """The k best of some queries, in canonical order; see ``order.order``.
 
     Args:
         device: where it is computed.
@@ -44,7 +43,7 @@ def order_of(
     """
     width = scorer.shape[1 if direction == "i2t" else 0] if gallery is None else len(gallery)
 
-    def work(share: int) -> list[Order]:
+    def work(share: int) -> list[Tops]:
         # A task may have fewer scores than a block: what is divided is what it has.
         step = max(1, min(SIZES[device.type].block, len(queries) * width) // share // max(width, 1))
         blocks = [queries[a : a + step] for a in range(0, len(queries), step)]
@@ -53,29 +52,29 @@ def order_of(
 
     with exact(device), contextlib.nullcontext() if device.type == "cpu" else _ONE:
         parts = within_memory(device, work)
-    return Order(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]))
+    return Tops.of(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]), width)
 
 
-def together(gallery: int) -> int:
-    """How many queries a task orders together, see ``full_order.OrderOf``."""
+def together(gallery: int, k: int) -> int:
+    """How many queries a task orders together, see ``rank.order.Order``."""
     return max(1, TOGETHER // gallery, min(FEW, SIZES["cuda"].block // gallery))
 
 
 def _of_block(
     device: torch.device, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None
-) -> Order:
+) -> Tops:
     query, items = tensor(queries, device), _tensor(gallery, device)
     if not isinstance(scorer, Dot):
-        rows = tensor(scorer.scores_of(direction, queries, np.float32), device)
+        rows = tensor(rows_of(scorer, direction, queries), device)
         return _of_given(rows if items is None else rows[:, items], k)
     of = resident(scorer, device)
-    if k <= full_order.SHALLOW:
-        bound = full_order.float32_bound(scorer, direction, queries)
+    if not is_deep(scorer, k, len(of.sides(direction)[1].vectors) if items is None else len(items)):
+        bound = float32_bound(scorer, direction, queries)
         rows = _float32_rows(of, direction, query, items), torch.zeros((len(query), 1), device=device)
         found = _of_products(of, direction, query, k, items, rows, bound)
         if found is not None:
             return found
-    bound = full_order.float64_bound(scorer, direction, queries, full_order.BEST)
+    bound = float64_bound(scorer, direction, queries)
     found = _of_products(of, direction, query, k, items, _float64_rows(of, direction, query, items), bound)
     assert found is not None
     return found
@@ -85,13 +84,13 @@ def _tensor(gallery: Int | None, device: torch.device) -> Tensor | None:
     return None if gallery is None else tensor(gallery, device)
 
 
-def _of_given(scores: Tensor, k: int) -> Order:
+def _of_given(scores: Tensor, k: int) -> Tops:
     """The order of canonical scores (query, gallery)."""
     value, place = (scores + 0.0).sort(dim=1, descending=True, stable=True)  # without -0.0, which equals 0.0
     value, place = value[:, :k], place[:, :k]
     tied = torch.zeros(place.shape, dtype=torch.bool, device=scores.device)
     tied[:, 1:] = value[:, 1:] == value[:, :-1]
-    return _as_order(place, tied)
+    return _as_order(place, tied, scores.shape[1])
 
 
 def _float32_rows(of: Resident, direction: Direction, queries: Tensor, gallery: Tensor | None) -> Tensor:
@@ -134,7 +133,7 @@ def _of_products(
     gallery: Tensor | None,
     made: tuple[Tensor, Tensor],
     bound: ErrorBound,
-) -> Order | None:
+) -> Tops | None:
     """The order from (query, gallery) products, less a number a query; None where near-ties in float32 are too many."""
     rows, centre = made
     base = tensor(bound.base, of.device)[:, None]
@@ -147,7 +146,7 @@ def _of_products(
     member = after | before
     member[:, 0] = True  # the best of every query too: its canonical score checks the product
     query, at = member.nonzero(as_tuple=True)
-    if bound.precision < full_order.BEST and MANY * (len(query) - len(rows)) > rows.numel():
+    if bound.precision < BEST and MANY * (len(query) - len(rows)) > rows.numel():
         return None
     tied = torch.zeros(value.shape, dtype=torch.bool, device=of.device)
     if len(query):
@@ -165,7 +164,7 @@ def _of_products(
         again = torch.zeros(len(turn), dtype=torch.bool, device=of.device)
         again[1:] = (score[turn][1:] == score[turn][:-1]) & (run[1:] == run[:-1])
         tied[query, at] = again
-    return _as_order(place[:, :k], tied[:, :k])
+    return _as_order(place[:, :k], tied[:, :k], rows.shape[1])
 
 
 def _near(one: Tensor, other: Tensor, rate: float, base: Tensor) -> Tensor:
@@ -187,5 +186,5 @@ def _best(rows: Tensor, k: int, rate: float, base: Tensor) -> tuple[Tensor, Tens
     return value, place
 
 
-def _as_order(place: Tensor, tied: Tensor) -> Order:
-    return Order(host(place.to(torch.int32)), host(tied))
+def _as_order(place: Tensor, tied: Tensor, gallery: int) -> Tops:
+    return Tops.of(host(place.to(torch.int32)), host(tied), gallery)

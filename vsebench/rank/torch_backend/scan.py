@@ -1,4 +1,4 @@
-"""One pass over tiles of scores on the device: ``observe.scan_tiles`` as tensor code."""
+"""One pass over tiles of scores on the device: ``count.scan_tiles`` as tensor code."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ import torch
 
 from ...numeric.parallel import Progress, in_turn
 from ...numeric.torch_support import device_faults, within_memory
-from ...types import Direction, TopK
-from ..observe import Counter, Depths
+from ..count import Counter, tiles
 from ..scorers import Dot, Scorer
-from ..stream import tiles
 from .count import SPAN, PairCounter, Tile
 from .settings import SIZES, Sizes, exact
-from .top import TopLists
 from .vectors import Resident, Tensor, dtype_of, resident, tensor
 
 SIDE = 1 << 13  # images of a tile on a device, if more scores fit than those of all captions with them
@@ -25,12 +22,11 @@ def scan(
     device: torch.device,
     scorer: Scorer,
     counters: Sequence[Counter],
-    depth: Depths,
     threads: int,
     tile_shape: tuple[int, int] | None,
     progress: Progress | None,
-) -> dict[Direction, TopK]:
-    """Add to the counts of ``counters``, and list the top of every query; see ``observe.scan_tiles``.
+) -> None:
+    """Add to the counts of ``counters``; see ``count.scan_tiles``.
 
     Args:
         device: where it is computed; on a CUDA device by one thread.
@@ -40,13 +36,13 @@ def scan(
         DeviceFault: its products are less precise than float32.
     """
 
-    def work(share: int) -> dict[Direction, TopK]:
+    def work(share: int) -> None:
         with device_faults(device):
-            attempt = _Scan(device, scorer, counters, depth, threads, tile_shape, share)
-        return attempt.run(progress)
+            attempt = _Scan(device, scorer, counters, threads, tile_shape, share)
+        attempt.run(progress)
 
     with exact(device):
-        return within_memory(device, work)
+        within_memory(device, work)
 
 
 class _Scan:
@@ -57,7 +53,6 @@ class _Scan:
         device: torch.device,
         scorer: Scorer,
         counters: Sequence[Counter],
-        depth: Depths,
         threads: int,
         tile_shape: tuple[int, int] | None,
         share: int,
@@ -67,12 +62,11 @@ class _Scan:
         self.of = resident(scorer, device) if isinstance(scorer, Dot) else None
         sizes = SIZES[device.type].divided(share)
         self.counters = [PairCounter(counter, self.of, device, self.threads, sizes) for counter in counters]
-        self.lists = {d: TopLists(scorer, self.of, d, k, device, sizes) for d, k in depth.items()}
         height, width = tile_shape or _tile_shape(scorer, SIZES[device.type], self.threads)
         self.height, self.width = max(1, min(height, scorer.shape[0]) // share), min(width, scorer.shape[1])
 
-    def run(self, progress: Progress | None) -> dict[Direction, TopK]:
-        """Compute every tile once, and give the lists."""
+    def run(self, progress: Progress | None) -> None:
+        """Compute every tile once."""
         n_image, n_caption = self.scorer.shape
         corners = [(r, c) for c in range(0, n_caption, self.width) for r in range(0, n_image, self.height)]
 
@@ -86,19 +80,15 @@ class _Scan:
                     tile = self._tile(*corner, room)
                     for counter in self.counters:
                         counter.count(tile, part)
-                    for top in self.lists.values():
-                        top.add(tile)
 
             return work
 
         in_turn(corners, worker, self.threads, progress)
         with device_faults(self.device):
-            lists = {d: top.finish() for d, top in self.lists.items()}
             if self.of is not None:
                 self.of.check()
             for counter in self.counters:
                 counter.finish()
-        return lists
 
     def _tile(self, r0: int, c0: int, room: Tensor) -> Tile:
         r1, c1 = min(r0 + self.height, self.scorer.shape[0]), min(c0 + self.width, self.scorer.shape[1])
@@ -109,7 +99,7 @@ class _Scan:
         out = scores[: r1 - r0, : c1 - c0]
         if self.of is None:
             given = np.empty(out.shape, self.scorer.dtype)
-            out.copy_(tensor(self.scorer.tile(r0, r1, c0, c1, given), self.device))
+            out.copy_(tensor(self.scorer.block(slice(r0, r1), slice(c0, c1), given), self.device))
         else:
             _products(self.of, slice(r0, r1), slice(c0, c1), out)
         return Tile(scores, (r0, r1), (c0, c1))

@@ -115,26 +115,24 @@ class Sizes:
     Attributes:
         tile: scores of a tile of a scan; 0: those of the reference, which fit the cache.
         spans: spans of candidates that are compared with thresholds together.
-        merged: scores that are merged into lists together.
         block: scores of queries that are ordered together.
         piece: numbers of vectors that are converted to float64 together.
     """
 
     tile: int
     spans: int
-    merged: int
     block: int
     piece: int
 
     def divided(self, share: int) -> Sizes:
         """Less at a time, where the device has too little memory."""
-        each = (self.tile, self.spans, self.merged, self.block, self.piece)
+        each = (self.tile, self.spans, self.block, self.piece)
         return Sizes(*(n // share for n in each))
 
 
 SIZES = {
-    "cpu": Sizes(tile=0, spans=1 << 14, merged=1 << 22, block=1 << 24, piece=1 << 22),
-    "cuda": Sizes(tile=1 << 26, spans=1 << 20, merged=1 << 26, block=1 << 26, piece=1 << 26),
+    "cpu": Sizes(tile=0, spans=1 << 14, block=1 << 24, piece=1 << 22),
+    "cuda": Sizes(tile=1 << 26, spans=1 << 20, block=1 << 26, piece=1 << 26),
 }
 
 

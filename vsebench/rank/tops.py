@@ -1,0 +1,128 @@
+"""Lists of first items: where relevant items are in them, and the ranks that follow.
+
+Lists are retrieved ones of a file, those of an index, or complete orders of galleries (``types.Tops``). Items of a list
+have a rank, all others none: they are behind the last one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..types import EVERYTHING, UNRANKED, Bool, Candidates, Int, Ranks, Relevance, Tops
+from .ties import ranks_from_counts
+
+TOGETHER = 1 << 20  # entries of lists that are read together
+
+
+class Placed(NamedTuple):
+    """Where the relevant items of some queries are in their lists.
+
+    Attributes:
+        pairs: these pairs of the relevance.
+        counts: (3, pair) int64; candidates with a higher score, and those with the same score and a lower, or a higher,
+            place. Those of items that are not listed are 0.
+        listed: (pair,) whether an item is in the list.
+        depth: (query,) int64 how many candidates every list has.
+    """
+
+    pairs: Int
+    counts: Int
+    listed: Bool
+    depth: Int
+
+
+def place(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING, queries: Int | None = None) -> Placed:
+    """Where the relevant items of the queries of some lists are.
+
+    Args:
+        lists: of these queries; where ties are not known no item is tied.
+        relevance: the judgements.
+        candidates: items of a list that are no candidates are removed before. Items remain tied where those between
+            them are removed.
+        queries: (query,) int64 indices of the queries, ascending; those from ``lists.first`` on by default.
+    """
+    queries = lists.first + np.arange(len(lists.start) - 1) if queries is None else queries
+    row, item = lists.row, lists.entries.astype(np.int64)
+    tie = np.cumsum(np.ones(len(item), np.bool_) if lists.ties is None else ~lists.ties)
+    kept = _kept(candidates, queries, row, item)
+    if kept is not None:
+        row, item, tie = row[kept], item[kept], tie[kept]
+    start = np.searchsorted(row, np.arange(len(queries) + 1))
+    new = np.ones(len(row), np.bool_)
+    new[1:] = (np.diff(tie) != 0) | (np.diff(row) != 0)
+    bounds, of = np.append(np.flatnonzero(new), len(row)), np.cumsum(new) - 1  # of ties, and the tie of an entry
+    a, b = np.searchsorted(relevance.queries, (queries[0], queries[-1] + 1)) if len(queries) else (0, 0)
+    pairs = np.arange(relevance.indptr[a], relevance.indptr[b])
+    own = relevance.queries[relevance.query_of[pairs]]
+    at = np.searchsorted(queries, own)
+    inside = queries[at] == own
+    pairs, at = pairs[inside], at[inside]
+    entry = _find(row * lists.gallery + item, at * lists.gallery + relevance.items[pairs], len(queries) * lists.gallery)
+    listed = entry >= 0
+    counts = np.zeros((3, len(pairs)), np.int64)
+    entry, at = entry[listed], at[listed]
+    first, end = bounds[of[entry]], bounds[of[entry] + 1]
+    counts[:, listed] = first - start[at], entry - first, end - entry - 1
+    return Placed(pairs, counts, listed, np.diff(start))
+
+
+def _find(keys: Int, wanted: Int, size: int) -> Int:
+    """(wanted,) int64 positions of some keys among distinct ones below ``size``, -1 where they are not there."""
+    if len(keys) == size:  # complete orders
+        place = np.empty(size, np.int64)
+        place[keys] = np.arange(size)
+        return place[wanted]
+    if not len(keys):
+        return np.full(len(wanted), -1)
+    order = np.argsort(keys, kind="stable")
+    at = order[np.searchsorted(keys, wanted, sorter=order).clip(max=len(keys) - 1)]
+    return np.where(keys[at] == wanted, at, -1)
+
+
+def _kept(candidates: Candidates, queries: Int, row: Int, item: Int) -> Bool | None:
+    """(entry,) which entries are candidates; None for all of them."""
+    kept = None
+    if candidates.fold is not None:
+        kept = np.asarray(candidates.fold[1][item] == candidates.fold[0][queries[row]])
+    if (excluded := candidates.excluded) is not None:
+        width = int(max(item.max(initial=0), excluded.items.max(initial=0))) + 1
+        left_out = excluded.queries[excluded.query_of] * width + excluded.items
+        inside = ~np.isin(queries[row] * width + item, left_out)
+        kept = inside if kept is None else kept & inside
+    return kept
+
+
+def ranks(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING, ties: str | None = None) -> Ranks:
+    """Ranks of the relevant items in the lists of their queries.
+
+    Args:
+        lists: of all queries.
+        relevance: the pairs.
+        candidates: other items are removed from the lists first.
+        ties: the tie rule; None for the order of the lists.
+
+    Returns:
+        Ranks, whose ``depth`` is the length of each query's list, or the size of the gallery where it is complete.
+    """
+    counts, listed = np.zeros((3, len(relevance.items)), np.int64), np.zeros(len(relevance.items), np.bool_)
+    depth, step = np.zeros(len(lists.start) - 1, np.int64), max(1, TOGETHER // max(int(lists.depth.max(initial=1)), 1))
+    counts[0] = lists.gallery  # behind all that are listed
+    for a in range(0, len(depth), step):
+        some = place(lists.rows(slice(a, a + step)), relevance, candidates)
+        known = some.pairs[some.listed]
+        counts[:, known], listed[known] = some.counts[:, some.listed], True
+        depth[a : a + step] = some.depth
+    depth, size, fold = depth[relevance.queries - lists.first], np.asarray(lists.gallery), None
+    if candidates.fold is not None:
+        fold = candidates.fold[0][relevance.queries]
+        size = np.bincount(candidates.fold[1], minlength=int(fold.max(initial=0)) + 1)[fold]
+    depth = np.where(depth >= size, lists.gallery, depth)
+    if ties is None:
+        rank = np.where(listed, 1 + counts[0] + counts[1], UNRANKED)
+        return Ranks(relevance, rank, np.zeros(len(rank), np.bool_), depth, fold)
+    found = ranks_from_counts(relevance, counts, ties, fold)
+    for rank in (found.rank, *(found.extremes or ())):
+        rank[~listed] = UNRANKED
+    return Ranks(relevance, found.rank, found.tied, depth, fold, found.extremes, found.groups)
