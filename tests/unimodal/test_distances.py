@@ -22,13 +22,14 @@ def table(labels: LabelDistance, n: int, keep: bool = True, queries: npt.ArrayLi
     """(query, gallery) distances; the ideal distances of every query are checked."""
     chosen = select(n, None if queries is None else np.asarray(queries), keep)
     items = np.broadcast_to(np.arange(len(chosen.gallery)), (len(chosen.queries), len(chosen.gallery)))
-    judge = labels.bind(n, chosen)
+    labels.check(n)
     depth = chosen.depth
     rows = np.empty(items.shape)
     for g in range(len(chosen.gallery)):
-        rows[:, [g]] = judge(0, len(chosen.queries), items[:, [g]])[0]
-    _, ideal = judge(0, len(chosen.queries), items[:, :depth].copy())
-    for row, own, best in zip(rows, chosen.own.tolist(), ideal, strict=True):
+        rows[:, [g]] = labels.of(chosen, slice(0, len(items)), items[:, [g]])[0]
+    _, ideal = labels.of(chosen, slice(0, len(items)), items[:, :depth].copy())
+    owns = chosen.queries if chosen.kept else np.full(len(rows), -1)
+    for row, own, best in zip(rows, owns.tolist(), ideal, strict=True):
         assert best.tolist() == sorted(d for g, d in enumerate(row.tolist()) if g != own)[:depth]
     return rows
 
@@ -47,9 +48,8 @@ def test_euclidean_by_definition(labels: npt.NDArray[np.float32]) -> None:
 
 def test_more_items_than_a_strip(rng: np.random.Generator) -> None:
     labels = rng.standard_normal((600, 3))
-    judge = euclidean(labels).bind(600, select(600))
     lists = np.tile(np.arange(599), (2, 1))
-    got = judge(3, 5, lists)[0]
+    got = euclidean(labels).of(select(600), slice(3, 5), lists)[0]
     np.testing.assert_allclose(got, np.linalg.norm(labels[3:5, None] - labels[None, :599], axis=2), rtol=1e-13)
 
 
@@ -61,7 +61,7 @@ def test_euclidean_refuses() -> None:
     with pytest.raises(BadInput, match="label 0 holds 1e"):
         euclidean([[1e200]])
     with pytest.raises(BadInput, match="holds 2 labels for 3 items\n  fix: give one label an item"):
-        euclidean([[1.0], [2.0]]).bind(3, select(3))
+        euclidean([[1.0], [2.0]]).check(3)
 
 
 def test_fingerprints_depend_on_the_numbers() -> None:
@@ -102,7 +102,7 @@ def test_precomputed_refuses() -> None:
     with pytest.raises(
         BadInput, match=r"shape \(4, 4\); there are 5 items, 2 queries, 3 others\n  fix: give 5 x 5 or 2 x 3"
     ):
-        precomputed(SQUARE).bind(5, select(5, np.array([0, 1])))
+        table(precomputed(SQUARE), 5, False, [0, 1])
     with pytest.raises(
         BadInput, match=r"on the diagonal .*these are similarities, not distances\n  fix: save distances"
     ):

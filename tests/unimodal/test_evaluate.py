@@ -22,7 +22,7 @@ from vsebench.types import Embeddings
 from vsebench.unimodal.distances import euclidean, precomputed
 from vsebench.unimodal.evaluate import KS, label_metrics
 from vsebench.unimodal.masks import miou
-from vsebench.unimodal.nearest import SIMILARITIES
+from vsebench.unimodal.scorers import SIMILARITIES
 
 
 def evaluate(vectors: Any, labels: Any, queries: Any = None, metrics: str | None = None, **options: Any) -> Report:

@@ -10,16 +10,23 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests import oracle_unimodal as oracle
-from vsebench.errors import UsageError
-from vsebench.unimodal.nearest import SIMILARITIES, neighbours
+from vsebench.errors import BadInput, UsageError
+from vsebench.unimodal.scorers import SIMILARITIES, nearest, scorer_of
 
 Vectors = npt.NDArray[np.float32]
 
 
-def check(vectors: Vectors, similarity: str, k: int, **how: int) -> None:
+def lists(
+    queries: Vectors, gallery: Vectors, k: int, similarity: str = "euclidean", own: bool = False
+) -> npt.NDArray[np.int64]:
+    every = np.arange(len(queries))
+    return nearest(scorer_of(queries, gallery, similarity), every, k, every if own else None)
+
+
+def check(vectors: Vectors, similarity: str, k: int) -> None:
     """Every item is a query, with all others as candidates."""
     n = len(vectors)
-    found = neighbours(vectors, vectors, k, similarity, own=np.arange(n), **how)
+    found = lists(vectors, vectors, k, similarity, own=True)
     rows = vectors.astype(np.float64).tolist()
     assert found.tolist() == [oracle.ranking(rows, q, range(n), similarity)[:k] for q in range(n)]
 
@@ -64,7 +71,7 @@ def test_any_scale(rng: np.random.Generator, scale: float) -> None:
 def test_a_far_query_and_a_tiny_gallery(rng: np.random.Generator) -> None:
     gallery = (rng.standard_normal((50, 3)) * 1e-3).astype(np.float32)
     queries = np.array([[4096.0, 0.0, 0.0], [0.0, -1e4, 3.0]], np.float32)
-    found = neighbours(queries, gallery, 50)
+    found = lists(queries, gallery, 50)
     # Summed coordinate by coordinate, as in the library for three of them.
     exact = [[sum((float(a) - float(b)) ** 2 for a, b in zip(q, g, strict=True)) for g in gallery] for q in queries]
     assert found.tolist() == np.argsort(np.array(exact), axis=1, kind="stable").tolist()
@@ -72,49 +79,28 @@ def test_a_far_query_and_a_tiny_gallery(rng: np.random.Generator) -> None:
 
 def test_equal_vectors_are_at_distance_zero() -> None:
     one = np.array([[0.1, 0.7, 1e5]], np.float32)
-    assert neighbours(one, np.repeat(one, 5, axis=0), 5).tolist() == [[0, 1, 2, 3, 4]]
+    assert lists(one, np.repeat(one, 5, axis=0), 5).tolist() == [[0, 1, 2, 3, 4]]
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
-def test_blocks_and_threads_change_nothing(rng: np.random.Generator, similarity: str) -> None:
+def test_blocks_change_nothing(rng: np.random.Generator, similarity: str) -> None:
     vectors = rng.integers(-3, 4, (200, 6)).astype(np.float32) + np.float32(0.1)
-    own = np.arange(200)
-    want = neighbours(vectors, vectors, 20, similarity, own, threads=1)
-    for threads, block in ((1, 1), (2, 7), (3, 64), (2, None)):
-        got = neighbours(vectors, vectors, 20, similarity, own, threads=threads, block=block)
-        assert np.array_equal(got, want)
+    want = lists(vectors, vectors, 20, similarity, own=True)
+    scorer = scorer_of(vectors, vectors, similarity)
+    for block in (1, 7, 64):
+        parts = [np.arange(a, min(a + block, 200)) for a in range(0, 200, block)]
+        assert np.array_equal(np.concatenate([nearest(scorer, some, 20, some) for some in parts]), want)
 
 
 def test_queries_outside_the_gallery(rng: np.random.Generator) -> None:
     vectors = rng.standard_normal((30, 4)).astype(np.float32)
-    found = neighbours(vectors[:5], vectors[5:], 25)
+    found = lists(vectors[:5], vectors[5:], 25)
     rows = vectors.astype(np.float64).tolist()
     assert (found + 5).tolist() == [oracle.ranking(rows, q, range(5, 30)) for q in range(5)]
-    # -1 means the same
-    assert np.array_equal(neighbours(vectors[:5], vectors[5:], 25, own=np.full(5, -1)), found)
 
 
-def test_some_queries_are_in_the_gallery(rng: np.random.Generator) -> None:
-    vectors = rng.standard_normal((12, 3)).astype(np.float32)
-    outside = rng.standard_normal((1, 3)).astype(np.float32)
-    for similarity in SIMILARITIES:
-        both = neighbours(np.concatenate([vectors[:1], outside]), vectors, 11, similarity, own=np.array([0, -1]))
-        assert 0 not in both[0] and len(set(both[0].tolist())) == 11
-        assert np.array_equal(both[1], neighbours(outside, vectors, 12, similarity)[0, :11])
-
-
-def test_progress_counts_the_queries(rng: np.random.Generator) -> None:
-    calls: list[tuple[int, int]] = []
-    vectors = rng.standard_normal((20, 3)).astype(np.float32)
-    neighbours(vectors, vectors, 3, threads=1, block=6, progress=lambda done, of: calls.append((done, of)))
-    assert calls == [(6, 20), (12, 20), (18, 20), (20, 20)]
-
-
-def test_arguments_that_are_refused() -> None:
-    vectors = np.eye(3, dtype=np.float32)
-    with pytest.raises(UsageError, match="list length 3 for 2 candidates\n  fix: use 1 to 2"):
-        neighbours(vectors, vectors, 3, own=np.arange(3))
-    with pytest.raises(UsageError, match="list length 0 for 3"):
-        neighbours(vectors, vectors, 0)
+def test_vectors_that_are_refused() -> None:
     with pytest.raises(UsageError, match="similarity is 'l2'\n  fix: use euclidean, cosine, dot"):
-        neighbours(vectors, vectors, 1, "l2")
+        scorer_of(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32), "l2")
+    with pytest.raises(BadInput, match=r"a vector has length 1e\+20, and lengths up to 1e\+15"):
+        scorer_of(np.eye(3, dtype=np.float32), np.full((1, 1), 1e20, np.float32), "euclidean")

@@ -143,10 +143,9 @@ def _rows(split: Split, modality: Modality, rated: Int, where: Path) -> Int:
 
 def _siblings(split: Split) -> Int:
     """Keys ``query * captions + item`` of all pairs of captions of one image."""
-    order = np.argsort(split.owners, kind="stable")
-    count = np.bincount(split.owners)
-    many = np.repeat(count, count)  # captions of the image of each ordered caption
-    first = np.repeat(np.cumsum(count) - count, count)
-    query = np.repeat(order, many)
-    inside = np.arange(len(query)) - np.repeat(np.cumsum(many) - many, many)
-    return np.asarray(query * len(order) + order[np.repeat(first, many) + inside])
+    from scipy.sparse import csr_array
+
+    n = len(split.owners)
+    written = csr_array((np.ones(n, np.int64), (np.arange(n), split.owners)))
+    query, item = (written @ written.T).nonzero()
+    return np.asarray(query.astype(np.int64) * n + item)

@@ -5,13 +5,15 @@ distance in the direction ``i2i`` or ``t2t``::
 
     vectors, labels: file or array -> files -> labels.read_labels -> LabelDistance
     queries -> queries.select -> Selection (queries and gallery)
-    nearest.neighbours     the k nearest items of every query, in the order of float64 distances
-    LabelDistance.bind     label distances of these items, and the smallest label distances of each query
-    evaluate.list_values   nDCG and MLD of every query -> intervals -> Report
+    for a block of queries (evaluate.list_values):
+      scorers.nearest      the k nearest items of every query, in the order of float64 distances (``rank.order``)
+      LabelDistance.of     label distances of these items, and the smallest label distances of each query
+      metrics.values       nDCG and MLD
+    -> intervals -> Report
 
 - ``evaluate``: the public function
 - ``files``, ``queries``: reading arrays and ids; queries and gallery
-- ``nearest``: exact nearest neighbours
+- ``scorers``: what orders the items, and the nearest of a query
 - ``labels``: label distances by name; ``distances`` (Euclidean, given), ``masks`` (1 - mIoU), ``wmd`` (captions)
 - ``kernels``: the compiled parts
 

@@ -16,11 +16,12 @@ from ..types import Float, Int
 from .queries import Selection
 
 Array = npt.NDArray[Any]
-Rows = Callable[[int, int], Float]  # (block, gallery) distances of queries start:stop, in an array of its own
-ListDistances = Callable[[int, int, Int], tuple[Float, Float]]
-Bind = Callable[[int, Selection], ListDistances]
 CHUNK = 1 << 21  # numbers read together, so that a memory-mapped file is never copied completely
 TOLERANCE = 1e-6  # of the largest distance: rounding of a symmetric matrix with a zero diagonal
+
+
+Rows = Callable[[Selection, slice], Float]  # (query, gallery) distances of some of the queries, in a new array
+Lists = Callable[[Selection, slice, Int], tuple[Float, Float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,48 +30,44 @@ class LabelDistance:
 
     Attributes:
         name: the kind and everything that can change a digit, for the signature: ``euclidean#3f2a9c01``.
-        bind: takes the number of items, and queries and gallery, and returns a function of lists: of a range of
-            queries start, stop and their lists (block, k) of gallery indices. That returns two (block, k) float64
-            arrays: the distances of the items of the lists, and the k smallest distances of each query, ascending. It
-            may be called from several threads at once. ``bind`` raises BadInput for another number of labels than
-            items.
+        of: for some of the queries and their lists, (query, k) gallery indices, gives two (query, k) float64 arrays:
+            the distances of the items of the lists, and the k smallest distances of each query, ascending. May be
+            called from several threads at once.
+        labels: their number; None where ``of`` refuses distances that do not fit.
+        where: the file, for messages.
         notes, warnings: for the report.
     """
 
     name: str
-    bind: Bind
+    of: Lists
+    labels: int | None
+    where: str | Path | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
-
-def of_items(labels: int, where: str | Path | None, between: Callable[[Int, Int], Float]) -> Bind:
-    """``LabelDistance.bind`` of distances between (query,) and (gallery,) items: (query, gallery), in a new array.
-
-    Args:
-        labels: their number; ``bind`` raises BadInput for another number of items.
-        where: the file, for messages.
-        between: the distances.
-    """
-
-    def bind(n: int, chosen: Selection) -> ListDistances:
-        check_length(labels, n, where)
-        return by_rows(lambda start, stop: between(chosen.queries[start:stop], chosen.gallery), chosen)
-
-    return bind
+    def check(self, items: int) -> None:
+        """Refuse another number of labels than items; raises BadInput."""
+        if self.labels is not None and self.labels != items:
+            what = f"holds {count_of(self.labels, 'label')} for {count_of(items, 'item')}"
+            raise BadInput(what, where=self.where, fix="give one label an item")
 
 
-def by_rows(rows: Rows, chosen: Selection) -> ListDistances:
-    """Distances of lists from complete rows of distances."""
+def of_items(between: Callable[[Int, Int], Float]) -> Lists:
+    """``LabelDistance.of``, from (query, gallery) distances of (query,) and (gallery,) items, in a new array."""
+    return of_rows(lambda chosen, rows: between(chosen.queries[rows], chosen.gallery))
 
-    def of_lists(start: int, stop: int, lists: Int) -> tuple[Float, Float]:
-        all_distances = rows(start, stop)
-        retrieved = np.take_along_axis(all_distances, lists, axis=1)
-        if chosen.kept:
-            all_distances[np.arange(stop - start), chosen.own[start:stop]] = np.inf
-        k = lists.shape[1]
-        return retrieved, np.sort(np.partition(all_distances, k - 1, axis=1)[:, :k], axis=1)
 
-    return of_lists
+def of_rows(distances: Rows) -> Lists:
+    """``LabelDistance.of``, from complete rows of distances."""
+
+    def of(chosen: Selection, rows: slice, lists: Int) -> tuple[Float, Float]:
+        found, own, k = distances(chosen, rows), chosen.own(rows), lists.shape[1]
+        retrieved = np.take_along_axis(found, lists, axis=1)
+        if own is not None:
+            found[np.arange(len(own)), own] = np.inf
+        return retrieved, np.sort(np.partition(found, k - 1, axis=1)[:, :k], axis=1)
+
+    return of
 
 
 def euclidean(labels: npt.ArrayLike, where: str | Path | None = None) -> LabelDistance:
@@ -98,7 +95,7 @@ def euclidean(labels: npt.ArrayLike, where: str | Path | None = None) -> LabelDi
         label_distances(flat[queries], np.ascontiguousarray(flat[gallery].T), out)
         return out
 
-    return LabelDistance(f"euclidean#{fingerprint(flat)}", of_items(len(flat), where, between))
+    return LabelDistance(f"euclidean#{fingerprint(flat)}", of_items(between), len(flat), where)
 
 
 def classes(labels: npt.NDArray[Any], where: str | Path | None = None) -> LabelDistance:
@@ -125,7 +122,7 @@ def classes(labels: npt.NDArray[Any], where: str | Path | None = None) -> LabelD
 
     counted = count_of(int(code.max()) + 1, "class", "classes")
     return LabelDistance(
-        f"classes#{fingerprint(code)}", of_items(len(code), where, between), (f"labels are {counted}",)
+        f"classes#{fingerprint(code)}", of_items(between), len(code), where, (f"labels are {counted}",)
     )
 
 
@@ -158,24 +155,17 @@ def precomputed(matrix: npt.ArrayLike, where: str | Path | None = None) -> Label
         largest = max(largest, float(block.max()))
     warnings = _square_warnings(given, largest, where) if given.shape[0] == given.shape[1] else ()
 
-    def bind(n: int, chosen: Selection) -> ListDistances:
-        n_query, n_gallery = len(chosen.queries), len(chosen.gallery)
-        if given.shape not in ((n, n), (n_query, n), (n_query, n_gallery)):
-            raise BadInput(
-                f"distances have shape {given.shape}; there are {n:,} items, {n_query:,} queries, {n_gallery:,} others",
-                where=where,
-                fix=f"give {n} x {n}" + ("" if n_query == n else f" or {n_query} x {n_gallery}"),
-            )
-        row_of = chosen.queries if given.shape[0] == n else np.arange(n_query)
-        columns = None if given.shape[1] == n_gallery else chosen.gallery
+    def rows(chosen: Selection, some: slice) -> Float:
+        items, queries, gallery = chosen.items, len(chosen.queries), len(chosen.gallery)
+        if given.shape not in ((items, items), (queries, items), (queries, gallery)):
+            of = f"there are {items:,} items, {queries:,} queries, {gallery:,} others"
+            fix = f"give {items} x {items}" + ("" if queries == items else f" or {queries} x {gallery}")
+            raise BadInput(f"distances have shape {given.shape}; {of}", where=where, fix=fix)
+        picked = given[chosen.queries[some] if len(given) == items else some]
+        # A copy in any case: of the columns, or of the numbers.
+        return (picked if given.shape[1] == gallery else picked[:, chosen.gallery]).astype(np.float64)
 
-        def rows(start: int, stop: int) -> Float:
-            picked = given[row_of[start:stop]]
-            return (picked if columns is None else picked[:, columns]).astype(np.float64)
-
-        return by_rows(rows, chosen)
-
-    return LabelDistance(f"precomputed#{fingerprint(given)}", bind, (), warnings)
+    return LabelDistance(f"precomputed#{fingerprint(given)}", of_rows(rows), None, where, (), warnings)
 
 
 def _square_warnings(matrix: Array, largest: float, where: str | Path | None) -> tuple[str, ...]:
@@ -203,16 +193,6 @@ def _square_warnings(matrix: Array, largest: float, where: str | Path | None) ->
             out.append(f"distances are not symmetric: {pair}; the row is the query")
             break
     return tuple(out)
-
-
-def check_length(labels: int, items: int, where: str | Path | None) -> None:
-    """Refuse another number of labels than items; raises BadInput."""
-    if labels != items:
-        raise BadInput(
-            f"holds {count_of(labels, 'label')} for {count_of(items, 'item')}",
-            where=where,
-            fix="give one label an item",
-        )
 
 
 def fingerprint(array: Array) -> str:

@@ -27,7 +27,7 @@ from ..metrics.discounted import gain_of_distance
 from ..metrics.graded_ranking import GradedRanking
 from ..metrics.suites import Names, words
 from ..metrics.values import differ_in_k, values
-from ..numeric.parallel import default_threads, spread
+from ..numeric.parallel import default_threads, in_turn
 from ..options import check_one, check_word, spell
 from ..relevance.sources import LABELS
 from ..report.model import Resampling, Result
@@ -49,8 +49,8 @@ from ..types import (
 from .distances import LabelDistance
 from .files import read_vectors
 from .labels import label_distance_of, read_labels
-from .nearest import SIMILARITIES, neighbours
 from .queries import Selection, first_queries, query_indices, read_queries, select
+from .scorers import SIMILARITIES, nearest, scorer_of
 
 KS = (1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 STEMS = {stem.lower(): stem for stem in ("nDCG", "MLD")}
@@ -194,7 +194,7 @@ def list_values(
     block: int | None = None,
     progress: ReportProgress | None = None,
 ) -> dict[Metric, Float]:
-    """(query,) float64 values of every metric.
+    """(query,) float64 values of every metric; a block of queries at a time is ordered and measured.
 
     Args:
         vectors: (item, dim) float32.
@@ -203,37 +203,28 @@ def list_values(
         metrics: nDCG and MLD at any k; a k beyond the gallery means the complete gallery.
         similarity, threads, block, progress: as for ``evaluate_unimodal``.
     """
-    distances = labels.bind(len(vectors), chosen)
-    queries, gallery = vectors[chosen.queries], vectors[chosen.gallery]
-    total, threads = len(queries), threads or default_threads()
-    depth = min(max(m.k or 1 for m in metrics), chosen.depth)
-    ranked = None if progress is None else lambda done, of: progress(done, 2 * of)
-    own = chosen.own if chosen.kept else None
-    lists = neighbours(queries, gallery, depth, similarity, own, threads, block, ranked)
+    labels.check(len(vectors))
+    scorer = scorer_of(vectors[chosen.queries], vectors[chosen.gallery], similarity)
+    total, depth = len(chosen.queries), min(max(m.k or 1 for m in metrics), chosen.depth)
     groups: dict[object, list[Metric]] = {}
     for m in metrics:
         groups.setdefault(differ_in_k(m), []).append(m)
     found = {m: np.empty(total) for m in metrics}
-    step = block or max(1, min(MOST_QUERIES, BLOCK_BYTES // (8 * len(gallery))))
-    done = [0] * threads
+    step = block or max(1, min(MOST_QUERIES, BLOCK_BYTES // (8 * len(chosen.gallery))))
 
-    def work(start: int, stop: int, part: int) -> None:
-        for a in range(start, stop, step):
-            b = min(a + step, stop)
-            retrieved, ideal = distances(a, b, lists[a:b])
-            ranking = GradedRanking(
-                gain_of_distance(retrieved), np.zeros(retrieved.shape, np.bool_), np.full(b - a, depth),
-                gain_of_distance(ideal), distance=retrieved,
-            )  # fmt: skip
-            for group in groups.values():
-                columns = values(group, ranking)
-                for i, m in enumerate(group):
-                    found[m][a:b] = columns[:, i]
-            done[part] += b - a
-            if progress:
-                progress(total + sum(done), 2 * total)
+    def work(start: int) -> None:
+        rows = slice(start, min(start + step, total))
+        lists = nearest(scorer, np.arange(rows.start, rows.stop), depth, chosen.own(rows))
+        retrieved, ideal = labels.of(chosen, rows, lists)
+        ranking = GradedRanking(
+            gain_of_distance(retrieved), np.zeros(retrieved.shape, np.bool_), np.full(len(lists), depth),
+            gain_of_distance(ideal), distance=retrieved,
+        )  # fmt: skip
+        for group in groups.values():
+            for m, column in zip(group, values(group, ranking).T, strict=True):
+                found[m][rows] = column
 
-    spread(work, total, threads)
+    in_turn(range(0, total, step), lambda _: work, threads or default_threads(), progress)
     return found
 
 

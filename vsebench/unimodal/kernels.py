@@ -1,4 +1,4 @@
-"""Compiled: squared distances in one fixed order of summation, the nearest items, overlaps of masks.
+"""Compiled: squared distances in one fixed order of summation, overlaps of masks.
 
 The difference of two float32 numbers is rounded at most once in float64 and the order of summation is fixed, so
 neither block size nor number of threads changes a digit, and equal vectors have equal distances.
@@ -37,31 +37,10 @@ def _squared(x, y):
 
 
 @nb.njit(nogil=True, cache=True)
-def nearest(queries, gallery, rough, limit, k, items):
-    """The k nearest gallery rows of every query, nearest first, equal distances in the order of the gallery.
-
-    Args:
-        queries: (block, dim) float32.
-        gallery: (gallery, dim) float32.
-        rough: (block, gallery) float32, an estimate of an increasing function of the distance; inf excludes an item.
-        limit: (block,) float64, no item with a larger estimate can be among the k nearest.
-        k: list length; at least as many estimates are within the limit.
-        items: (block, k) int64, filled.
-    """
-    n = gallery.shape[0]
-    found = np.empty(n, np.int64)
-    distance = np.empty(n)
-    for r in range(queries.shape[0]):
-        m = 0
-        for c in range(n):
-            if rough[r, c] <= limit[r] and rough[r, c] < np.inf:
-                found[m] = c
-                distance[m] = _squared(queries[r], gallery[c])
-                m += 1
-        # Candidates are in the order of the gallery and the sort is stable: ties go to the lower index.
-        order = np.argsort(distance[:m], kind="mergesort")
-        for i in range(k):
-            items[r, i] = found[order[i]]
+def pair_squares(x, y, rows, cols, out):
+    """Squared distances of given pairs of float32 rows; ``out`` (pair,) float64 is filled."""
+    for p in range(rows.shape[0]):
+        out[p] = _squared(x[rows[p]], y[cols[p]])
 
 
 @nb.njit(nogil=True, cache=True)

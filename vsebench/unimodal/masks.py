@@ -71,7 +71,7 @@ def miou(masks: npt.ArrayLike, ignore: int | None = None, where: str | Path | No
         return out
 
     setting = "" if ignore is None else f",ignore={ignore}"
-    return LabelDistance(f"miou{setting}#{fingerprint(given)}", of_items(len(given), where, between))
+    return LabelDistance(f"miou{setting}#{fingerprint(given)}", of_items(between), len(given), where)
 
 
 def _maps(masks: Array, ignore: int | None, where: str | Path | None) -> Maps:

@@ -26,21 +26,25 @@ class Selection:
     """Queries and gallery of one evaluation, as item indices.
 
     Attributes:
+        items: how many there are.
         queries: (query,) int64, in the order given.
-        gallery: (gallery,) int64, ascending.
-        own: (query,) int64 gallery index of the query itself, or -1 where it is not in the gallery.
+        gallery: (gallery,) int64, ascending: all items where queries are kept, else the others.
         kept: queries are candidates in the lists of other queries.
     """
 
+    items: int
     queries: Int
     gallery: Int
-    own: Int
     kept: bool
 
     @property
     def depth(self) -> int:
         """The length of a complete list."""
         return len(self.gallery) - self.kept
+
+    def own(self, rows: slice) -> Int | None:
+        """(query,) gallery indices of some of the queries themselves, None where they are not in it."""
+        return self.queries[rows] if self.kept else None
 
 
 def select(n: int, queries: Int | None = None, keep: bool = False, where: str | Path | None = None) -> Selection:
@@ -78,8 +82,7 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
             where=where,
             fix=fix,
         )
-    own = chosen if kept else np.full(len(chosen), -1)
-    return Selection(chosen, gallery, own, kept)
+    return Selection(n, chosen, gallery, kept)
 
 
 def first_queries(count: int, n: int) -> Int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from ..log import logged
 from ..options import spell
 from ..sets.caption_files import from_file
 from ..types import Float, Ids, Int, Split
-from .distances import LabelDistance, ListDistances, check_length
+from .distances import LabelDistance
 from .queries import Selection, locate
 
 if TYPE_CHECKING:
@@ -81,18 +82,12 @@ def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | P
         image = split.image_ids[int(np.flatnonzero(count == 0)[0])]
         what = f"image {image} has no caption with a word that has a vector"
         raise BadInput(what, where=where, fix="leave it out, or give vectors of more words")
-    first = np.concatenate([[0], np.cumsum(count)])
-    bags_of_images = transport.bag_of[order]
-
-    def bind(n: int, chosen: Selection) -> ListDistances:
-        check_length(len(split.image_ids), n, where)
-        sets = [bags_of_images[first[i] : first[i + 1]] for i in range(n)]
-        return _of_lists(transport, sets, chosen)
-
+    sets = np.split(transport.bag_of[order], np.cumsum(count)[:-1])
     settings = ",".join(f"{key}={value}" for key, value in bags.settings.items())
     lines = "\n".join(f"{i}\t{t}" for i, t in zip(split.owners.tolist(), split.captions or (), strict=True))
     digest = hashlib.sha256(lines.encode("utf-8", "surrogatepass"))
-    return LabelDistance(f"wmd,{settings}#{digest.hexdigest()[:8]}", bind, tuple(log.notes))
+    name, of = f"wmd,{settings}#{digest.hexdigest()[:8]}", partial(_of, transport, sets)
+    return LabelDistance(name, of, len(sets), where, tuple(log.notes))
 
 
 def _parse(argument: str | None) -> tuple[str, str]:
@@ -107,44 +102,40 @@ def _parse(argument: str | None) -> tuple[str, str]:
     return vectors, tokens or "ptb"
 
 
-def _of_lists(transport: Transport, sets: list[Int], chosen: Selection) -> ListDistances:
-    """Distances of lists; the ideal ones from the items in ascending order of their lower bounds."""
+def _of(transport: Transport, sets: list[Int], chosen: Selection, rows: slice, lists: Int) -> tuple[Float, Float]:
+    """``LabelDistance.of`` of sets of captions; the ideal ones from the items in ascending order of lower bounds."""
+    own = chosen.own(rows)
     size = np.array([len(sets[i]) for i in chosen.gallery])
     all_bags = np.concatenate([sets[i] for i in chosen.gallery])
     starts = np.cumsum(size) - size
+    retrieved, ideal = np.empty(lists.shape), np.empty(lists.shape)
+    for row, query in enumerate(chosen.queries[rows].tolist()):
+        lower = np.stack([transport.lower(int(bag))[all_bags] for bag in sets[query]])
 
-    def of_lists(start: int, stop: int, lists: Int) -> tuple[Float, Float]:
-        retrieved, ideal = np.empty(lists.shape), np.empty(lists.shape)
-        for row in range(stop - start):
-            query, own = int(chosen.queries[start + row]), int(chosen.own[start + row])
-            lower = np.stack([transport.lower(int(bag))[all_bags] for bag in sets[query]])
+        def distance_of(g: int, limit: float, query: int = query, lower: Float = lower) -> float:
+            item, bounds = int(chosen.gallery[g]), lower[:, starts[g] : starts[g] + size[g]]
+            if query <= item:
+                return between(transport, sets[query], sets[item], bounds, limit)
+            # The smaller item first: the order of summation is the same in both directions.
+            return between(transport, sets[item], sets[query], bounds.T, limit)
 
-            def distance_of(g: int, limit: float, query: int = query, lower: Float = lower) -> float:
-                item, bounds = int(chosen.gallery[g]), lower[:, starts[g] : starts[g] + size[g]]
-                if query <= item:
-                    return between(transport, sets[query], sets[item], bounds, limit)
-                # The smaller item first: the order of summation is the same in both directions.
-                return between(transport, sets[item], sets[query], bounds.T, limit)
-
-            known = {g: distance_of(g, np.inf) for g in lists[row].tolist()}
-            retrieved[row] = [known[g] for g in lists[row].tolist()]
-            least = np.minimum.reduceat(lower, starts, axis=1).sum(axis=0) + np.add.reduceat(lower.min(axis=0), starts)
-            best: list[float] = []  # negated, the largest distance on top
-            for g in np.argsort(least, kind="stable").tolist():
-                if g == own:
-                    continue
-                limit = -best[0] if len(best) == lists.shape[1] else np.inf
-                if least[g] * (1 - 1e-9) > limit:
-                    break
-                distance = known[g] if g in known else distance_of(g, limit)
-                if len(best) < lists.shape[1]:
-                    heapq.heappush(best, -distance)
-                else:
-                    heapq.heappushpop(best, -distance)
-            ideal[row] = sorted(-x for x in best)
-        return retrieved, ideal
-
-    return of_lists
+        known = {g: distance_of(g, np.inf) for g in lists[row].tolist()}
+        retrieved[row] = [known[g] for g in lists[row].tolist()]
+        least = np.minimum.reduceat(lower, starts, axis=1).sum(axis=0) + np.add.reduceat(lower.min(axis=0), starts)
+        best: list[float] = []  # negated, the largest distance on top
+        for g in np.argsort(least, kind="stable").tolist():
+            if own is not None and g == own[row]:
+                continue
+            limit = -best[0] if len(best) == lists.shape[1] else np.inf
+            if least[g] * (1 - 1e-9) > limit:
+                break
+            distance = known[g] if g in known else distance_of(g, limit)
+            if len(best) < lists.shape[1]:
+                heapq.heappush(best, -distance)
+            else:
+                heapq.heappushpop(best, -distance)
+        ideal[row] = sorted(-x for x in best)
+    return retrieved, ideal
 
 
 def between(transport: Transport, x: Int, y: Int, bounds: Float, limit: float) -> float:

@@ -1,0 +1,120 @@
+"""What orders the items of one modality: inner products, or negated squared distances."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput, UsageError
+from ..rank.exact import product_bound
+from ..rank.order import order
+from ..rank.scorers import Dot, Scorer, Some
+from ..types import SAFE_LENGTH, Float, Int, Vectors, frozen
+
+SIMILARITIES = ("euclidean", "cosine", "dot")
+_TINY = 1e-37  # underflow of float32 products
+
+
+class Distance(Dot):
+    """Half of the squared Euclidean distance of float32 vectors, negated.
+
+    The canonical score of a pair is a float64 sum of squared differences in one fixed order. Blocks are ``x.y - |y|^2 /
+    2``: without the length of the image, which does not change the order of the captions. So this scorer orders
+    captions by images alone.
+
+    Raises:
+        BadInput: a vector is so long that products of float32 numbers would overflow.
+    """
+
+    def __post_init__(self) -> None:
+        longest = float(np.sqrt(max(x.max() for x in self.squares)))
+        if not longest <= SAFE_LENGTH[1]:
+            what = f"a vector has length {longest:.3g}, and lengths up to {SAFE_LENGTH[1]:g} can be ranked exactly"
+            raise BadInput(what, fix="scale the vectors")
+
+    @property
+    def name(self) -> str:
+        """As in the signature."""
+        return "euclidean"
+
+    @cached_property
+    def squares(self) -> tuple[Float, Float]:
+        """(image,) and (caption,) float64 squared lengths."""
+        x, y = (np.einsum("ij,ij->i", x, x, dtype=np.float64) for x in (self.images, self.captions))
+        return x, y
+
+    @cached_property
+    def lengths(self) -> tuple[Float, Float]:
+        """(image,) and (caption,) float64 numbers whose product is at least ``(|x| + |y|)^2`` of any pair."""
+        x, y = map(np.sqrt, self.squares)
+        return x + y.max(), y + x.max()
+
+    @cached_property
+    def error(self) -> tuple[Float, Float]:
+        """(image,) bounds of the product, of the rounding of ``|y|^2 / 2`` and of the difference; none of captions.
+
+        The last terms cover the rounding of the canonical score itself and what float32 numbers lose in underflow.
+        """
+        x, y = map(np.sqrt, self.squares)
+        longest = y.max()
+        bound = product_bound(self.images.shape[1]) * (x + longest) * longest
+        return bound + 2.0**-40 * (x + longest) ** 2 + _TINY, np.full(len(y), np.inf)
+
+    def block(
+        self, images: Some, captions: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False
+    ) -> npt.NDArray[Any]:
+        """(image, caption) float32 scores, or float64 ones with ``wide``, up to a number of the image."""
+        found = super().block(images, captions, out, wide=wide)
+        found -= (0.5 * self.squares[1][captions]).astype(found.dtype)
+        return found
+
+    def take(self, images: Some, captions: Some) -> Distance:
+        """The scores of some images with some captions."""
+        return Distance(self.images[images], self.captions[captions])
+
+    def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
+        """(pair,) canonical float64 scores."""
+        from .kernels import pair_squares
+
+        found = np.empty(len(rows))
+        pair_squares(frozen(self.images), frozen(self.captions), rows, cols, found)
+        return -0.5 * found
+
+
+def scorer_of(queries: Vectors, gallery: Vectors, similarity: str) -> Scorer:
+    """The scores of queries (rows) with the items of a gallery.
+
+    Args:
+        queries, gallery: (item, dim) float32, finite.
+        similarity: of ``SIMILARITIES``.
+
+    Raises:
+        UsageError: an unknown similarity.
+        BadInput: a vector outside the range of exact products; of length zero for cosine and dot.
+    """
+    if similarity not in SIMILARITIES:
+        raise UsageError(f"similarity is '{similarity}'", fix=f"use {', '.join(SIMILARITIES)}")
+    return Distance(queries, gallery) if similarity == "euclidean" else Dot(queries, gallery, similarity == "cosine")
+
+
+def nearest(scorer: Scorer, queries: Int, k: int, own: Int | None) -> Int:
+    """The k best items of some queries, best first; equal scores in the order of the gallery.
+
+    Args:
+        scorer: of ``scorer_of``.
+        queries: (query,) rows, ascending.
+        k: from 1 to the number of candidates.
+        own: (query,) gallery index of the query itself, which is no candidate; None where no query is in the gallery.
+
+    Returns:
+        (query, k) int64 gallery indices.
+    """
+    items = order(scorer, "i2t", queries, k + (own is not None)).items.astype(np.int64)
+    if own is None:
+        return items
+    is_own = items == own[:, None]  # the query itself, else the last item
+    is_own[~is_own.any(axis=1), -1] = True
+    return np.asarray(items[~is_own].reshape(len(items), k))
