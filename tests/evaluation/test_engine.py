@@ -66,7 +66,7 @@ def test_the_values_of_one_process(kind: str, folder: Path, cluster: Any, tmp_pa
     same_reports(local, found)
     assert found.provenance is not None and found.provenance["engine"] == "dask"
     assert [done for done, _ in seen[: seen[0][1]]] == list(range(1, seen[0][1] + 1))
-    data, asked = planned(given)
+    data, asked = planned({**given, **more})
     assert seen[0][1] == len(cuts.shards_of(make_plan(data, asked), data)) >= (7 if kind == "expected" else 18)
     if more:
         assert lines(tmp_path / "one.trec") == lines(tmp_path / "two.trec")
@@ -263,7 +263,7 @@ def test_the_input_is_read_once_in_a_process(folder: Path, monkeypatch: pytest.M
     read: list[shards.Job] = []
     prepare = shards.prepare
     monkeypatch.setattr(shards, "prepare", lambda job: read.append(job) or prepare(job))
-    monkeypatch.setattr(shards, "_kept", [])
+    monkeypatch.setattr(shards, "_kept", {})
     for shard in found[:3]:
         shards.compute(pickle.loads(pickle.dumps(job)), shard)
     assert len(read) == 1

@@ -66,9 +66,9 @@ def raises(times: int, log: Path) -> Any:
         def setup(self, worker: Any) -> None:
             from vsebench.evaluation import shards as of_worker
 
-            name, compute = str(worker.name), of_worker.compute_prepared
+            name, compute = str(worker.name), of_worker.compute
 
-            def compute_prepared(*args: Any) -> Any:
+            def failing(*args: Any) -> Any:
                 with log.open("a+") as file:
                     file.seek(0)
                     if file.read().split().count(name) >= times:
@@ -76,7 +76,7 @@ def raises(times: int, log: Path) -> Any:
                     file.write(f"{name}\n")
                 raise RuntimeError("CUDA error: an illegal memory access")
 
-            of_worker.compute_prepared = compute_prepared
+            of_worker.compute = failing
 
     return Raises()
 

@@ -21,11 +21,7 @@ from .inputs import System
 from .plan import Plan
 
 SCORES = 1 << 24  # scores of a shard at least; COCO 5K has 8 a pass
-MOST = {
-    "scan": 256,
-    "lists": 4096,
-    "graded": 4096,
-}  # shards of a pass; what a scan returns grows with their square root
+MOST = {"scan": 256, "lists": 4096, "graded": 4096}  # shards; what a scan returns grows with their square root
 
 
 class Shard(NamedTuple):

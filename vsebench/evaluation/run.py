@@ -256,13 +256,8 @@ def run_evaluation(data: System, request: Request) -> tuple[Report, dict[Directi
         observed = dict(plan.listed)
         if data.lists is None:
             for scorer, directions in data.passes(plan.directions):
-                found = engine.observe(
-                    scorer, shards.asked(plan, directions), ties=request.ties, depth=shards.depths(plan, directions),
-                    threads=request.threads, progress=request.progress,
-                )  # fmt: skip
-                observed |= {
-                    d: replace(one, top=one.top and corrected.shown(scorer, one.top)) for d, one in found.items()
-                }
+                for d, one in engine.observe(scorer, directions).items():
+                    observed[d] = replace(one, top=one.top and corrected.shown(scorer, one.top))
         data, observed, new = second_stage.apply(plan, data, observed)
         results = hubness.results(plan, data, observed)
         results |= binary.results(plan, observed)

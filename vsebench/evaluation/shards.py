@@ -2,7 +2,7 @@
 
 ::
 
-    here:       plan -> Job, shards                        arrays of all shards -> scan, fill -> the values
+    here:       plan -> Job, shards                        arrays of all shards -> observe, fill -> the values
     elsewhere:         Job -> prepare -> compute(shard) -> arrays
 
 ``cuts`` says what the shards are; their results join with the same bits in any order. A ``Job`` names files, never
@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,13 +33,13 @@ from ..log import logged
 from ..numeric.parallel import default_threads
 from ..options import of_command, spell
 from ..rank import backends
-from ..rank.count import Counter, Scan, Targets, count_block, joined, make_counters
-from ..rank.observe import Depths
+from ..rank.count import Counter, Targets, count, count_block, joined, make_counters
+from ..rank.observe import observations
 from ..rank.order import scores_of, tops
 from ..rank.scorers import Scorer, of_queries
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Spec
-from ..types import Direction, Split, Tops, is_path
+from ..types import Direction, Observation, Split, Tops, is_path
 from . import corrections, cuts, second_stage, system
 from . import depths as backend_depths
 from .cuts import Shard, rankings_of
@@ -180,39 +181,13 @@ class Used(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Prepared(NamedTuple):
-    """The input and the plan of a job, read and made once a process.
-
-    Attributes:
-        job, data, plan: of the evaluation.
-        counters: what every scan counts, by the first direction that it serves.
-        rankings: of graded metrics.
-        ranker, used: the functions of the back-end; what lists only the top of rankings orders graded metrics alone.
-        threads: of a shard.
-    """
-
-    job: Job
-    data: System
-    plan: Plan
-    counters: Mapping[Direction, Sequence[Counter]]
-    rankings: Mapping[Direction, Sequence[SharedScores]]
-    ranker: backends.Ranker
-    used: Used
-    threads: int
-
-
 def asked(plan: Plan, directions: Sequence[Direction]) -> list[Targets]:
     """What is counted in a scan that serves some directions."""
     return [r for r in plan.requests if r.relevance.direction in directions]
 
 
-def depths(plan: Plan, directions: Sequence[Direction]) -> Depths:
-    """How many items of every ranking of some directions are listed."""
-    return {} if plan.depth is None else dict.fromkeys(directions, plan.depth)
-
-
 _lock = threading.Lock()
-_kept: list[Prepared] = []  # of this process: the last job
+_kept: dict[tuple[Any, ...], tuple[Used, Callable[[Shard], Arrays]]] = {}  # of this process: the last job
 
 
 def compute(job: Job, shard: Shard) -> tuple[Used, Arrays]:
@@ -221,20 +196,19 @@ def compute(job: Job, shard: Shard) -> tuple[Used, Arrays]:
     Raises:
         VsebenchError: what is wrong with the input or the installation; the same at a second attempt.
     """
+    same = job.key, job.version, *job.files, job.request.threads, job.request.backend  # each task has a copy of its job
     with _lock:
-        if not _kept or _read_for(_kept[0].job) != _read_for(job):
+        if same not in _kept:
             _kept.clear()  # before the next input needs its memory
-            _kept.append(prepare(job))
-        return _kept[0].used, compute_prepared(_kept[0], shard)
+            _kept[same] = prepare(job)
+        used, arrays_of = _kept[same]
+        return used, arrays_of(shard)
 
 
-def _read_for(job: Job) -> tuple[Any, ...]:
-    """What is the same for jobs of which the same is read and planned; each task has a copy of its job."""
-    return job.key, job.version, *job.files, job.request.threads, job.request.backend
+def prepare(job: Job) -> tuple[Used, Callable[[Shard], Arrays]]:
+    """Read and plan as ``vsebench.evaluate`` does, and give what ranks and computes the arrays of a shard.
 
-
-def prepare(job: Job) -> Prepared:
-    """Read and plan as ``vsebench.evaluate`` does.
+    What lists only the top of rankings orders graded metrics alone.
 
     Raises:
         WorkersLost: this is another version.
@@ -264,7 +238,7 @@ def prepare(job: Job) -> Prepared:
         served[0]: make_counters(scorer, asked(plan, served), threads)
         for scorer, served in data.passes(plan.directions)
     }
-    return Prepared(job, data, plan, counters, rankings_of(plan), ranker, used, threads)
+    return used, partial(_arrays_of, data, plan, ranker, threads, counters, rankings_of(plan))
 
 
 def _refuse_other(path: Path, known: str) -> None:
@@ -277,9 +251,10 @@ def _refuse_other(path: Path, known: str) -> None:
         raise BadInput("has another content than where the evaluation was started", where=path, fix=fix)
 
 
-def compute_prepared(prepared: Prepared, shard: Shard) -> Arrays:
-    """The arrays of a shard."""
-    _, data, plan, counters, rankings, ranker, _, threads = prepared
+def _arrays_of(
+    data: System, plan: Plan, ranker: backends.Ranker, threads: int, counters: Mapping[Direction, Sequence[Counter]],
+    rankings: Mapping[Direction, Sequence[SharedScores]], shard: Shard,
+) -> Arrays:  # fmt: skip
     scorer = data.scorers[shard.direction]
     if shard.kind == "scan":
         return count_block(ranker.scan, scorer, counters[shard.direction], threads, shard.block)
@@ -297,17 +272,22 @@ def compute_prepared(prepared: Prepared, shard: Shard) -> Arrays:
     return graded_part.measure(shared, own, plan.gains, shard.rows, threads, ranker.order, new)
 
 
-def scan_of(finished: Sequence[Shard], read: Read, direction: Direction) -> Scan:
-    """The scan that the finished shards are together, of which ``direction`` is the first."""
-    own = [s for s in finished if s.kind == "scan" and s.direction == direction]
-    return joined((s.block, read(s)) for s in own)
-
-
-def lists_of(finished: Sequence[Shard], read: Read, scorer: Scorer, direction: Direction, threads: int) -> Tops:
-    """The lists that the finished shards are together."""
-    own = sorted(s for s in finished if s.kind == "lists" and s.direction == direction)
-    items, tied = (np.concatenate([read(s)[name] for s in own]) for name in ("items", "tied"))
-    return Tops.of(items, tied, own[0].columns[1], scores_of(scorer, direction, threads))
+def observe(
+    plan: Plan, finished: Sequence[Shard], read: Read, scorer: Scorer, directions: Sequence[Direction]
+) -> dict[Direction, Observation]:
+    """The ranks and the lists of all shards, those of ``rank.observe``; a scan serves the directions."""
+    threads = plan.request.threads or default_threads()
+    blocks = joined((s.block, read(s)) for s in finished if s.kind == "scan" and s.direction == directions[0])
+    ranks = count(
+        scorer, asked(plan, directions), ties=plan.request.ties, threads=threads, scan=blocks, order=None
+    )  # fmt: skip
+    lists: dict[Direction, Tops] = {}
+    for direction in directions if plan.depth else ():
+        own = [read(s) for s in sorted(finished) if s.kind == "lists" and s.direction == direction]
+        items, tied = (np.concatenate([arrays[name] for arrays in own]) for name in ("items", "tied"))
+        gallery = scorer.shape[1 if direction == "i2t" else 0]
+        lists[direction] = Tops.of(items, tied, gallery, scores_of(scorer, direction, threads))
+    return observations(ranks, lists)
 
 
 def fill_of(finished: Sequence[Shard], read: Read) -> Fill:
