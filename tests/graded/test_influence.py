@@ -63,9 +63,6 @@ def agree(world: oracle_graded.World, *names: str, sample: int = 1000, **options
             )
 
 
-OF_TOP = [n for n in NAMES if "CS" not in n and "Kendall" not in n]
-
-
 @given(graded_worlds(), st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
 def test_small_worlds_full_of_ties(world: oracle_graded.World, names: list[str]) -> None:
     if len(world.split.image_ids) < 3:
@@ -162,17 +159,3 @@ def test_a_sample_of_the_queries(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("images", [1, 2])
 def test_one_or_two_images(images: int) -> None:
     agree(large_world(images, 2, seed=8, folds=1), "NCS@1", "SR@2", "CS@3", "nDCG@2")
-
-
-def test_metrics_that_need_their_lists_have_the_same_influences(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A metric that does not declare ``of_sums`` gets copies of the lists."""
-    world = large_world(20, 3, seed=10)
-    names = [n for n in OF_TOP if parse(n).family.of_sums]
-    by_sums = measured(world, *names, influence=True)
-    for family in {parse(n).family for n in names}:
-        monkeypatch.setitem(family.__dict__, "of_sums", False)
-    by_lists = measured(world, *names, influence=True)
-    assert len(names) > 8
-    for key, values in by_sums.items():
-        assert np.abs(values.influence).max() > 0
-        np.testing.assert_allclose(values.influence, by_lists[key].influence, atol=1e-12, err_msg=str(key))

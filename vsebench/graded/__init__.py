@@ -9,7 +9,7 @@ values of every metric and direction::
       tasks.row_tasks -> RowsTask           blocks of queries with their complete gallery
         rank.full_order.order_rows          canonical order of a block of queries
         measure.measure                     gains in this order, ideal gains, pseudo-positives -> metrics.values
-          removal.measure                   the same without one image, for intervals -> Influence
+          influence.measure                 the same without one image, for intervals -> Influence
     engine.from_lists(lists, ...)           the same from the order of retrieved lists
 
 What is exact: the order is that of the canonical float64 scores, ties to the lower index (see ``rank``). A block takes
@@ -19,7 +19,7 @@ Gains are computed once a block and view: complete rows, or single pairs where f
 - ``rankings``: which rankings the metrics need
 - ``tasks``: the work in blocks of queries
 - ``block``: the retrieved items, gains and ideal gains of a block; ``measure``: from these to values
-- ``influence``, ``removal``: what every image adds, as a candidate, to the values of other queries
+- ``influence``: what every image adds, as a candidate, to the values of other queries
 - ``part_of_queries``: some of the queries in another process, and their values joined
 - ``engine``: the public functions, threads and progress
 """

@@ -6,30 +6,41 @@ mean of
 
     value(q) - value(q without the items of j)
 
-The metric itself is computed again without the items of j, from lists that are deep enough for the next candidate and
-the next ideal gain; only images among the first k of either list can matter. For Kendall's tau of the top k the items
-of j are left out of the k, and none takes their place.
+This is the jackknife over candidates (Efron and Stein, The Jackknife Estimate of Variance, 1981); the variance that
+follows from it is derived in ``stats.columns.scaled``. The influences are kept in two halves, from two random halves of
+the query images: a product of two different halves has no term in which a pair of images meets itself.
 
-The influences are kept in two halves, from two random halves of the query images: a product of two different halves
-has no term in which a pair of images meets itself, see ``stats.columns.scaled``.
+The metric itself is computed again without the items of j, from lists that are deep enough for the next candidate, the
+next ideal gain and the next pseudo-positive. Only images among the first k of these lists can matter. For Kendall's tau
+of the top k the items of j are left out of the k, and none takes their place. Gains are checked for the values
+themselves; what moves up is not checked again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 
 from ..metrics.declare import Metric
+from ..metrics.gain_order import Items, gain_order
+from ..metrics.tau import tau, without_groups
+from ..metrics.values import computed
 from ..types import Bool, Float, Ids, Int
-from .rankings import Ranking, is_tau, pseudo_positives
+from .block import Block, Largest, Retrieved
+from .rankings import Group, Ranking, is_tau, pseudo_positives
 
 LEAST_QUERIES = 200  # in the sample that influences are computed from
 MOST_PLACES = 100_000  # of all lists of the sample
 MOST_OF_TAU = 250_000  # the same for Kendall's tau, where an image takes less time
 LARGEST = 2.0**18  # label distances beyond it have no influence
+TOGETHER = 1 << 19  # items of lists from which images are left out together
+
+Known = Mapping[Metric, Float]
 
 
 def random_order(ids: Ids) -> Int:
@@ -122,3 +133,131 @@ class Influence:
 def _unit(metric: Metric) -> float:
     """Sums of 2^24 queries stay below 2^63."""
     return 2.0**-38 if metric.unit == "fraction" else LARGEST * 2.0**-38
+
+
+def measure(block: Block, found: Retrieved, groups: Sequence[Group], known: Known, out: Influence) -> None:
+    """Add to ``out`` what every image adds to the values of the sampled queries of a block.
+
+    Args:
+        block: the queries.
+        found: their lists, with as many further items as an image has at most.
+        groups: metrics that all leave the ground truth out, or all keep it.
+        known: metric -> (query,) the values of all queries of the ranking.
+        out: sums of influences.
+    """
+    for group in groups:
+        if group.of_tau:
+            for m in group.metrics:
+                _add_tau(block, found, m, known, out)
+            continue
+        spare = block.ranking.spare
+        some = found.cut(group.depth + spare)  # another metric of this block may read complete rankings
+        largest = block.largest(some, group, spare) if group.pseudo_positives else None
+        for _, metrics in groupby(sorted(group.metrics, key=lambda m: m.k or 1), out.queries):
+            _add_top(block, some, largest, group, list(metrics), known, out)
+
+
+def _add_top(
+    block: Block,
+    found: Retrieved,
+    largest: Largest | None,
+    group: Group,
+    metrics: Sequence[Metric],
+    known: Known,
+    out: Influence,
+) -> None:
+    """Metrics of the top k that are measured on the same queries."""
+    k, rows = metrics[-1].k or 1, out.sampled(metrics[0], block.start, block.stop)
+    query_image, gallery_image = block.ranking.image_of
+    images = [gallery_image[found.items[rows, :k]]]
+    images += [gallery_image[found.best[rows, : min(k, group.ideal)]]] if group.ideal else []
+    images += [] if largest is None else [largest.image[rows, : group.pseudo_positives]]
+    row, image = _distinct(np.concatenate(images, axis=1), query_image[block.start + rows])
+    step = max(1, TOGETHER // (k + block.ranking.spare))
+    for at in range(0, len(row), step):
+        query, left_out = rows[row[at : at + step]], image[at : at + step]
+        left = computed(metrics, _without(block, found, largest, group, k, query, left_out), len(query))
+        query += block.start
+        out.add(metrics, query, left_out, np.stack([known[m][query] for m in metrics], axis=1) - left)
+
+
+def _distinct(images: Int, own: Int) -> tuple[Int, Int]:
+    """(pair,) rows and (pair,) the distinct images of every row, but the query's own.
+
+    Args:
+        images: (query, width) int64 images of items.
+        own: (query,) int64 image of every query.
+    """
+    ordered = np.sort(images, axis=1)
+    new = np.ones(ordered.shape, np.bool_)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    row, column = np.nonzero(new & (ordered != own[:, None]))
+    return row, ordered[row, column]
+
+
+def _without(
+    block: Block, found: Retrieved, largest: Largest | None, group: Group, k: int, query: Int, image: Int
+) -> dict[str, Any]:
+    """The fields of ``GradedRanking`` that metrics of the top k read, of queries without the items of an image.
+
+    Args:
+        block, found: the queries and their lists.
+        largest: what the pseudo-positives are chosen from, or None.
+        group: the metrics.
+        k: how many items are listed.
+        query, image: (pair,) int64 rows of the block, and images of the split.
+    """
+    gallery_image, r = block.ranking.image_of[1], found.ranking
+
+    def remaining(items: Items) -> Callable[[Any], Any]:
+        """(query, depth) numbers of listed items -> (pair, k) those of the first items of other images."""
+        depth = min(k + block.ranking.spare, items.shape[1])
+        left = np.ones((len(query), k + block.ranking.spare), np.bool_)  # what is behind the last candidate stays
+        left[:, :depth] = gallery_image[items[query, :depth]] != image[:, None]
+        left[:, :depth] |= np.arange(depth) >= found.candidates[query, None]
+        first = np.flatnonzero(left & (np.cumsum(left, axis=1, dtype=np.int32) <= k)).reshape(-1, k)
+        column = np.minimum(first - np.arange(len(query))[:, None] * left.shape[1], depth - 1)
+        return lambda x: np.ascontiguousarray(x[:, :depth]).ravel()[column + query[:, None] * depth]
+
+    take, needs = remaining(found.items), group.needs
+    candidates = found.candidates[query] - np.bincount(gallery_image, minlength=int(image.max(initial=0)) + 1)[image]
+    fields: dict[str, Any] = {"count": np.minimum(candidates, k)}
+    if "tied" in needs:  # items remain tied where all items between them are left out
+        fields["tied"] = np.diff(take(np.cumsum(~r.tied, axis=1)), axis=1, prepend=-1) == 0
+    if group.reads_gains:
+        fields["gains"] = take(r.gains)
+    if "gain_order" in needs:
+        fields["gain_order"] = gain_order(fields["gains"], fields["count"])
+    if "distance" in needs:
+        with np.errstate(divide="ignore"):  # a gain that is none of a distance; behind the last candidate
+            fields["distance"] = 1.0 / fields["gains"].astype(np.float64) - 1.0
+    if "ideal" in needs:
+        fields["ideal"] = remaining(found.best)(r.ideal)
+    if largest is not None:
+        left = largest.image[query] != image[:, None]
+        chosen = left & (np.cumsum(left, axis=1) <= group.pseudo_positives)
+        # the pseudo-positives are in front of the first item or image behind the last of them
+        cut = np.where(chosen, np.arange(1, chosen.shape[1] + 1), 0).max(axis=1, initial=0)
+        number = np.maximum((largest.size[query] * chosen).sum(axis=1), candidates > 0)
+        fields["count"] = np.where(number > 0, fields["count"], 0)
+        fields["pseudo_positive"] = take(largest.place) < cut[:, None]
+        fields["pseudo_positives"] = number
+    return fields
+
+
+def _add_tau(block: Block, found: Retrieved, m: Metric, known: Known, out: Influence) -> None:
+    """Kendall's tau of the top k."""
+    rows = out.sampled(m, block.start, block.stop)
+    k = min(m.k or found.items.shape[1], found.items.shape[1])
+    step = max(1, TOGETHER // k)
+    for at in range(0, len(rows), step):
+        some = rows[at : at + step]
+        count = np.minimum(found.ranking.count[some], k)
+        gains = np.ascontiguousarray(found.ranking.gains[some, :k])
+        own, gallery_image = block.ranking.image_of[0][block.start + some], block.ranking.image_of[1]
+        images, tied = gallery_image[found.items[some, :k]], np.ascontiguousarray(found.ranking.tied[some, :k])
+        row, image, pairs, size = without_groups(gains, tied, count, images)
+        other = image != own[row]
+        query = some[row[other]] + block.start
+        left = tau(pairs[other][:, None], size[other][:, None], m.option("tau"))
+        out.add([m], query, image[other], known[m][query][:, None] - left)

@@ -12,7 +12,7 @@ from ..metrics.expected import expected_values
 from ..metrics.values import values
 from ..relevance.gains import Gains
 from ..types import Float, Tops
-from . import removal
+from . import influence
 from .block import Block
 from .influence import Influence
 from .rankings import Group, Ranking, Subset
@@ -95,4 +95,4 @@ def _write(block: Block, groups: list[Group], order: Tops, out: Out) -> None:
         for i, m in enumerate(group.metrics):
             out.values[m][block.start : block.stop] = columns[:, i]
     if out.influence is not None and influenced:
-        removal.measure(block, found, influenced, out.values, out.influence)
+        influence.measure(block, found, influenced, out.values, out.influence)

@@ -11,8 +11,7 @@ of what was retrieved) for graded metrics. Out: one value a query.
   compute Kendall's tau
 - ``expected``: means over the orders of tied items, of judgements and of gains
 - ``hubness``: metrics of how often items are listed, without relevance
-- ``graded_ranking``, ``values``: what graded metrics read, and their values for a block of queries; ``sums_at`` adds up
-  the top of lists, also without the items of an image (``sums_kernels``)
+- ``graded_ranking``, ``values``: what graded metrics read, and their values for a block of queries
 
 Importing the package declares every metric.
 """

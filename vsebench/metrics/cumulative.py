@@ -20,7 +20,6 @@ CITE = ("biten2022semantic",)
     ks=(1, 5, 10),
     lowest_gain=0.0,
     expected="means",
-    of_sums=True,
 )
 def cumulative_semantics(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int]) -> Float:
     """Normalised Cumulative Semantics (Biten et al., WACV 2022), as their code computes it.

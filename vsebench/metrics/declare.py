@@ -105,9 +105,6 @@ class Family:
             gains: ``means`` if the value is linear in what it reads of the retrieved items, ``same`` if it does not
             depend on the order of tied items, or a function of the ties of the pseudo-positives. None if it has no
             closed form.
-        of_sums: a graded metric reads gains, ideal gains, distances and pseudo-positives through
-            ``graded_ranking.sums_at`` alone. What a candidate adds to its values, which intervals need, is then
-            computed without a copy of its lists.
     """
 
     template: str
@@ -129,7 +126,6 @@ class Family:
     least_k: int = 1
     lowest_gain: float | None = None
     expected: Compute | Literal["means", "same"] | None = None
-    of_sums: bool = False
 
     @property
     def takes_k(self) -> bool:
@@ -238,7 +234,7 @@ def metric(
         options: of its own, by key.
         captions: default of the option ``captions``: ``all`` or ``first``.
         **facts: further fields of ``Family``: depth, low, high, higher_is_better, unit, group, ks, aliases,
-            aggregate, least_k, lowest_gain, expected, of_sums.
+            aggregate, least_k, lowest_gain, expected.
 
     Raises:
         UsageError: the name is taken, or a parameter of the function is neither observed nor an option.

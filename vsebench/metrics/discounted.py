@@ -23,7 +23,6 @@ KS = (1, 5, 10)
     ks=KS,
     lowest_gain=0.0,
     expected="means",
-    of_sums=True,
 )
 def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int]) -> Float:
     """Normalised discounted cumulative gain with the gains as they are (Järvelin and Kekäläinen, TOIS 2002).
@@ -47,7 +46,6 @@ def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int
     unit="distance",
     lowest_gain=0.0,
     expected="means",
-    of_sums=True,
 )
 def label_distance(distance: Float, count: Int, ks: Sequence[int]) -> Float:
     """Mean label distance of the top k (Kim et al., CVPR 2019), for gains 1 / (1 + d) of a label distance d."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..types import Bool, Float, Int, frozen
+from ..types import Bool, Float, Int
 from .gain_order import GainOrder
 
 ALL_ZERO = (
@@ -65,87 +65,21 @@ def up_to(ks: Sequence[int], count: Int) -> Int:
     return np.asarray(np.minimum(np.asarray(ks, np.int64)[None, :], count[:, None]))
 
 
-@dataclass(frozen=True, eq=False)
-class Remaining:
-    """Numbers of listed items of some queries, where a pair of a query and an image stands for its list without them.
-
-    Metrics that read it through ``sums_at`` alone are computed for all pairs without a copy of a list.
-
-    Attributes:
-        numbers: (query, depth) in the order of the list.
-        image: (query, depth) int64 image of the items.
-        row: (pair,) int64 queries.
-        left_out: (pair,) int64 images whose items are left out.
-        place, cut: (query, depth) int32 and (pair,) int64: only items whose place is below the cut of the pair count;
-            None: all items count.
-    """
-
-    numbers: npt.NDArray[Any]
-    image: Int
-    row: Int
-    left_out: Int
-    place: npt.NDArray[np.int32] | None = None
-    cut: Int | None = None
-
-    def sums(self, at: Int, weights: Float | None, where: Remaining | None) -> Float:
-        """As ``sums_at``, (pair, ks)."""
-        from .sums_kernels import sums_without
-
-        chosen = where or self
-        numbers = np.ascontiguousarray(self.numbers, np.float64)
-        place = np.zeros(numbers.shape, np.int32) if chosen.place is None else chosen.place
-        cut = np.ones(len(self.row), np.int64) if chosen.cut is None else chosen.cut
-        if weights is None:
-            weights = frozen(np.ones(numbers.shape[1]))
-        ascending = np.argsort(at.max(axis=0, initial=0), kind="stable")
-        out = np.empty(at.shape)
-        sums_without(
-            numbers,
-            self.image,
-            place,
-            weights,
-            self.row,
-            self.left_out,
-            cut,
-            np.ascontiguousarray(at[:, ascending]),
-            out,
-        )
-        return out[:, np.argsort(ascending)]
-
-    def lists(self, depth: int) -> npt.NDArray[Any]:
-        """(pair, depth) the lists themselves; what is behind their last item is undefined."""
-        found = self.numbers[self.row]
-        if self.cut is not None and self.place is not None:
-            found = self.place[self.row] < self.cut[:, None]
-        left = self.image[self.row] != self.left_out[:, None]
-        return np.take_along_axis(found, np.argsort(~left, axis=1, kind="stable")[:, :depth], axis=1)
-
-
-def sums_at(
-    x: npt.NDArray[Any] | Remaining,
-    at: Int,
-    weights: Float | None = None,
-    where: npt.NDArray[Any] | Remaining | None = None,
-) -> Float:
+def sums_at(x: npt.NDArray[Any], at: Int, weights: Float | None = None) -> Float:
     """(query, ks) float64 sums of the first ``at`` (query, ks) numbers of every row, added from the top.
 
     Args:
         x: (query, depth); a row shorter than ``at`` counts to its end.
         at: how many numbers.
         weights: (depth,) float64 factors of the ranks, or None.
-        where: (query, depth) whether a number counts, or None. Of the kind of ``x``.
     """
-    if isinstance(x, Remaining):
-        assert where is None or isinstance(where, Remaining)
-        return x.sums(at, weights, where)
     if not x.shape[1]:
         return np.zeros(at.shape)
     at = np.minimum(at, x.shape[1])
     deep = x[:, : max(int(at.max(initial=0)), 1)]
-    if where is not None:
-        assert not isinstance(where, Remaining)
-        deep = np.where(where[:, : deep.shape[1]], deep, 0)
     if weights is not None:
         deep = deep * weights[: deep.shape[1]]
-    total = np.cumsum(deep, axis=1, dtype=np.float64)
-    return np.where(at > 0, np.take_along_axis(total, np.maximum(at, 1) - 1, axis=1), 0.0)
+    total = np.array(deep.T, np.float64, order="C")  # (depth, query); a cumsum of rows takes six times as long
+    for rank in range(1, len(total)):
+        total[rank] += total[rank - 1]
+    return np.where(at > 0, total[np.maximum(at, 1) - 1, np.arange(len(at))[:, None]], 0.0)

@@ -34,7 +34,6 @@ KS = (1, 5, 10)
     options=EXTENDED,
     ks=KS,
     expected="means",
-    of_sums=True,
 )
 def semantic_recall(pseudo_positive: Bool, pseudo_positives: Int, count: Int, ks: Sequence[int]) -> Float:
     """Semantic Recall: the share of the pseudo-positives in the top k (Biten et al., WACV 2022, eq. 3 and 4).
@@ -57,7 +56,6 @@ def semantic_recall(pseudo_positive: Bool, pseudo_positives: Int, count: Int, ks
     options=EXTENDED,
     ks=KS,
     expected=expected.any_hit,
-    of_sums=True,
 )
 def recall_extended(pseudo_positive: Bool, count: Int, ks: Sequence[int]) -> Float:
     """Any-hit recall of the pseudo-positives (R^V of Biten et al., WACV 2022, eq. 2); it rises with m."""
