@@ -443,6 +443,17 @@ class Tops:
         flat = scored.ravel() if isinstance(scored, np.ndarray) else scored
         return cls(start, items.ravel(), None if tied is None else tied.ravel(), gallery, flat, first)
 
+    @classmethod
+    def ragged(cls, lists: Sequence[Int], gallery: int, ties: Sequence[Bool] | None = None) -> Tops:
+        """Lists of any lengths, one a query."""
+        entries = np.concatenate([NONE, *lists])
+        tied = None if ties is None else np.concatenate([np.zeros(0, np.bool_), *ties])
+        return cls(np.cumsum([0, *map(len, lists)]), entries, tied, gallery)
+
+    def of_query(self, query: int) -> npt.NDArray[Any]:
+        """The entries of one query, by its index."""
+        return self.entries[self.start[query - self.first] : self.start[query - self.first + 1]]
+
     @property
     def depth(self) -> Int:
         """(query,) int64 lengths of the lists."""

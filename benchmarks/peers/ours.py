@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vsebench.types import DIRECTIONS, Direction, Observation
+from vsebench.types import DIRECTIONS, Direction, Observation, Tops
 
 from .inputs import Array, Inputs, Outcome, Work
 
@@ -60,19 +60,16 @@ def lists(given: Inputs) -> Work:
     """Metrics of retrieved lists."""
     from vsebench.graded.engine import from_lists
     from vsebench.metrics import parse
-    from vsebench.rank.lists import ranks_from_lists
+    from vsebench.rank.tops import ranks
     from vsebench.relevance import load
     from vsebench.relevance.matrix import of_array
 
-    retrieved = {d: dict(enumerate(items)) for d, (items, _) in given.lists.items()}
+    retrieved = {d: Tops.of(items, None, len(given.sides(d)[1])) for d, (items, _) in given.lists.items()}
     gains = {"matrix": of_array(given.split, given.gains)}
     judged = {d: load("gt", given.split, d) for d in DIRECTIONS}
 
     def work() -> Outcome:
-        observed = {
-            d: Observation(d, {"gt": ranks_from_lists(judged[d], retrieved[d], len(given.sides(d)[1]))})
-            for d in DIRECTIONS
-        }
+        observed = {d: Observation(d, {"gt": ranks(retrieved[d], judged[d])}) for d in DIRECTIONS}
         found = from_lists(retrieved, given.split, [parse("matrix:nDCG@10")], gains)
         graded = {f"nDCG@10 {direction}": out.values for (_, direction), out in found.items()}
         return Outcome({**_per_query(observed, OF_LISTS), **graded})

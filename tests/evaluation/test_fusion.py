@@ -15,7 +15,7 @@ from tests.commands import invoke
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.evaluation.fused import _by_reciprocal_ranks
 from vsebench.report.report import Report
-from vsebench.sets.align import AlignedLists
+from vsebench.types import Tops
 
 Array = npt.NDArray[Any]
 METRICS = "recall,mAP,matrix:NCS@3,matrix:CS@20"
@@ -86,20 +86,21 @@ def test_equal_weights_and_corrected_sums(systems: dict[str, Any]):
 def test_reciprocal_ranks_are_those_of_ranx():
     ranx = pytest.importorskip("ranx", reason="ranx is not installed")
     rng = np.random.default_rng(2)
-    split = vb.Split("custom", np.arange(9), np.arange(18), np.arange(18) // 2)
     runs = [{q: rng.permutation(18)[: rng.integers(3, 18)] for q in range(9)} for _ in range(3)]
-    fused = _by_reciprocal_ranks([AlignedLists(split, {"i2t": lists}) for lists in runs], [1.0] * 3)
+    fused = _by_reciprocal_ranks([Tops.ragged(list(lists.values()), 18) for lists in runs], [1.0] * 3)
     as_runs = [
         ranx.Run({str(q): {str(i): float(-at) for at, i in enumerate(items)} for q, items in lists.items()})
         for lists in runs
     ]
     theirs = ranx.fuse(as_runs, norm=None, method="rrf", params={"k": 60}).to_dict()
-    for q, items in fused.lists["i2t"].items():
+    assert fused.ties is not None
+    for q in range(9):
+        items = fused.of_query(q)
         scores = theirs[str(q)]
         assert sorted(map(str, items.tolist())) == sorted(scores)
         found = np.array([scores[str(i)] for i in items.tolist()])
         assert (np.diff(found) <= 1e-15).all()
-        tied = fused.tied["i2t"].get(q, np.empty(0, np.int64))
+        tied = np.flatnonzero(fused.ties[fused.start[q] : fused.start[q + 1]])
         near = np.flatnonzero(np.abs(np.diff(found)) < 1e-15) + 1
         assert tied.tolist() == near.tolist()
         assert (np.diff(items)[tied - 1] > 0).all()  # ties to the lower index

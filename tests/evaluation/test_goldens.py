@@ -18,9 +18,9 @@ from vsebench.errors import BadInput
 from vsebench.evaluation.binary import measure
 from vsebench.evaluation.short_lists import leave_out, too_short
 from vsebench.metrics import parse
-from vsebench.rank.lists import ranks_from_lists
+from vsebench.rank.tops import ranks
 from vsebench.report.report import Report
-from vsebench.types import Direction, Observation, Ranks, Split
+from vsebench.types import NONE, Direction, Observation, Ranks, Split, Tops
 
 Golden = Callable[[str], dict[str, Any]]
 
@@ -106,10 +106,15 @@ def test_coco_5fold_10x50(golden: Golden) -> None:
     assert per_fold.tolist() == pytest.approx(want["per_fold_rsum"])
 
 
+def of_dict(lists: dict[int, Any], gallery: int) -> Tops:
+    """Lists of queries up to the last one that has one."""
+    return Tops.ragged([lists.get(q, NONE) for q in range(max(lists) + 1)], gallery)
+
+
 def ranks_of(case: dict[str, Any], depth: int = 100) -> tuple[Ranks, list[str]]:
     lists = {int(q): np.array(items[:depth]) for q, items in case["inputs"]["retrieved"].items()}
     positives = {int(q): items for q, items in case["inputs"]["positives"].items()}
-    return ranks_from_lists(relevance("i2t", positives), lists, gallery=40), sorted(case["inputs"]["positives"])
+    return ranks(of_dict(lists, 40), relevance("i2t", positives)), sorted(case["inputs"]["positives"])
 
 
 def test_eccv_map_rp_3queries(golden: Golden) -> None:
@@ -146,19 +151,22 @@ def test_coco1k_truncated_ranking(golden: Golden, pinned: Pinned) -> None:
     fold = same_fold(split, "i2t")
     judged = relevance("i2t", {int(q): items for q, items in case["inputs"]["positives"].items()})
 
-    def observed(depth: int) -> Observation:
+    def listed(depth: int) -> Tops:
         lists = {int(q): np.array(items[:depth]) for q, items in case["inputs"]["ranking_5k"].items()}
-        return Observation("i2t", {"1k": ranks_from_lists(judged, lists, 10, fold)})
+        return of_dict(lists, 10)
+
+    def observed(depth: int) -> Observation:
+        return Observation("i2t", {"1k": ranks(listed(depth), judged, fold)})
 
     complete = observed(4)
     assert parse("R@1").per_query(complete.ranks["1k"]).mean() == case["expected"]["full"]["R@1"]
-    assert too_short([parse("1k:R@1")], {"i2t": complete}, split) == []
+    assert too_short([parse("1k:R@1")], {"i2t": complete}, split, {"i2t": listed(4)}) == []
     cut: dict[Direction, Observation] = {"i2t": observed(case["inputs"]["truncated_to"])}
     metrics = [parse("1k:R@1"), parse("1k:R@5"), parse("1k:MRR")]
     with pytest.raises(BadInput) as error:
-        leave_out(metrics, too_short(metrics, cut, split), metrics, Path("r.trec"), "refuse")
+        leave_out(metrics, too_short(metrics, cut, split, {"i2t": listed(2)}), metrics, Path("r.trec"), "refuse")
     pinned(error.value)
-    assert not any(short.impossible for short in too_short(metrics[:1], cut, split))
+    assert not any(short.impossible for short in too_short(metrics[:1], cut, split, {"i2t": listed(2)}))
     assert parse("R@1").per_query(cut["i2t"].ranks["1k"]).tolist() == [0, 1]
 
 

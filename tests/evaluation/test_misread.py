@@ -19,8 +19,7 @@ from vsebench.evaluation.chance import LEVEL, Sample
 from vsebench.evaluation.inputs import System
 from vsebench.evaluation.misread import Suspicion, suspect
 from vsebench.rank.scorers import Dot, Matrix, Scorer
-from vsebench.sets.align import AlignedLists
-from vsebench.types import DIRECTIONS, Direction, Int, Split
+from vsebench.types import DIRECTIONS, Direction, Int, Split, Tops
 
 Array = npt.NDArray[np.float32]
 SIZES = [50, 60, 120, 300]
@@ -244,7 +243,9 @@ def test_score_matrices_are_checked_too() -> None:
 
 def lists(order: Int, items: Split, direction: Direction) -> Suspicion | None:
     """What is suspected of retrieved lists, (query, depth)."""
-    found = AlignedLists(items, {direction: dict(enumerate(order))})
+    gallery = len(items.caption_ids if direction == "i2t" else items.image_ids)
+    missing = len(items.image_ids if direction == "i2t" else items.caption_ids) - len(order)
+    found = {direction: Tops.ragged([*order, *[order[0, :0]] * missing], gallery)}
     return suspect(System(items, {}, Path("file"), lists=found), direction)
 
 

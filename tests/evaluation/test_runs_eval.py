@@ -148,10 +148,10 @@ def test_lists_have_no_scores(option: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_the_ids_give_the_directions(coco: Split) -> None:
-    found = run({"?0": t2i(coco), "?1": i2t(coco)})
-    assert set(found.lists) == {"i2t", "t2i"}
-    assert found.lists["i2t"][3].tolist() == list(range(15, 27))
-    assert found.lists["t2i"][7][0] == 1 and found.lists["t2i"][7].dtype == np.int64
+    _, found = run({"?0": t2i(coco), "?1": i2t(coco)})
+    assert set(found) == {"i2t", "t2i"}
+    assert found["i2t"].of_query(3).tolist() == list(range(15, 27))
+    assert found["t2i"].of_query(7)[0] == 1 and found["t2i"].entries.dtype == np.int64
 
 
 @pytest.mark.parametrize("direction", ["i2t", "t2i"])

@@ -16,9 +16,9 @@ from tests.worlds import tied_world
 from vsebench.errors import BadInput, UsageError
 from vsebench.graded.engine import from_lists, run
 from vsebench.metrics import parse
-from vsebench.rank.observe import observe
+from vsebench.rank.order import tops
 from vsebench.rank.scorers import Dot, Matrix
-from vsebench.types import DIRECTIONS, Direction, Int, Split
+from vsebench.types import DIRECTIONS, Direction, Split, Tops
 
 NAMES = (
     "CS@3", "CS@2", "CS[captions=all]@4", "CS[tau=a]@3", "CS[tau=c,captions=all,gt=out]@5", "Kendall",
@@ -102,10 +102,8 @@ def test_permuted_items_give_permuted_values() -> None:
         assert np.allclose(values.values, a[metric, direction].values[index], rtol=1e-12, equal_nan=True), str(metric)
 
 
-def lists_of(scorer: Matrix, depth: int) -> dict[Direction, dict[int, Int]]:
-    observed = observe(scorer, [], depth={"i2t": depth, "t2i": depth})
-    tops = {d: observed[d].top for d in DIRECTIONS}
-    return {d: dict(enumerate(top.items)) for d, top in tops.items() if top is not None}
+def lists_of(scorer: Matrix, depth: int) -> dict[Direction, Tops]:
+    return {d: tops(scorer, d, depth, threads=1) for d in DIRECTIONS}
 
 
 def test_lists_that_are_deep_enough_give_the_same() -> None:
@@ -126,7 +124,8 @@ def test_lists_that_are_too_short(pinned: Pinned) -> None:
     world = large_world(50, 3, seed=5)
     gains = {"cider": FakeGains(world.gains)}
     lists = lists_of(Matrix(world.scores), 5)
-    lists["t2i"][3] = lists["t2i"][3][:2]
+    own = lists["t2i"]
+    lists["t2i"] = Tops.ragged([own.of_query(q)[: 2 if q == 3 else None] for q in range(len(own.depth))], own.gallery)
     with pytest.raises(BadInput) as error:
         from_lists({"t2i": lists["t2i"]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains)
     pinned(error.value)

@@ -16,8 +16,9 @@ from tests.graded_worlds import FakeGains, graded_worlds, large_world, measured,
 from vsebench.graded.engine import from_lists, run
 from vsebench.graded.influence import random_order
 from vsebench.metrics import parse
+from vsebench.rank.order import tops
 from vsebench.rank.scorers import Dot, Matrix
-from vsebench.types import DIRECTIONS, Direction, Float
+from vsebench.types import DIRECTIONS, Direction, Float, Tops
 
 
 def expected(world: oracle_graded.World, name: str, direction: Direction, sample: int = 1000) -> Float:
@@ -110,11 +111,9 @@ def test_lists_that_are_deep_enough_have_the_same_influences_as_scores() -> None
     wanted = run(Matrix(scores), world.split, metrics, gains, influence=True)
     most = int(np.bincount(world.split.image_of).max())
 
-    def lists(extra: int) -> dict[Direction, dict[int, np.ndarray]]:
-        return {
-            "i2t": dict(enumerate(np.argsort(-scores, axis=1)[:, : 3 + extra])),
-            "t2i": dict(enumerate(np.argsort(-scores.T, axis=1)[:, : 3 + min(extra, 1)])),
-        }
+    def lists(extra: int) -> dict[Direction, Tops]:
+        depths: dict[Direction, int] = {"i2t": 3 + extra, "t2i": 3 + min(extra, 1)}
+        return {d: tops(Matrix(scores), d, k, threads=1) for d, k in depths.items()}
 
     found = from_lists(lists(most), world.split, metrics, gains, influence=True)
     for key, values in wanted.items():

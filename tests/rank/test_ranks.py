@@ -12,10 +12,11 @@ from tests.worlds import World, own, relevance, same_fold, splits, tied_world, w
 from vsebench.errors import BadInput, UsageError
 from vsebench.numeric.parallel import default_threads
 from vsebench.rank.count import Targets
-from vsebench.rank.lists import ranks_from_lists, too_shallow
 from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot, Matrix, choose
-from vsebench.types import DIRECTIONS, UNRANKED, Candidates, Embeddings, Ranks
+from vsebench.rank.tops import place
+from vsebench.rank.tops import ranks as ranks_of_lists
+from vsebench.types import DIRECTIONS, NONE, UNRANKED, Candidates, Embeddings, Ranks, Tops
 
 
 def ranks_of(rows: dict[int, dict[int, int]], missing: dict[int, int] | None = None) -> Ranks:
@@ -47,11 +48,10 @@ def test_complete_lists_give_the_ranks_of_the_scores(world: World, k: int) -> No
         gallery = m if d == "i2t" else n
         direct, top, judged = observed[d].ranks["x"], observed[d].top, world.judged[d]
         assert top is not None
-        complete = ranks_from_lists(judged, dict(enumerate(top.items)), gallery)
+        complete = ranks_of_lists(top, judged)
         assert complete.rank.tolist() == direct.rank.tolist()
         assert complete.depth is not None and (complete.depth == gallery).all()
-        assert too_shallow(complete, "best", None, gallery) is None
-        cut = ranks_from_lists(judged, dict(enumerate(top.items[:, :k])), gallery)
+        cut = ranks_of_lists(top.cut(k), judged)
         assert cut.rank.tolist() == [r if r <= k else UNRANKED for r in direct.rank.tolist()]
         assert cut.depth is not None and (cut.depth == min(k, gallery)).all()
 
@@ -63,35 +63,30 @@ def test_a_fold_is_filtered_from_complete_lists(split, seed: int) -> None:  # ty
     scorer = Matrix(rng.integers(0, 5, (n, m)).astype(np.float64))
     requests = [Targets("1k", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
     observed = observe(scorer, requests, depth={"i2t": m, "t2i": n})
-    for d, gallery in (("i2t", m), ("t2i", n)):
-        lists = dict(enumerate(observed[d].top.items))  # type: ignore[index]
-        got = ranks_from_lists(own(split, d), lists, gallery, same_fold(split, d))  # type: ignore[arg-type]
-        assert got.rank.tolist() == observed[d].ranks["1k"].rank.tolist()  # type: ignore[index]
-        assert got.fold is not None and got.fold.tolist() == observed[d].ranks["1k"].fold.tolist()  # type: ignore[index, union-attr]
-        assert too_shallow(got, "best", None, gallery) is None
-        assert too_shallow(got, "k", 10**6, gallery) is None
+    for d in DIRECTIONS:
+        top = observed[d].top
+        assert top is not None
+        got = ranks_of_lists(top, own(split, d), same_fold(split, d))  # type: ignore[arg-type]
+        assert got.rank.tolist() == observed[d].ranks["1k"].rank.tolist()
+        assert got.fold is not None and got.fold.tolist() == observed[d].ranks["1k"].fold.tolist()  # type: ignore[union-attr]
 
 
 def test_a_query_without_a_list_has_an_empty_one() -> None:
     judged = relevance("i2t", {0: [1], 2: [0, 3]})
-    ranks = ranks_from_lists(judged, {2: np.array([3, 1])}, gallery=4)
+    ranks = ranks_of_lists(Tops.ragged([NONE, NONE, np.array([3, 1])], 4), judged)
     assert ranks.rank.tolist() == [UNRANKED, UNRANKED, 1]
     assert ranks.depth is not None and ranks.depth.tolist() == [0, 2]
-    assert too_shallow(ranks, "k", 1, 4) == (0, 0, 1)
-    assert too_shallow(ranks, "R", None, 4) == (0, 0, 1)
-    assert too_shallow(ranks, "best", None, 4) == (0, 0, 4)
 
 
-def test_the_depth_that_each_metric_reads() -> None:
-    judged = relevance("i2t", {0: [1, 2, 3], 1: [0]}, {1: 2})
-    lists = {0: np.array([2, 9, 8]), 1: np.array([5, 0, 7])}
-    ranks = ranks_from_lists(judged, lists, gallery=10)
-    assert too_shallow(ranks, "k", 3, 10) is None
-    assert too_shallow(ranks, "k", 4, 10) == (0, 3, 4)
-    assert too_shallow(ranks, "R", None, 10) is None
-    assert too_shallow(ranks, "best", None, 10) is None
-    short = ranks_from_lists(judged, {q: items[:2] for q, items in lists.items()}, gallery=10)
-    assert too_shallow(short, "R", None, 10) == (0, 2, 3)
+def test_ties_of_lists_and_items_that_are_no_candidates() -> None:
+    """The items 5 and 2 tie, 2 and 4 do not; without item 2 the items 5 and 4 do not tie."""
+    lists = Tops.ragged([np.array([7, 5, 2, 4, 6])], 8, [np.array([False, False, True, False, True])])
+    judged = relevance("i2t", {0: [1, 2, 5, 6]})
+    found = {ties: ranks_of_lists(lists, judged, ties=ties).rank.tolist() for ties in ("optimistic", "pessimistic")}
+    assert found == {"optimistic": [UNRANKED, 2, 3, 4], "pessimistic": [UNRANKED, 2, 3, 5]}
+    without = Candidates(excluded=relevance("i2t", {0: [2, 7]}))
+    placed = place(lists, relevance("i2t", {0: [4, 5, 6]}), without)
+    assert placed.counts.tolist() == [[1, 0, 1], [0, 0, 1], [1, 0, 0]] and placed.depth.tolist() == [3]
 
 
 def test_excluded_items_that_are_relevant_are_refused() -> None:

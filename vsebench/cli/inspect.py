@@ -134,7 +134,7 @@ def _of_text(file: Path, split: str | None) -> dict[str, Any]:
         "notes": [*notes, "retrieved lists: give them with --run"],
     }  # fmt: skip
     try:
-        return {**about, "matched": _matched(align.align_lists(runs, split).split, (), ())}
+        return {**about, "matched": _matched(align.align_lists(runs, split)[0], (), ())}
     except BadInput as error:
         return {**about, "fault": error}
 

@@ -18,9 +18,8 @@ from ..log import note, warn
 from ..rank.scorers import rows_of
 from ..rank.sums import weighted_sum
 from ..sets import placing
-from ..sets.align import AlignedLists
 from ..signature import ENCODER
-from ..types import NONE, Direction, Int, is_path
+from ..types import NONE, Bool, Direction, Int, Tops, is_path
 from . import inputs
 from .chance import LEVEL, SMALLEST
 from .inputs import System
@@ -65,7 +64,8 @@ def fuse(data: System, request: Request) -> System:
         sources=(*data.sources, *(x for one in read for x in one.sources)),
     )  # fmt: skip
     if data.lists is not None:
-        return replace(data, lists=_by_reciprocal_ranks([data.lists, *(one.lists for one in read)], weights))  # type: ignore[list-item]
+        runs = [one.lists for one in (data, *read) if one.lists is not None]
+        return replace(data, lists={d: _by_reciprocal_ranks([run[d] for run in runs], weights) for d in data.lists})
     each = {d: [one.scorers[d] for one in (data, *read)] for d in data.directions}
     first = next(iter(each.values()))
     if all(parts == first for parts in each.values()):  # the same objects: one pass serves both directions
@@ -125,26 +125,20 @@ def _of_one(data: System, direction: Direction) -> System:
     return replace(data, split=data.split_of(direction), orders={})
 
 
-def _by_reciprocal_ranks(systems: Sequence[AlignedLists], weights: Sequence[float]) -> AlignedLists:
+def _by_reciprocal_ranks(systems: Sequence[Tops], weights: Sequence[float]) -> Tops:
     """Lists by the sum of ``weight / (60 + rank)`` over the lists that have an item; ties to the lower index."""
-    lists: dict[Direction, dict[int, Int]] = {}
-    tied: dict[Direction, dict[int, Int]] = {}
-    for direction in systems[0].lists:
-        queries = dict.fromkeys(q for system in systems for q in system.lists[direction])
-        found = {q: _fused([s.lists[direction].get(q) for s in systems], weights) for q in queries}
-        lists[direction] = {q: items for q, (items, _) in found.items()}
-        tied[direction] = {q: equal for q, (_, equal) in found.items() if len(equal)}
-    return AlignedLists(systems[0].split, lists, tied)
+    found = [_fused([s.of_query(query) for s in systems], weights) for query in range(len(systems[0].depth))]
+    return Tops.ragged([items for items, _ in found], systems[0].gallery, [tied for _, tied in found])
 
 
-def _fused(lists: Sequence[Int | None], weights: Sequence[float]) -> tuple[Int, Int]:
-    """The items of some lists of one query in their new order, and the positions with the score of the one before."""
+def _fused(lists: Sequence[Int], weights: Sequence[float]) -> tuple[Int, Bool]:
+    """The items of some lists of one query in their new order, and which have the score of the one before."""
     terms: dict[int, list[float]] = defaultdict(list)
     for listed, weight in zip(lists, weights, strict=True):
-        for rank, item in enumerate([] if listed is None else listed.tolist(), start=1):
+        for rank, item in enumerate(listed.tolist(), start=1):
             terms[item].append(weight / (CONSTANT + rank))
     items = np.fromiter(terms, np.int64, len(terms))
     # exact sums: items with the same ranks in another order of the systems tie
     scores = np.fromiter(map(math.fsum, terms.values()), np.float64, len(terms))
     order = np.lexsort((items, -scores))
-    return items[order], np.flatnonzero(np.diff(scores[order]) == 0) + 1
+    return items[order], np.diff(scores[order], prepend=np.inf) == 0

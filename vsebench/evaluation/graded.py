@@ -81,8 +81,8 @@ def _any_gain(gains: Gains) -> bool:
 def _measured(plan: Plan, data: System, engine: Engine, new: Mapping[Direction, Tops] | None) -> run.Found:
     influence = plan.request.resampling is not None
     if data.lists is not None:
-        lists = {d: data.lists.lists[d] for d in plan.directions}
-        return run.from_lists(lists, plan.split, plan.graded, plan.gains, data.lists.tied, influence)
+        lists = {d: data.lists[d] for d in plan.directions}
+        return run.from_lists(lists, plan.split, plan.graded, plan.gains, influence)
     found: dict[tuple[Metric, Direction], run.GradedValues] = {}
     for scorer, directions in data.passes(plan.directions):
         found |= run.run(

@@ -45,8 +45,8 @@ def _occurrences(
         top = observed[direction].top
         assert top is not None  # plan.depth is at least k
         return np.bincount(top.items[:, :k].ravel(), minlength=gallery)
-    lists = data.lists.lists[direction]
-    if short := queries - sum(len(items) >= k for items in lists.values()):
+    lists = data.lists[direction]
+    if short := int((lists.depth < k).sum()):
         what = f"{count_of(short, 'query', 'queries')} ({direction}) have no list of {k} items, which hubness needs"
         raise BadInput(what, where=data.where, fix="give every query a list, or leave out hubness")
-    return np.bincount(np.concatenate([items[:k] for items in lists.values()]), minlength=gallery)
+    return np.bincount(lists.cut(k).entries, minlength=gallery)

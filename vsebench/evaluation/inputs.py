@@ -19,11 +19,11 @@ from ..files.read_pairs import Order, read_pairs
 from ..log import note, warn
 from ..options import spell
 from ..rank.scorers import Matrix, Scorer, choose
-from ..sets.align import AlignedLists, UnknownItems, align_embeddings, align_lists, align_scores, split_of
+from ..sets.align import UnknownItems, align_embeddings, align_lists, align_scores, split_of
 from ..sets.items import last_of_all
 from ..sets.placing import SIDES, Rows, with_places
 from ..signature import ENCODER
-from ..types import DIRECTIONS, Direction, Embeddings, Ids, Modality, Split, id_rows, is_path
+from ..types import DIRECTIONS, Direction, Embeddings, Ids, Modality, Split, Tops, id_rows, is_path
 from . import run_alone, top_scored
 from .options import Given
 from .request import Request
@@ -40,7 +40,7 @@ class System:
     Attributes:
         split: the items.
         scorers: by direction the scores of all images with all captions, mostly the same; none for retrieved lists.
-        lists: retrieved lists; None for scores.
+        lists: by direction the retrieved list of every query; None for scores.
         vectors: image and caption vectors in the order of the split, where there are any.
         where: the file, for messages.
         score: what the order comes from, for the signature: ``dot``, ``cosine``, ``scores`` or ``run``.
@@ -58,7 +58,7 @@ class System:
     scorers: Mapping[Direction, Scorer]
     where: Path
     score: str = "run"
-    lists: AlignedLists | None = None
+    lists: Mapping[Direction, Tops] | None = None
     vectors: tuple[Embeddings, Embeddings] | None = None
     rows: Rows = (None, None)
     sources: tuple[Path, ...] = field(default=())
@@ -88,7 +88,7 @@ class System:
     @property
     def directions(self) -> tuple[Direction, ...]:
         """The directions that can be measured."""
-        known = self.scorers if self.lists is None else self.lists.lists
+        known = self.scorers if self.lists is None else self.lists
         return tuple(d for d in DIRECTIONS if d in known)
 
 
@@ -214,12 +214,12 @@ def _lists(request: Request) -> System:
     split, alone = _split_of(runs, request)
     if alone is not None:
         runs = alone.runs
-    lists = align_lists(runs, split)
+    found, lists = align_lists(runs, split)
     note(*(sentence for pairs in runs for sentence in pairs.notes))
     warn(*(f"{Path(pairs.where).name}: {pairs.doubt}" for pairs in runs if pairs.doubt))
     sources = tuple(Path(run) if is_path(run) else Path(f"<run {direction}>") for direction, run in request.run)
     judged = alone.judged if alone else None
-    return System(lists.split, {}, sources[0], lists=lists, sources=sources, judged=judged)
+    return System(found, {}, sources[0], lists=lists, sources=sources, judged=judged)
 
 
 def _runs(named: Sequence[tuple[Direction | None, Any]], request: Request) -> list[Pairs]:

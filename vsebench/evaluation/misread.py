@@ -274,7 +274,7 @@ def sampled_queries(data: System, direction: Direction, most: int) -> tuple[Int,
     image_of = data.split.owners
     captions = np.arange(len(image_of))
     if data.lists is not None:
-        known = np.fromiter(data.lists.lists[direction], np.int64)
+        known = np.flatnonzero(data.lists[direction].depth)
         captions = captions[np.isin(captions if direction == "t2i" else image_of, known)]
     captions = captions[np.argsort(image_of[captions], kind="stable")]
     images, first, count = np.unique(image_of[captions], return_index=True, return_counts=True)
@@ -302,8 +302,8 @@ def _blocks(
 def _ends(data: System, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> tuple[Int, Int]:
     """(query,) the first and the last items of rankings."""
     if data.lists is not None:
-        lists = [data.lists.lists[direction][query] for query in queries.tolist()]
-        return np.array([one[0] for one in lists]), np.array([one[-1] for one in lists])
+        lists = data.lists[direction]
+        return lists.entries[lists.start[queries]], lists.entries[lists.start[queries + 1] - 1]
     ends = [(scores.argmax(axis=1), scores.argmin(axis=1)) for scores in _blocks(data, direction, queries, dtype)]
     first, last = zip(*ends, strict=True)
     return np.concatenate(first), np.concatenate(last)
@@ -329,7 +329,7 @@ def _ranked(
             low, high = (np.searchsorted(ordered, scores[own[at]], side) for side in ("left", "right"))
             found = gallery - high + (high - low + 1) / 2
         else:  # items that are not listed have the mean of the remaining ranks
-            listed = data.lists.lists[direction][query]
+            listed = data.lists[direction].of_query(query)
             depth[at] = len(listed)
             rank = np.full(gallery, (len(listed) + gallery + 1) / 2)
             rank[listed] = np.arange(1, len(listed) + 1)

@@ -141,7 +141,7 @@ def make_plan(data: System, request: Request) -> Plan:
     _refuse_misses(metrics, requests, request.no_positive)
     listed: dict[Direction, Observation] = {}
     if data.lists is not None:
-        listed = observe(data.lists, requests, split, directions)
+        listed = observe(data.lists, requests, directions)
         metrics = _of_lists(metrics, listed, named, data, request)
     graded = [m for m in metrics if m.graded]
     rankings_of(graded, split, directions)  # folds that are missing are an error before anything is ranked
@@ -150,7 +150,7 @@ def make_plan(data: System, request: Request) -> Plan:
     if graded and request.ties not in ("index", EXPECTED):
         note(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
     if graded and data.lists is not None:
-        note_unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
+        note_unknown_ties(graded, [d for d in directions if data.lists[d].ties is None])
     depth = max(
         request.kept or 0,
         request.lists,
@@ -168,7 +168,7 @@ def _of_lists(
 ) -> list[Metric]:  # fmt: skip
     """The metrics that retrieved lists are long enough for; raises BadInput as ``leave_out``."""
     binary = [m for m in _single(metrics) if _of_ranks(m)]
-    short = too_short(binary, listed, data.split, data.lists)
+    short = too_short(binary, listed, data.split, data.lists or {})
     refused = [s for s in short if request.short_lists == "refuse" or s.impossible]
     kept = leave_out(metrics, refused, named, data.where, request.short_lists)
     if counted := ", ".join(str(s) for s in short if s not in refused):

@@ -16,28 +16,21 @@ from ..log import note
 from ..metrics import Metric
 from ..options import spell
 from ..rank.count import Targets
-from ..rank.lists import ranks_from_lists
+from ..rank.tops import ranks
 from ..relevance.gains import shape_of
-from ..sets.align import AlignedLists
-from ..types import SIDES, UNRANKED, Direction, Int, Observation, Split
+from ..types import SIDES, UNRANKED, Direction, Int, Observation, Split, Tops
 
 
 def observe(
-    lists: AlignedLists, targets: Sequence[Targets], split: Split, directions: Sequence[Direction]
+    lists: Mapping[Direction, Tops], targets: Sequence[Targets], directions: Sequence[Direction]
 ) -> dict[Direction, Observation]:
     """The ranks of the relevant items in retrieved lists, by direction."""
     found: dict[Direction, Observation] = {}
     for direction in directions:
-        gallery = shape_of(split, direction)[1]
-        ranks = {
-            t.view: ranks_from_lists(
-                t.relevance, lists.lists[direction], gallery,
-                t.candidates,
-            )
-            for t in targets
-            if t.relevance.direction == direction
-        }  # fmt: skip
-        found[direction] = Observation(direction, ranks)
+        own = [t for t in targets if t.relevance.direction == direction]
+        found[direction] = Observation(
+            direction, {t.view: ranks(lists[direction], t.relevance, t.candidates) for t in own}
+        )
     return found
 
 
@@ -66,32 +59,32 @@ def too_short(
     metrics: Sequence[Metric],
     observed: Mapping[Direction, Observation],
     split: Split,
-    lists: AlignedLists | None = None,
+    lists: Mapping[Direction, Tops],
 ) -> list[Short]:
     """Those of some metrics of binary judgements that read deeper than the lists, in every direction."""
     found = []
     for m in metrics:
         for direction, observation in observed.items():
-            ranks, gallery = observation.ranks[m.view], shape_of(split, direction)[1]
-            assert ranks.depth is not None  # lists have a length
+            own, gallery = observation.ranks[m.view], shape_of(split, direction)[1]
+            assert own.depth is not None  # lists have a length
             wanted: int | Int = m.k or 1
             if m.family.depth == "best":  # the first positive, wherever it is
-                wanted = np.where(ranks.best() == UNRANKED, gallery, 0)
+                wanted = np.where(own.best() == UNRANKED, gallery, 0)
             elif m.family.depth == "R":
-                wanted = ranks.relevance.size
-            lost = m.unit == "rank" and bool((ranks.best() == UNRANKED).any())
-            queries = ranks.relevance.queries
-            found += _short(m, direction, queries, ranks.depth, np.minimum(wanted, gallery), lost, split, lists)
+                wanted = own.relevance.size
+            lost = m.unit == "rank" and bool((own.best() == UNRANKED).any())
+            queries = own.relevance.queries
+            found += _short(m, direction, queries, own.depth, np.minimum(wanted, gallery), lost, split, lists)
     return found
 
 
 def graded_too_short(
-    metrics: Sequence[Metric], split: Split, lists: AlignedLists, directions: Sequence[Direction]
+    metrics: Sequence[Metric], split: Split, lists: Mapping[Direction, Tops], directions: Sequence[Direction]
 ) -> list[Short]:
     """Those of some graded metrics that read deeper than the lists; nothing but the lengths of lists is needed."""
     found = []
     for ranking in rankings_of(metrics, split, directions) if metrics else ():
-        known = usable(ranking, lists.lists[ranking.direction])
+        known = usable(ranking, lists[ranking.direction])
         for m in ranking.metrics:
             wanted = deepest_rank(m, ranking)
             found += _short(m, ranking.direction, ranking.queries, known, wanted, True, split, lists)
@@ -100,17 +93,17 @@ def graded_too_short(
 
 def _short(
     m: Metric, direction: Direction, queries: Int, known: Int, wanted: int | Int, impossible: bool, split: Split,
-    lists: AlignedLists | None,
+    lists: Mapping[Direction, Tops],
 ) -> list[Short]:  # fmt: skip
     """A metric that needs more items of a query than are known; none where every list is long enough."""
     lacking = np.flatnonzero(known < wanted)
     if not len(lacking):
         return []
     first, ids = lacking[0], split.ids(SIDES[direction][0])
-    absent = [] if lists is None else [q for q in queries.tolist() if q not in lists.lists[direction]]
+    absent = queries[lists[direction].depth[queries] == 0]
     detail = f"query {ids[queries[first]]} has {count_of(int(known[first]), 'usable item')} and "
     detail += f"{np.broadcast_to(wanted, known.shape)[first]:,} are needed"
-    if absent:
+    if len(absent):
         detail = f"{len(absent):,} of {len(queries):,} lists are missing (first: that of query {ids[absent[0]]})"
     return [Short(m, direction, detail, impossible, len(absent))]
 

@@ -11,8 +11,7 @@ from ..options import spell
 from ..relevance.gains import Gains, shape_of
 from ..relevance.sources import load
 from ..report.lists import NOTHING, Lists
-from ..sets.align import AlignedLists
-from ..types import DIRECTIONS, SIDES, Bool, Direction, Int, Observation, Split, Vectors
+from ..types import DIRECTIONS, SIDES, Bool, Direction, Int, Observation, Split, Tops, Vectors
 from .inputs import System
 from .plan import Plan
 
@@ -61,7 +60,7 @@ def check(lists: int, split: Split) -> None:
 
 
 def _top(
-    plan: Plan, given: AlignedLists | None, observed: Mapping[Direction, Observation], direction: Direction
+    plan: Plan, given: Mapping[Direction, Tops] | None, observed: Mapping[Direction, Observation], direction: Direction
 ) -> tuple[Int, Vectors | None]:
     """(query, k) items and scores of one direction, from the ranking or from retrieved lists."""
     if given is None:
@@ -73,9 +72,8 @@ def _top(
         return top.items.astype(np.int64), top.scores.clip(-most, most).astype(np.float32) if known else None
     queries, gallery = shape_of(plan.split, direction)
     items = np.full((queries, min(plan.request.lists, gallery)), NOTHING, np.int64)
-    for query, listed in given.lists[direction].items():
-        first = listed[: items.shape[1]]
-        items[query, : len(first)] = first
+    top = given[direction].cut(plan.request.lists)
+    items[top.row, np.arange(len(top.entries)) - top.start[top.row]] = top.entries
     return items, None
 
 

@@ -153,21 +153,19 @@ def do(
 
 
 def from_lists(
-    lists: Mapping[Direction, Mapping[int, Int]],
+    lists: Mapping[Direction, Tops],
     split: Split,
     metrics: Sequence[Metric],
     gains: Mapping[str, Gains],
-    tied: Mapping[Direction, Mapping[int, Int]] | None = None,
     influence: bool = False,
 ) -> Found:
     """Measure graded metrics from retrieved lists.
 
     Args:
-        lists: direction -> query index -> (length,) distinct gallery indices, best first.
+        lists: by direction, of all queries.
         split: the items, the image of every caption, the folds.
         metrics: what to measure; sums are replaced by their parts.
         gains: by view, for every view of the metrics.
-        tied: direction -> query index -> indices of its list (from 0) with the score of the item before.
         influence: also compute the influence of the images as candidates, where all lists are deep enough for the next
             candidates.
 
@@ -181,12 +179,10 @@ def from_lists(
         rankings = [r if deep[r] else replace(r, influence=False) for r in rankings]
     out = {r: make_room(r) for r in rankings}
     for ranking in rankings:
-        position = _positions(ranking)
-        ties = (tied or {}).get(ranking.direction, {})
         step = max(1, tile_scores(1) // len(ranking.gallery))  # ideal gains need complete rows of gains
         for start in range(0, len(ranking.queries), step):
             queries = ranking.queries[start : start + step]
-            order, known = _order(lists[ranking.direction], ties, queries, position, ranking.depth)
+            order, known = _order(lists[ranking.direction], queries, ranking)
             _refuse_short(ranking, known, queries)
             measure(ranking, gains, order, start, out[ranking])
     return _collect(rankings, out)
@@ -200,39 +196,28 @@ def _positions(ranking: Ranking) -> Int:
     return position
 
 
-def usable(ranking: Ranking, lists: Mapping[int, Int]) -> Int:
+def usable(ranking: Ranking, lists: Tops) -> Int:
     """(query,) int64, how many candidates the list of every query of a ranking holds."""
-    position, none = _positions(ranking), np.empty(0, np.int64)
-    found = (np.count_nonzero(position[lists.get(q, none)] >= 0) for q in ranking.queries.tolist())
-    return np.fromiter(found, np.int64, len(ranking.queries))
+    inside = np.concatenate([[0], np.cumsum(_positions(ranking)[lists.entries] >= 0)])
+    return np.asarray(np.diff(inside[lists.start])[ranking.queries])
 
 
-def _order(
-    lists: Mapping[int, Int], ties: Mapping[int, Int], queries: Int, position: Int, depth: int
-) -> tuple[Tops, Int]:
-    """The order of some queries in positions of their gallery, and (query,) how many candidates each list has.
-
-    Args:
-        lists, ties: of one direction, as for ``from_lists``.
-        queries: (query,) int64.
-        position: gallery position of every item of the split, -1 for those that are no candidates.
-        depth: of the order.
-    """
-    items = np.zeros((len(queries), depth), np.int32)
-    equal = np.zeros(items.shape, np.bool_)
-    known = np.zeros(len(queries), np.int64)
-    for i, query in enumerate(queries.tolist()):
-        found = position[lists.get(query, np.empty(0, np.int64))]
-        inside = np.flatnonzero(found >= 0)[:depth]
-        found = found[inside]
-        items[i, : len(found)] = found
-        if query in ties and len(inside):
-            # Two candidates are tied when every item between them has the score of the one before it.
-            steps = np.ones(inside[-1] + 1, np.int64)
-            steps[ties[query][ties[query] <= inside[-1]]] = 0
-            equal[i, 1 : len(found)] = np.diff(np.cumsum(steps)[inside]) == 0
-        known[i] = len(found)
-    return Tops.of(items, equal, len(position)), known
+def _order(lists: Tops, queries: Int, ranking: Ranking) -> tuple[Tops, Int]:
+    """The order of some queries in positions of their gallery, and (query,) how many candidates each list has."""
+    each = lists.depth[queries]
+    row = np.repeat(np.arange(len(queries)), each)
+    entry = np.arange(len(row)) + np.repeat(lists.start[queries] - np.cumsum(each) + each, each)
+    position = _positions(ranking)[lists.entries[entry]]
+    # Two candidates are tied when every item between them has the score of the one before it.
+    tie = np.cumsum(np.ones(len(entry), np.bool_) if lists.ties is None else ~lists.ties[entry])
+    row, position, tie = (x[position >= 0] for x in (row, position, tie))
+    known = np.bincount(row, minlength=len(queries))
+    place = np.arange(len(row)) - np.repeat(np.cumsum(known) - known, known)
+    equal = (np.diff(tie, prepend=-1) == 0) & (place > 0)
+    items, kept = np.zeros((len(queries), ranking.depth), np.int32), place < ranking.depth
+    tied = np.zeros(items.shape, np.bool_)
+    items[row[kept], place[kept]], tied[row[kept], place[kept]] = position[kept], equal[kept]
+    return Tops.of(items, tied, len(ranking.gallery)), np.minimum(known, ranking.depth)
 
 
 def _refuse_short(ranking: Ranking, known: Int, queries: Int) -> None:

@@ -7,7 +7,7 @@ matched to the items of a split (``match`` for rows; lists are matched by id) an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from ..files.regular import MAPPED
 from ..log import note, warn
 from ..memory import require
 from ..options import spell
-from ..types import NONE, Direction, Embeddings, Int, Split
+from ..types import SIDES, Direction, Embeddings, Int, Split, Tops
 from . import catalogue as splits
 from .declared import DECLARED
 from .items import (
@@ -39,22 +39,6 @@ from .match import Matched, match_rows
 from .owners import SidesSwapped
 
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class AlignedLists:
-    """A split and retrieved lists of its items.
-
-    Attributes:
-        split: the items.
-        lists: direction -> query index -> (length,) int64 gallery indices, best first.
-        tied: direction -> query index -> (tie,) int64 positions (from 0) in the list whose score equals that of the
-            position before. Directions without scores and queries without ties are absent.
-    """
-
-    split: Split
-    lists: dict[Direction, dict[int, Int]]
-    tied: dict[Direction, dict[int, Int]] = field(default_factory=dict)
 
 
 def align_embeddings(
@@ -178,8 +162,8 @@ def _matched(
     return replace(found, split=replace(found.split, captions=strings))
 
 
-def align_lists(runs: Sequence[Pairs], name: Split | str | None) -> AlignedLists:
-    """The lists of runs as indices of a declared split.
+def align_lists(runs: Sequence[Pairs], name: Split | str | None) -> tuple[Split, dict[Direction, Tops]]:
+    """A declared split and the lists of runs, as indices of it, by direction; queries without a list have an empty one.
 
     Args:
         runs: retrieved lists, as ``read_pairs`` returns them.
@@ -195,8 +179,7 @@ def align_lists(runs: Sequence[Pairs], name: Split | str | None) -> AlignedLists
         fix = f"give {spell('split', ', '.join(splits.names()))}, or {spell('judgements', 'NAME=FILE')} of these lists"
         raise UsageError(what, fix=fix)
     split = name if isinstance(name, Split) else splits.load_split(name) if name else split_of(runs)
-    found: dict[Direction, dict[int, Int]] = {}
-    tied: dict[Direction, dict[int, Int]] = {}
+    found: dict[Direction, Tops] = {}
     origin: dict[Direction, str] = {}
     for pairs in runs:
         placed = place(pairs, split, strict=True)
@@ -205,15 +188,15 @@ def align_lists(runs: Sequence[Pairs], name: Split | str | None) -> AlignedLists
         if direction in found:
             what = f"holds {direction}, as does {origin[direction]}"
             raise BadInput(what, where=pairs.where, fix="give one run a direction")
-        starts = np.flatnonzero(np.diff(placed.query, prepend=-1))
-        queries, each = placed.query[starts].tolist(), np.split(placed.item, starts[1:]) if len(starts) else []
-        found[direction] = dict.fromkeys(placed.given.tolist(), NONE) | dict(zip(queries, each, strict=True))
-        origin[direction] = pairs.where
+        queries, gallery = (len(split.ids(side)) for side in SIDES[direction])
+        order, ties = np.argsort(placed.query, kind="stable"), None
+        query = placed.query[order]
         if placed.number is not None:
-            scores = np.split(placed.number, starts[1:])
-            equal = {q: np.flatnonzero(np.diff(s) == 0) + 1 for q, s in zip(queries, scores, strict=False)}
-            tied[direction] = {q: positions for q, positions in equal.items() if len(positions)}
-    return AlignedLists(split, found, tied)
+            ties = np.zeros(len(query), np.bool_)
+            ties[1:] = (np.diff(query) == 0) & (np.diff(placed.number[order]) == 0)
+        start = np.searchsorted(query, np.arange(queries + 1))
+        found[direction], origin[direction] = Tops(start, placed.item[order], ties, gallery), pairs.where
+    return split, found
 
 
 def _in_order(array: Array, rows: Int | None, side: str) -> npt.NDArray[np.float32]:
