@@ -153,18 +153,6 @@ def test_a_float64_copy_needs_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert side.float64(torch.tensor([1])).shape == (1, 8) and side.double is not None
 
 
-@pytest.mark.parametrize("dim", [1, 31, 32, 33, 100, 1024])
-def test_canonical_scores_have_the_bits_of_the_reference(dim: int, device: Any, rng: np.random.Generator) -> None:
-    images, captions = (rng.normal(size=(n, dim)).astype(np.float32) for n in (11, 17))
-    images[0] *= 1e-12
-    rows, cols = rng.integers(0, 11, 500), rng.integers(0, 17, 500)
-    for cosine in (False, True):
-        scorer = Dot(images, captions, cosine)
-        pairs = (torch.tensor(a, device=device) for a in (rows, cols))
-        found = vectors.pair_scores(vectors.resident(scorer, device), *pairs)
-        assert found.cpu().numpy().tobytes() == scorer.pairs(rows, cols, 1).tobytes()
-
-
 @pytest.mark.parametrize("cosine", [False, True, None])
 @pytest.mark.parametrize("pieces", [False, True])
 def test_graded_metrics(device: Any, cosine: bool | None, pieces: bool, monkeypatch: pytest.MonkeyPatch) -> None:

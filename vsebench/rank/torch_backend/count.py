@@ -2,7 +2,7 @@
 
 A tile is cut into spans of ``SPAN`` candidates. The largest score of every span says which spans have a score that is
 not certainly below a threshold; only these are compared with it. Scores between the two thresholds of a pair are
-compared by canonical score.
+compared by canonical score, on the processor.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 
-from ...types import Direction
-from ..count import Counter
+from ...types import Direction, Int
+from ..count import Array, Counter
+from ..order import exact_scores
 from .settings import Sizes
-from .vectors import Resident, Tensor, canonical, host, tensor
+from .vectors import Resident, Tensor, host, tensor
 
 SPAN = 64  # candidates of a span
 
@@ -68,11 +70,12 @@ class PairCounter:
 
     def __init__(self, counter: Counter, of: Resident | None, device: torch.device, threads: int, sizes: Sizes):
         self.counter, self.of, self.spans, pairs = counter, of, sizes.spans, counter.pairs
-        self.query, self.item, self.exact, self.high, self.low = (
-            tensor(a, device) for a in (pairs.query, pairs.item, pairs.exact, pairs.high, pairs.low)
+        self.query, self.item, self.high, self.low = (
+            tensor(a, device) for a in (pairs.query, pairs.item, pairs.high, pairs.low)
         )
         self.first, self.last = (tensor(a, device) for a in (pairs.first, pairs.last))
-        self.total = torch.zeros((3, threads, len(pairs.query)), dtype=torch.int64, device=device)
+        self.total = torch.zeros((threads, len(pairs.query)), dtype=torch.int64, device=device)
+        self.settled = np.zeros((3, threads, len(pairs.query)), np.int64)
 
     def count(self, tile: Tile, part: int) -> None:
         """Count one tile; ``part`` is the row of counts of the calling thread."""
@@ -104,8 +107,7 @@ class PairCounter:
 
     def _compare(self, values: Tensor, pair: Tensor, start: Tensor, part: int) -> None:
         """Count ``values`` (span, SPAN), scores of the candidates from ``start`` (span,) on, for ``pair`` (span,)."""
-        above, before, after = self.total[:, part]
-        high, low = self.high[pair, None], self.low[pair, None]
+        above, high, low = self.total[part], self.high[pair, None], self.low[pair, None]
         if self.counter.fold is not None:
             values = values.masked_fill(~self._candidates(pair, start), -torch.inf)
         flag = torch.empty_like(values)  # a number: on a processor torch compares to bools in three times the time
@@ -120,18 +122,20 @@ class PairCounter:
         if not len(span):
             return
         pair, item = pair[span], start[span] + place
-        if self.of is None:
-            value = values[span, place].double()
-        else:
-            value = canonical(self.of, self.counter.direction, self.query[pair], item)
-            allowed = (self.high[pair].double() - self.low[pair]) / 2
-            self.of.compare((values[span, place] - value).abs() <= allowed)
-        for counts, chosen in (
-            (above, value > self.exact[pair]),
-            (before, (value == self.exact[pair]) & (item < self.item[pair])),
-            (after, (value == self.exact[pair]) & (item > self.item[pair])),
+        self._settle(host(pair), host(item), host(values[span, place]), part)
+
+    def _settle(self, pair: Int, item: Int, fast: Array, part: int) -> None:
+        """Compare the canonical scores of uncertain items with those of the pairs; ``fast`` are those of the tile."""
+        pairs = self.counter.pairs
+        value = exact_scores(self.counter.scorer, self.counter.direction, pairs.query[pair], item)
+        if self.of is not None:
+            allowed = (pairs.high[pair].astype(np.float64) - pairs.low[pair]) / 2
+            self.of.compare(tensor(np.abs(fast - value) <= allowed, self.query.device))
+        equal, lower = value == pairs.exact[pair], item < pairs.item[pair]
+        for counts, chosen in zip(
+            self.settled, (value > pairs.exact[pair], equal & lower, equal & ~lower), strict=True
         ):
-            counts.index_add_(0, pair, chosen.long())
+            np.add.at(counts[part], pair[chosen], 1)
 
     def _in_fold(self, queries: Tensor, g0: int, spans: int) -> Tensor:
         """(query, span) whether a span of the candidates from ``g0`` on may have one in the fold of the query."""
@@ -153,4 +157,5 @@ class PairCounter:
 
     def finish(self) -> None:
         """Add the counts to those of the counter."""
-        self.counter.counts[:, 0] += host(self.total.sum(1).int())
+        self.counter.counts[:, 0] += self.settled.sum(1).astype(np.int32)
+        self.counter.counts[0, 0] += host(self.total.sum(0).int())

@@ -1,4 +1,4 @@
-"""Vectors on the device, float64 products of them, and canonical scores of single pairs."""
+"""Vectors on the device."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ import torch
 from ...errors import DeviceFault
 from ...options import spell
 from ...types import Direction
-from ..kernels import LANES
 from ..scorers import Dot, Scorer
-from .settings import SIZES
 
 SHARE = 8  # of the free memory of a GPU: what a float64 copy takes is at most one in so many
 KEPT_DOUBLE = 1 << 28  # bytes of the vectors of one side up to which their float64 copy is kept on the processor
@@ -112,48 +110,11 @@ def resident(scorer: Dot, device: torch.device) -> Resident:
         return kept[str(device)]
 
 
-def pair_scores(of: Resident, images: Tensor, captions: Tensor) -> Tensor:
-    """(pair,) float64 canonical scores, with the bits of ``kernels.pair_dots``.
-
-    The product of two float32 numbers is exact in float64, so only the order of the additions matters: ``LANES``
-    interleaved partial sums, added in a fixed tree.
-    """
-    out = torch.empty(len(images), dtype=torch.float64, device=of.device)
-    step = max(1, SIZES[of.device.type].piece // max(of.images.vectors.shape[1], 1))
-    for a in range(0, len(images), step):
-        r, c = images[a : a + step], captions[a : a + step]
-        dot = _dots(of.images.vectors[r], of.captions.vectors[c])
-        out[a : a + step] = dot * of.images.scale[r] * of.captions.scale[c]
-    return out
-
-
 def host(values: Tensor) -> Any:
     """The array of a tensor on the device."""
     return values.contiguous().cpu().numpy()
 
 
-def canonical(of: Resident, direction: Direction, queries: Tensor, items: Tensor) -> Tensor:
-    """(pair,) float64 canonical scores of queries (pair,) with gallery items (pair,)."""
-    return pair_scores(of, *((queries, items) if direction == "i2t" else (items, queries)))
-
-
 def dtype_of(scorer: Scorer) -> torch.dtype:
     """The dtype of the scorer's tiles."""
     return torch.float64 if np.dtype(scorer.dtype) == np.float64 else torch.float32
-
-
-def _dots(x: Tensor, y: Tensor) -> Tensor:
-    n, dim = x.shape
-    terms = x.double().mul_(y.double())
-    lane = torch.zeros((n, LANES), dtype=torch.float64, device=x.device)
-    stop = dim - dim % LANES
-    for k in range(0, stop, LANES):
-        lane += terms[:, k : k + LANES]
-    rest = torch.zeros(n, dtype=torch.float64, device=x.device)
-    for k in range(stop, dim):
-        rest += terms[:, k]
-    width = LANES // 2
-    while width:
-        lane[:, :width] += lane[:, width : 2 * width]
-        width //= 2
-    return lane[:, 0] + rest
