@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeGuard
 
@@ -493,6 +493,14 @@ class Tops:
         """The lists of consecutive queries."""
         start = self.start[some.start : some.stop + 1]
         return self._of(start - start[0], slice(start[0], start[-1]), self.first + some.start)
+
+    def keep(self, kept: Bool) -> Tops:
+        """Some of the entries, (entry,); they remain tied where those between them are removed."""
+        row, ties = self.row[kept], None
+        if self.ties is not None:
+            ties = np.zeros(len(row), np.bool_)
+            ties[1:] = (np.diff(np.cumsum(~self.ties)[kept]) == 0) & (np.diff(row) == 0)
+        return replace(self._of(np.searchsorted(row, np.arange(len(self.start))), kept, self.first), ties=ties)
 
     def _of(self, start: Int, some: Bool | slice, first: int) -> Tops:
         """The lists of some of the entries."""

@@ -16,7 +16,7 @@ from tests.worlds import own, relevance, same_fold
 from vsebench import relevance as judgements
 from vsebench.errors import BadInput
 from vsebench.evaluation.binary import measure
-from vsebench.evaluation.short_lists import leave_out, too_short
+from vsebench.evaluation.short_lists import long_enough, too_short
 from vsebench.metrics import parse
 from vsebench.rank.tops import ranks
 from vsebench.report.report import Report
@@ -160,13 +160,13 @@ def test_coco1k_truncated_ranking(golden: Golden, pinned: Pinned) -> None:
 
     complete = observed(4)
     assert parse("R@1").per_query(complete.ranks["1k"]).mean() == case["expected"]["full"]["R@1"]
-    assert too_short([parse("1k:R@1")], {"i2t": complete}, split, {"i2t": listed(4)}) == []
+    assert too_short([parse("1k:R@1")], {"i2t": complete}, split) == []
     cut: dict[Direction, Observation] = {"i2t": observed(case["inputs"]["truncated_to"])}
     metrics = [parse("1k:R@1"), parse("1k:R@5"), parse("1k:MRR")]
     with pytest.raises(BadInput) as error:
-        leave_out(metrics, too_short(metrics, cut, split, {"i2t": listed(2)}), metrics, Path("r.trec"), "refuse")
+        long_enough(metrics, too_short(metrics, cut, split), metrics, Path("r.trec"), "refuse")
     pinned(error.value)
-    assert not any(short.impossible for short in too_short(metrics[:1], cut, split, {"i2t": listed(2)}))
+    assert not any(short.impossible for short in too_short(metrics[:1], cut, split))
     assert parse("R@1").per_query(cut["i2t"].ranks["1k"]).tolist() == [0, 1]
 
 

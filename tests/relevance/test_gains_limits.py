@@ -13,7 +13,7 @@ import vsebench
 from tests.evaluation.test_graded_eval import world
 from tests.graded_worlds import FakeGains, large_world
 from vsebench.errors import BadInput, UsageError
-from vsebench.evaluation.chosen import leave_out
+from vsebench.evaluation.sources import leave_out
 from vsebench.graded.engine import run
 from vsebench.log import Log
 from vsebench.metrics import parse

@@ -11,7 +11,7 @@
 - ``system``: what is ranked: vectors, a score matrix or retrieved lists in the order of a split (``inputs``), and what
   is done with them: ``fused``, ``only``, ``corrections``; ``misread``: refuses rows in another order and recall at
   chance (``chance``), with what explains it (``readings``, ``wording``)
-- ``plan``: metrics, judgements and candidates, decided once; ``chosen``: loading gains and judgements;
+- ``plan``: metrics, judgements and candidates, decided once; ``sources``: loading gains and judgements;
   ``short_lists``: what retrieved lists are long enough for
 - ``second_stage``: the scores of a cross-encoder (``second_scores``), by which the top of the rankings is ordered again
 - ``binary``: values from the ranks of relevant items; ``graded``: values of graded metrics as results; ``intra``:

@@ -61,7 +61,7 @@ def shards_of(plan: Plan, data: System) -> list[Shard]:
     """The shards of an evaluation."""
     found: list[Shard] = []
     images, captions = (0, len(plan.split.image_ids)), (0, len(plan.split.caption_ids))
-    if plan.requests:
+    if plan.targets:
         for _, (direction, *_) in data.passes(plan.directions):
             found += _shards(Shard("scan", direction, 0, images, captions))
     for direction in plan.directions if plan.depth else ():

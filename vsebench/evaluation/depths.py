@@ -62,13 +62,13 @@ def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], 
     """Up to which rank metrics of binary judgements read, by direction, and what they read beyond lists."""
     needed: dict[Direction, int] = {}
     reasons: Reasons = defaultdict(list)
-    for request in plan.requests:
-        direction = request.relevance.direction
+    for target in plan.targets:
+        direction = target.relevance.direction
         most = listed.deepest(shape_of(plan.split, direction)[1])
-        for m in (m for m in plan.binary if m.view == request.view):
-            size = int(request.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
+        for m in (m for m in plan.binary if m.view == target.view):
+            size = int(target.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
             deep = min(size, shape_of(plan.split, direction)[1])
-            if request.fold is not None or request.excluded is not None:
+            if target.fold is not None or target.excluded is not None:
                 reasons[INSIDE].append(str(m))
             elif m.family.depth not in ("k", "R") or plan.request.ties == EXPECTED:
                 reasons[COMPLETE].append(str(m))

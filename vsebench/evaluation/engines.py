@@ -68,7 +68,7 @@ def start(data: System, plan: Plan) -> Iterator[Engine]:
 
         def here(scorer: Scorer, directions: Sequence[Direction]) -> dict[Direction, Observation]:
             return ranked(
-                scorer, shards.asked(plan, directions), ties=request.ties, threads=request.threads,
+                scorer, plan.targets_of(directions), ties=request.ties, threads=request.threads,
                 depth=dict.fromkeys(directions, plan.depth) if plan.depth else {}, progress=request.progress,
             )  # fmt: skip
 

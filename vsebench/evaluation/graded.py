@@ -15,7 +15,7 @@ from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES
 from ..report.model import Result
 from ..text import warnings as caption_warnings
-from ..types import Direction, Float, Ids, Tops
+from ..types import Direction, Float, Ids, Observation
 from .engines import Engine
 from .inputs import System
 from .intervals import Key
@@ -24,9 +24,9 @@ from .plan import Plan
 BLOCK = 64  # images whose gains are examined together
 
 
-def results(plan: Plan, data: System, engine: Engine, new: Mapping[Direction, Tops] | None = None) -> dict[Key, Result]:
+def results(plan: Plan, data: System, engine: Engine, observed: Mapping[Direction, Observation]) -> dict[Key, Result]:
     """One result a metric and direction, without sums; warns of undefined metrics, small galleries, and no gains."""
-    found, split = _measured(plan, data, engine, new), plan.split
+    found, split = _measured(plan, data, engine, observed), plan.split
     out: dict[Key, Result] = {}
     undefined: list[str] = []
     clipped: dict[int, list[str]] = {}
@@ -78,11 +78,14 @@ def _any_gain(gains: Gains) -> bool:
     return any((gains.rows("i2t", a, min(a + BLOCK, images)) > 0).any() for a in range(0, images, BLOCK))
 
 
-def _measured(plan: Plan, data: System, engine: Engine, new: Mapping[Direction, Tops] | None) -> run.Found:
+def _measured(plan: Plan, data: System, engine: Engine, observed: Mapping[Direction, Observation]) -> run.Found:
     influence = plan.request.resampling is not None
     if data.lists is not None:
-        lists = {d: data.lists[d] for d in plan.directions}
-        return run.from_lists(lists, plan.split, plan.graded, plan.gains, influence)
+        return run.from_lists(
+            {d: data.lists[d] for d in plan.directions}, plan.split, plan.graded, plan.gains, influence
+        )
+    tops = {d: observed[d].top for d in data.second}
+    new = {d: top.cut(data.second[d].reach) for d, top in tops.items() if top is not None}  # in the order of re-ranking
     found: dict[tuple[Metric, Direction], run.GradedValues] = {}
     for scorer, directions in data.passes(plan.directions):
         found |= run.run(

@@ -28,7 +28,7 @@ def results(plan: Plan, data: System, observed: Mapping[Direction, Observation])
         queries, gallery = (plan.split.ids(SIDE[d]) for d in (direction, QUERIES_OF[direction]))
         for m in sorted(plan.of_lists, key=lambda m: m.k or 0):  # the note is on the largest k
             assert m.k is not None
-            count = _occurrences(direction, min(m.k, len(gallery)), len(queries), len(gallery), data, observed)
+            count = _occurrences(direction, min(m.k, len(gallery)), data, observed)
             found[m, direction] = Result(m, direction, m.of_gallery(count), len(queries))
         most = np.argsort(-count, kind="stable")[:MOST]
         listed = ", ".join(f"{gallery[i]} ({count[i]:,})" for i in most.tolist())
@@ -37,16 +37,11 @@ def results(plan: Plan, data: System, observed: Mapping[Direction, Observation])
     return found
 
 
-def _occurrences(
-    direction: Direction, k: int, queries: int, gallery: int, data: System, observed: Mapping[Direction, Observation]
-) -> Int:
+def _occurrences(direction: Direction, k: int, data: System, observed: Mapping[Direction, Observation]) -> Int:
     """(gallery,) int64, how many queries have every item among their first k."""
-    if data.lists is None:
-        top = observed[direction].top
-        assert top is not None  # plan.depth is at least k
-        return np.bincount(top.items[:, :k].ravel(), minlength=gallery)
-    lists = data.lists[direction]
-    if short := int((lists.depth < k).sum()):
+    top = observed[direction].top
+    assert top is not None  # retrieved lists, or plan.depth is at least k
+    if short := int((top.depth < k).sum()):
         what = f"{count_of(short, 'query', 'queries')} ({direction}) have no list of {k} items, which hubness needs"
         raise BadInput(what, where=data.where, fix="give every query a list, or leave out hubness")
-    return np.bincount(lists.cut(k).entries, minlength=gallery)
+    return np.bincount(top.cut(k).entries, minlength=top.gallery)

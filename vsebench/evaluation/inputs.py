@@ -79,9 +79,9 @@ class System:
         return next(iter(self.scorers.values()), None)
 
     def passes(self, directions: Sequence[Direction]) -> list[tuple[Scorer, tuple[Direction, ...]]]:
-        """Every scorer of some directions, with those that it serves."""
+        """Every scorer of some directions, with those that it serves; none of retrieved lists."""
         groups: dict[int, list[Direction]] = {}
-        for direction in directions:
+        for direction in directions if self.scorers else ():
             groups.setdefault(id(self.scorers[direction]), []).append(direction)
         return [(self.scorers[served[0]], tuple(served)) for served in groups.values()]
 

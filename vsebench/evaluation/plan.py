@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..graded.rankings import plan as rankings_of
-from ..log import note, warn
+from ..log import note
 from ..metrics import Metric
 from ..metrics.declare import DEFAULT_GAINS, without_mean
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
@@ -21,11 +21,11 @@ from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains, Spec
 from ..relevance.sources import SOURCES, Source, in_folds, is_gains, judgements_of
 from ..types import EVERYTHING, Candidates, Direction, Observation, Split
-from .chosen import leave_out as allowed
-from .chosen import load_gains_of, load_judgements, note_unknown_ties, suits
 from .inputs import System
 from .request import Request
-from .short_lists import graded_too_short, leave_out, observe, too_short
+from .short_lists import graded_too_short, long_enough, observe, too_short
+from .sources import leave_out as allowed
+from .sources import load_gains_of, load_judgements, note_unknown_ties, suits
 
 NAMED, SUITE, EVERY = range(3)  # how a metric is requested: by its name, in a suite, or among all
 LEAVE_OUT = "leave it out, or evaluate the embeddings"
@@ -40,7 +40,7 @@ class Plan:
         metrics: in the requested order, sums included.
         directions: what is ranked.
         judgements: the sets of binary judgements that the split has, by view.
-        requests: for every view of binary judgements and direction the relevant items and the candidates.
+        targets: for every view of binary judgements and direction the relevant items and the candidates.
         gains: by view, for every graded metric.
         intra: metrics of image-image and text-text retrieval.
         depth: how many items of every ranking are kept, None for none.
@@ -52,7 +52,7 @@ class Plan:
     metrics: tuple[Metric, ...]
     directions: tuple[Direction, ...]
     judgements: Mapping[str, Source]
-    requests: tuple[Targets, ...]
+    targets: tuple[Targets, ...]
     gains: Mapping[str, Gains]
     intra: tuple[Metric, ...]
     depth: int | None
@@ -73,6 +73,10 @@ class Plan:
     def graded(self) -> tuple[Metric, ...]:
         """Those that read gains."""
         return tuple(m for m in self.single if m.graded)
+
+    def targets_of(self, directions: Sequence[Direction]) -> list[Targets]:
+        """What is counted in a pass over scores that serves some directions."""
+        return [target for target in self.targets if target.relevance.direction in directions]
 
     @property
     def of_lists(self) -> tuple[Metric, ...]:
@@ -104,45 +108,44 @@ def make_plan(data: System, request: Request) -> Plan:
     if not directions:
         what = f"no list for {', '.join(request.directions)}"
         raise BadInput(what, where=data.where, fix="give a run of that direction")
+    if request.lists and data.split.in_folds:
+        what = f"lists are the top of the complete gallery, and {data.split.name} ranks its folds"
+        fix = f"leave it out, or use {spell('split', 'coco-5k')}"
+        raise UsageError(f"{spell('lists', request.lists)}: {what}", fix=fix)
     intra = _intra(request, data)
-    given = load_judgements(request.judgements, request.level, data.split, data.complete, data.judged)
-    known = {} if data.split.image_of is None else judgements_of(data.split)
-    judgements = {**known, **given}
-    if data.second or request.correction:  # both are of complete galleries
-        judgements = {view: judged for view, judged in judgements.items() if not judged.folds}
+    judgements, own = _judgements(data, request)
     asked: dict[Metric, int] = {}
     if request.names != ():  # else only metrics inside the modalities
         asked = choose_metrics(
             request.names, request.gains or {DEFAULT_GAINS: None}, split=data.split, directions=directions,
-            judgements=judgements, own=list(given),
+            judgements=judgements, own=own,
         )  # fmt: skip
     named = frozenset(_single(m for m, how in asked.items() if how == NAMED))
-    metrics = list(asked)
-    if data.lists is not None:  # before gains are loaded, which may take long
-        refused = graded_too_short([m for m in metrics if m.graded], data.split, data.lists, directions)
-        metrics = leave_out(metrics, refused, named, data.where, request.short_lists)
-    metrics, split, gains = _with_gains(metrics, asked, data, request, judgements)
-    for name in dict.fromkeys(m.view for m in metrics if m.view in judgements):
-        note(*(f"{name}: {sentence}" for sentence in judgements[name].notes))
-    if idle := [name for name in given if not any(m.view == name for m in metrics)]:
-        note(f"{spell('judgements', ', '.join(idle))}: no metric uses it; write the name in front, as in {idle[0]}:R@1")
-    if request.ties == EXPECTED:
-        metrics, lost = _with_expectation(metrics, named)
-        inside, within = _with_expectation(intra, ())
-        intra = tuple(inside)
-        gains = {view: g for view, g in gains.items() if any(m.view == view for m in metrics)}
-        if lost or within:
-            note(f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}")
-    requests = [
-        Targets(view, judgements[view].positives(split, d), _candidates(view, split, d))
+    metrics: Sequence[Metric] = list(asked)
+    targets = [
+        Targets(view, judgements[view].positives(data.split, d), _candidates(view, data.split, d))
         for view in dict.fromkeys(m.view for m in metrics if _of_ranks(m))
         for d in directions
     ]
-    _refuse_misses(metrics, requests, request.no_positive)
     listed: dict[Direction, Observation] = {}
-    if data.lists is not None:
-        listed = observe(data.lists, requests, directions)
-        metrics = _of_lists(metrics, listed, named, data, request)
+    if data.lists is not None:  # before gains are loaded, which may take long
+        listed = observe(data.lists, targets, directions)
+        single = _single(metrics)
+        short = graded_too_short(single, data.split, data.lists, directions) + too_short(single, listed, data.split)
+        metrics = long_enough(metrics, short, named, data.where, request.short_lists)
+    metrics, split, gains = _with_gains(metrics, asked, data, request, judgements)
+    for name in dict.fromkeys(m.view for m in metrics if m.view in judgements):
+        note(*(f"{name}: {sentence}" for sentence in judgements[name].notes))
+    if idle := [name for name in own if not any(m.view == name for m in metrics)]:
+        note(f"{spell('judgements', ', '.join(idle))}: no metric uses it; write the name in front, as in {idle[0]}:R@1")
+    if request.ties == EXPECTED:
+        metrics, lost = _with_expectation(metrics, named)
+        intra, within = _with_expectation(intra, ())
+        gains = {view: g for view, g in gains.items() if any(m.view == view for m in metrics)}
+        if lost or within:
+            note(f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}")
+    targets = [target for target in targets if any(m.view == target.view and _of_ranks(m) for m in metrics)]
+    _refuse_misses(metrics, targets, request.no_positive)
     graded = [m for m in metrics if m.graded]
     rankings_of(graded, split, directions)  # folds that are missing are an error before anything is ranked
     if request.names is None and (absent := _absent(judgements, split)):
@@ -158,22 +161,17 @@ def make_plan(data: System, request: Request) -> Plan:
         *(second.reach for second in data.second.values()),
     )
     return Plan(
-        split, tuple(metrics), directions, judgements, tuple(requests), gains, intra, depth or None, listed, request
+        split, tuple(metrics), directions, judgements, tuple(targets), gains, intra, depth or None, listed, request
     )  # fmt: skip
 
 
-def _of_lists(
-    metrics: Sequence[Metric], listed: Mapping[Direction, Observation], named: frozenset[Metric], data: System,
-    request: Request,
-) -> list[Metric]:  # fmt: skip
-    """The metrics that retrieved lists are long enough for; raises BadInput as ``leave_out``."""
-    binary = [m for m in _single(metrics) if _of_ranks(m)]
-    short = too_short(binary, listed, data.split, data.lists or {})
-    refused = [s for s in short if request.short_lists == "refuse" or s.impossible]
-    kept = leave_out(metrics, refused, named, data.where, request.short_lists)
-    if counted := ", ".join(str(s) for s in short if s not in refused):
-        warn(f"lists are too short for {counted}; items that are not in them count as not found")
-    return kept
+def _judgements(data: System, request: Request) -> tuple[dict[str, Source], list[str]]:
+    """The judgements of the split and those of the user, by name; and the names of the latter."""
+    given = load_judgements(request.judgements, request.level, data.split, data.complete, data.judged)
+    known = {} if data.split.image_of is None else judgements_of(data.split)
+    complete = bool(data.second or request.correction)  # both are of complete galleries
+    found = {view: judged for view, judged in {**known, **given}.items() if not (complete and judged.folds)}
+    return found, list(given)
 
 
 def _absent(judgements: Mapping[str, Source], split: Split) -> list[str]:
@@ -261,7 +259,7 @@ def _intra(request: Request, data: System) -> tuple[Metric, ...]:
     return tuple(expand(SUITES[INTRA].metrics, ["cxc"]))
 
 
-def _with_expectation(metrics: Sequence[Metric], named: Collection[Metric]) -> tuple[list[Metric], list[str]]:
+def _with_expectation(metrics: Sequence[Metric], named: Collection[Metric]) -> tuple[tuple[Metric, ...], list[str]]:
     """The metrics whose mean over the orders of tied items is known, and the names of the others.
 
     Raises:
@@ -271,11 +269,15 @@ def _with_expectation(metrics: Sequence[Metric], named: Collection[Metric]) -> t
     refused = [m for m in lost if m in named] or (lost if len(lost) == len(metrics) else [])
     if refused:
         raise UsageError(f"{', '.join(map(str, refused))}: {_no_expectation()}", fix=without_mean())
-    return [m for m in metrics if m.has_expectation], list(map(str, lost))
+    return tuple(m for m in metrics if m.has_expectation), list(map(str, lost))
 
 
 def _with_gains(
-    metrics: list[Metric], asked: Mapping[Metric, int], data: System, request: Request, judgements: Mapping[str, Source]
+    metrics: Sequence[Metric],
+    asked: Mapping[Metric, int],
+    data: System,
+    request: Request,
+    judgements: Mapping[str, Source],
 ) -> tuple[list[Metric], Split, dict[str, Gains]]:
     """The metrics that the gains allow, the split (with captions where gains need them), and the gains."""
     captions = None if data.complete else request.captions  # those of a part are with its split
@@ -302,9 +304,9 @@ def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
     return Candidates(fold=sides if direction == "i2t" else sides[::-1])
 
 
-def _refuse_misses(metrics: Sequence[Metric], requests: Sequence[Targets], no_positive: str) -> None:
+def _refuse_misses(metrics: Sequence[Metric], targets: Sequence[Targets], no_positive: str) -> None:
     """Refuse metrics of ranks where queries without positives count as a miss, which has no rank."""
-    judged = {(r.view, r.relevance.direction): r.relevance for r in requests}
+    judged = {(t.view, t.relevance.direction): t.relevance for t in targets}
     for m in _single(metrics) if no_positive == "miss" else ():
         for (view, direction), found in judged.items() if m.unit == "rank" else ():
             lost = int((found.found == 0).sum())  # none of the positives is in the gallery

@@ -174,7 +174,7 @@ def request(arguments: Mapping[str, Any]) -> Request:
         kept=None if options.save_run is None else options.depth or DEPTH,
         settings=settings(options),
     )
-    _check_stages(found)
+    _check_together(found)
     _check_names(found)
     return found
 
@@ -309,8 +309,12 @@ def check_input(given: Given) -> None:
             raise UsageError(f"{name} has no meaning for a file", fix="save the ids in the file")
 
 
-def _check_stages(request: Request) -> None:
-    """Refuse options of re-ranking without it, and a direction of it that is not measured; raises UsageError."""
+def _check_together(request: Request) -> None:
+    """Refuse options that have no meaning without others; raises UsageError."""
+    level, judged = request.level, bool(request.judgements)
+    if not math.isfinite(level) or (level != 1 and not judged):
+        what = f"{spell('level', level)} has no meaning" + ("" if judged else f" without {spell('judgements')}")
+        raise UsageError(what, fix="give the smallest grade of a positive" if judged else "leave it out")
     for name in ("combine", "rerank_depth") if not request.rerank else ():
         if name in request.settings:
             raise UsageError(f"{spell(name)} has no meaning without {spell('rerank')}", fix="leave it out")

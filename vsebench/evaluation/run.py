@@ -246,7 +246,6 @@ def run_evaluation(data: System, request: Request) -> tuple[Report, dict[Directi
         data: what is ranked.
         request: how.
     """
-    top_lists.check(request.lists, data.split)
     plan = make_plan(data, request)
     misread.check(data, plan.directions, request.trust)
     # Before all the work, which would be lost where the ratings are missing.
@@ -254,15 +253,14 @@ def run_evaluation(data: System, request: Request) -> tuple[Report, dict[Directi
     data = corrections.apply(data, request)
     with engines.start(data, plan) as engine:
         observed = dict(plan.listed)
-        if data.lists is None:
-            for scorer, directions in data.passes(plan.directions):
-                for d, one in engine.observe(scorer, directions).items():
-                    observed[d] = replace(one, top=one.top and corrected.shown(scorer, one.top))
-        data, observed, new = second_stage.apply(plan, data, observed)
+        for scorer, directions in data.passes(plan.directions):
+            for d, one in engine.observe(scorer, directions).items():
+                observed[d] = replace(one, top=one.top and corrected.shown(scorer, one.top))
+        data, observed = second_stage.apply(plan, data, observed)
         results = hubness.results(plan, data, observed)
         results |= binary.results(plan, observed)
         if plan.graded:
-            results |= graded.results(plan, data, engine, new)
+            results |= graded.results(plan, data, engine, observed)
         report = assemble.report(plan, data, observed, results | within, ratings)
         report = replace(report, provenance=dict(engine.facts))
-    return replace(report, lists=top_lists.make(plan, data, observed)), observed
+    return replace(report, lists=top_lists.make(plan, observed)), observed

@@ -149,8 +149,8 @@ def read(data: System, request: Request) -> System:
 
 def apply(
     plan: Plan, data: System, observed: dict[Direction, Observation]
-) -> tuple[System, dict[Direction, Observation], dict[Direction, Tops]]:
-    """The system with the stage, what is observed after re-ranking, and the new orders of the tops.
+) -> tuple[System, dict[Direction, Observation]]:
+    """The system with the stage, and what is observed after re-ranking.
 
     Args:
         plan: what is measured.
@@ -160,27 +160,26 @@ def apply(
     Raises:
         BadInput: an item of the top of the first stage has no score.
     """
-    out, new, digest = dict(observed), dict[Direction, Tops](), hashlib.sha256()
-    depths = []
+    if not data.second:
+        return data, observed
+    out, depths, digest = dict(observed), [], hashlib.sha256()
     for direction, given in data.second.items():
         before = observed[direction]
         assert before.top is not None  # plan.depth is at least that of the second stage
         top = before.top.cut(given.reach)
         depth, scores = top.items.shape[1], _scores_of(top, given, 0)
         _note_missing(scores, top, given, data.split)
-        new[direction] = _reordered(top, scores, given)
-        digest.update(new[direction].items[:, : given.depth].astype(np.int64).tobytes())
+        new = _reordered(top, scores, given)
+        digest.update(new.items[:, : given.depth].astype(np.int64).tobytes())
         depths.append(f"{direction}@{given.depth}")
-        ranks = {view: ranks_of(r, new[direction]) for view, r in before.ranks.items()}
-        items = np.hstack([new[direction].items, before.top.items[:, depth:]])
+        ranks = {view: ranks_of(r, new) for view, r in before.ranks.items()}
+        items = np.hstack([new.items, before.top.items[:, depth:]])
         out[direction] = Observation(direction, ranks, Tops.of(items, None, top.gallery))
         _note_gained(plan, direction, before, out[direction])
-    if not new:
-        return data, observed, {}
     weight = next(iter(data.second.values())).weight
     rule = "replace" if weight is None else f"add {weight:g}"
     second = f"{rule},{','.join(depths)}#{digest.hexdigest()[:8]}"
-    return replace(data, stages={**data.stages, "rerank": second}), out, new
+    return replace(data, stages={**data.stages, "rerank": second}), out
 
 
 def part(scorer: Scorer, given: SecondScores, queries: tuple[int, int], threads: int) -> Tops:

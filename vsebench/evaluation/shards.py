@@ -33,7 +33,7 @@ from ..log import logged
 from ..numeric.parallel import default_threads
 from ..options import of_command, spell
 from ..rank import backends
-from ..rank.count import Counter, Targets, count, count_block, joined, make_counters
+from ..rank.count import Counter, count, count_block, joined, make_counters
 from ..rank.observe import observations
 from ..rank.order import scores_of, tops
 from ..rank.scorers import Scorer, of_queries
@@ -142,7 +142,7 @@ def identity(data: System, plan: Plan) -> str:
     request = plan.request
     parts = [
         data.score, data.rows, data.stages, [(d, s.depth, s.reach, s.weight) for d, s in data.second.items()],
-        plan.split, plan.directions, plan.depth, plan.requests, [str(m) for m in plan.single],
+        plan.split, plan.directions, plan.depth, plan.targets, [str(m) for m in plan.single],
         [(view, gains.name, gains.settings) for view, gains in plan.gains.items()],
         request.ties == EXPECTED, request.resampling is not None,
         request.image_key, request.text_key, request.scores_key,
@@ -179,11 +179,6 @@ class Used(NamedTuple):
     backend: str
     device: str
     notes: tuple[str, ...]
-
-
-def asked(plan: Plan, directions: Sequence[Direction]) -> list[Targets]:
-    """What is counted in a scan that serves some directions."""
-    return [r for r in plan.requests if r.relevance.direction in directions]
 
 
 _lock = threading.Lock()
@@ -235,7 +230,7 @@ def prepare(job: Job) -> tuple[Used, Callable[[Shard], Arrays]]:
     name = backends.chosen(backend)[0]
     used = Used(name, backends.about_device(name).get("device", ""), tuple(log.notes))
     counters = {
-        served[0]: make_counters(scorer, asked(plan, served), threads)
+        served[0]: make_counters(scorer, plan.targets_of(served), threads)
         for scorer, served in data.passes(plan.directions)
     }
     return used, partial(_arrays_of, data, plan, ranker, threads, counters, rankings_of(plan))
@@ -279,7 +274,7 @@ def observe(
     threads = plan.request.threads or default_threads()
     blocks = joined((s.block, read(s)) for s in finished if s.kind == "scan" and s.direction == directions[0])
     ranks = count(
-        scorer, asked(plan, directions), ties=plan.request.ties, threads=threads, scan=blocks, order=None
+        scorer, plan.targets_of(directions), ties=plan.request.ties, threads=threads, scan=blocks, order=None
     )  # fmt: skip
     lists: dict[Direction, Tops] = {}
     for direction in directions if plan.depth else ():

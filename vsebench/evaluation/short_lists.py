@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput, count_of
-from ..graded.engine import usable
+from ..graded.engine import candidates_of
 from ..graded.rankings import deepest_rank
 from ..graded.rankings import plan as rankings_of
-from ..log import note
+from ..log import note, warn
 from ..metrics import Metric
 from ..options import spell
 from ..rank.count import Targets
@@ -24,13 +24,11 @@ from ..types import SIDES, UNRANKED, Direction, Int, Observation, Split, Tops
 def observe(
     lists: Mapping[Direction, Tops], targets: Sequence[Targets], directions: Sequence[Direction]
 ) -> dict[Direction, Observation]:
-    """The ranks of the relevant items in retrieved lists, by direction."""
-    found: dict[Direction, Observation] = {}
-    for direction in directions:
-        own = [t for t in targets if t.relevance.direction == direction]
-        found[direction] = Observation(
-            direction, {t.view: ranks(lists[direction], t.relevance, t.candidates) for t in own}
-        )
+    """Retrieved lists and the ranks of the relevant items in them, by direction."""
+    found = {}
+    for d in directions:
+        own = [t for t in targets if t.relevance.direction == d]
+        found[d] = Observation(d, {t.view: ranks(lists[d], t.relevance, t.candidates) for t in own}, lists[d])
     return found
 
 
@@ -55,26 +53,21 @@ class Short:
         return f"{self.metric} ({self.direction})"
 
 
-def too_short(
-    metrics: Sequence[Metric],
-    observed: Mapping[Direction, Observation],
-    split: Split,
-    lists: Mapping[Direction, Tops],
-) -> list[Short]:
-    """Those of some metrics of binary judgements that read deeper than the lists, in every direction."""
+def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observation], split: Split) -> list[Short]:
+    """Those of some metrics, without sums, of binary judgements that read deeper than the lists."""
     found = []
-    for m in metrics:
+    for m in (m for m in metrics if not (m.graded or m.family.of_lists)):
         for direction, observation in observed.items():
-            own, gallery = observation.ranks[m.view], shape_of(split, direction)[1]
-            assert own.depth is not None  # lists have a length
+            found_at, gallery = observation.ranks[m.view], shape_of(split, direction)[1]
+            assert found_at.depth is not None  # lists have a length
             wanted: int | Int = m.k or 1
             if m.family.depth == "best":  # the first positive, wherever it is
-                wanted = np.where(own.best() == UNRANKED, gallery, 0)
+                wanted = np.where(found_at.best() == UNRANKED, gallery, 0)
             elif m.family.depth == "R":
-                wanted = own.relevance.size
-            lost = m.unit == "rank" and bool((own.best() == UNRANKED).any())
-            queries = own.relevance.queries
-            found += _short(m, direction, queries, own.depth, np.minimum(wanted, gallery), lost, split, lists)
+                wanted = found_at.relevance.size
+            lost = m.unit == "rank" and bool((found_at.best() == UNRANKED).any())
+            queries, wanted = found_at.relevance.queries, np.minimum(wanted, gallery)
+            found += _short(m, direction, queries, found_at.depth, wanted, lost, split, observation.top)
     return found
 
 
@@ -83,24 +76,24 @@ def graded_too_short(
 ) -> list[Short]:
     """Those of some graded metrics that read deeper than the lists; nothing but the lengths of lists is needed."""
     found = []
-    for ranking in rankings_of(metrics, split, directions) if metrics else ():
-        known = usable(ranking, lists[ranking.direction])
+    for ranking in rankings_of([m for m in metrics if m.graded], split, directions):
+        known = candidates_of(ranking, lists[ranking.direction]).depth[ranking.queries]
         for m in ranking.metrics:
             wanted = deepest_rank(m, ranking)
-            found += _short(m, ranking.direction, ranking.queries, known, wanted, True, split, lists)
+            found += _short(m, ranking.direction, ranking.queries, known, wanted, True, split, lists[ranking.direction])
     return list({(s.metric, s.direction): s for s in reversed(found)}.values())[::-1]  # of several folds the first
 
 
 def _short(
     m: Metric, direction: Direction, queries: Int, known: Int, wanted: int | Int, impossible: bool, split: Split,
-    lists: Mapping[Direction, Tops],
+    lists: Tops | None,
 ) -> list[Short]:  # fmt: skip
     """A metric that needs more items of a query than are known; none where every list is long enough."""
     lacking = np.flatnonzero(known < wanted)
     if not len(lacking):
         return []
     first, ids = lacking[0], split.ids(SIDES[direction][0])
-    absent = queries[lists[direction].depth[queries] == 0]
+    absent = queries[:0] if lists is None else queries[lists.depth[queries] == 0]
     detail = f"query {ids[queries[first]]} has {count_of(int(known[first]), 'usable item')} and "
     detail += f"{np.broadcast_to(wanted, known.shape)[first]:,} are needed"
     if len(absent):
@@ -108,18 +101,17 @@ def _short(
     return [Short(m, direction, detail, impossible, len(absent))]
 
 
-def leave_out(
-    metrics: Sequence[Metric], refused: Sequence[Short], named: Collection[Metric], where: Path, short_lists: str
+def long_enough(
+    metrics: Sequence[Metric], short: Sequence[Short], named: Collection[Metric], where: Path, short_lists: str
 ) -> list[Metric]:
-    """The metrics that can be measured, sums only with all their parts.
+    """The metrics that can be measured, sums only with all their parts; a warning is about what counts as not found.
 
     Raises:
         BadInput: a metric that is requested by name cannot be measured, or none can.
     """
+    refused = [s for s in short if short_lists == "refuse" or s.impossible]
     lost = {s.metric for s in refused}
     kept = [m for m in metrics if not lost.intersection(m.parts() or (m,))]
-    if not refused:
-        return kept
     # Nothing left: all of them are as if they had been named.
     by_name = [s for s in refused if s.metric in named or not kept]
     if by_name:
@@ -134,6 +126,10 @@ def leave_out(
             what = f"the lists are incomplete for {names}: {first.detail}; is the file truncated?"
         longer = "give every query a list" if first.missing else "store longer lists"
         raise BadInput(what, where=where, fix=f"{longer}, leave these metrics out{otherwise}")
+    if counted := ", ".join(str(s) for s in short if s not in refused):
+        warn(f"lists are too short for {counted}; items that are not in them count as not found")
+    if not refused:
+        return kept
     names, first = ", ".join(str(m) for m in metrics if m not in kept), refused[0]
     note(f"left out, because the lists are too short: {names} (for {first} {first.detail})")
     return kept

@@ -6,19 +6,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..errors import UsageError
-from ..options import spell
 from ..relevance.gains import Gains, shape_of
 from ..relevance.sources import load
 from ..report.lists import NOTHING, Lists
 from ..types import DIRECTIONS, SIDES, Bool, Direction, Int, Observation, Split, Tops, Vectors
-from .inputs import System
 from .plan import Plan
 
 BLOCK = 2048  # queries whose gains are computed at once
 
 
-def make(plan: Plan, data: System, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
+def make(plan: Plan, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
     """The first ``plan.request.lists`` items of every ranking, none where this is 0.
 
     Images without a caption are no queries, and their lists are empty, unless judgements have positives of them. Gains
@@ -30,7 +27,7 @@ def make(plan: Plan, data: System, observed: Mapping[Direction, Observation]) ->
     view = None if plan.split.image_of is None else next(iter(plan.gains), None)
     found = []
     for direction in (d for d in DIRECTIONS if d in plan.directions):
-        items, scores = _top(plan, data.lists, observed, direction)
+        items, scores = _top(observed[direction].top, plan.request.lists)
         if (absent := _no_queries(plan, direction)).any():
             items = np.where(absent[:, None], NOTHING, items)
             scores = None if scores is None else np.where(absent[:, None], np.float32(0), scores)
@@ -47,34 +44,19 @@ def _no_queries(plan: Plan, direction: Direction) -> Bool:
     own, n = plan.split.image_of, len(plan.split.ids(SIDES[direction][0]))
     absent = np.ones(n, np.bool_)
     with_text = np.arange(n) if direction == "t2i" or own is None else own
-    for queries in (with_text, *(r.relevance.queries for r in plan.requests if r.relevance.direction == direction)):
+    for queries in (with_text, *(r.relevance.queries for r in plan.targets if r.relevance.direction == direction)):
         absent[queries] = False
     return absent
 
 
-def check(lists: int, split: Split) -> None:
-    """Refuse lists of a split whose queries are ranked among a part of the gallery; raises UsageError."""
-    if lists and split.in_folds:
-        what = f"lists are the top of the complete gallery, and {split.name} ranks its folds"
-        raise UsageError(f"{spell('lists', lists)}: {what}", fix=f"leave it out, or use {spell('split', 'coco-5k')}")
-
-
-def _top(
-    plan: Plan, given: Mapping[Direction, Tops] | None, observed: Mapping[Direction, Observation], direction: Direction
-) -> tuple[Int, Vectors | None]:
-    """(query, k) items and scores of one direction, from the ranking or from retrieved lists."""
-    if given is None:
-        top = observed[direction].top
-        assert top is not None  # plan.depth is at least plan.request.lists
-        most = np.finfo(np.float32).max
-        top = top.cut(plan.request.lists)
-        known = top.scored is not None  # a re-ranked top has an order alone
-        return top.items.astype(np.int64), top.scores.clip(-most, most).astype(np.float32) if known else None
-    queries, gallery = shape_of(plan.split, direction)
-    items = np.full((queries, min(plan.request.lists, gallery)), NOTHING, np.int64)
-    top = given[direction].cut(plan.request.lists)
-    items[top.row, np.arange(len(top.entries)) - top.start[top.row]] = top.entries
-    return items, None
+def _top(top: Tops | None, depth: int) -> tuple[Int, Vectors | None]:
+    """(query, k) items and scores of the first ``depth`` items of rankings or retrieved lists."""
+    assert top is not None  # plan.depth is at least plan.request.lists
+    top, most = top.cut(depth), np.finfo(np.float32).max
+    items = np.full((len(top.depth), min(depth, top.gallery)), NOTHING, np.int64)
+    items[top.row, np.arange(len(top.entries)) - np.repeat(top.start[:-1], top.depth)] = top.entries
+    # a re-ranked top and retrieved lists have an order alone
+    return items, None if top.scored is None else top.scores.clip(-most, most).astype(np.float32)
 
 
 def _gains(gains: Gains, direction: Direction, items: Int) -> Vectors:

@@ -162,7 +162,7 @@ def from_lists(
     """Measure graded metrics from retrieved lists.
 
     Args:
-        lists: by direction, of all queries.
+        lists: by direction those of all queries, of distinct items.
         split: the items, the image of every caption, the folds.
         metrics: what to measure; sums are replaced by their parts.
         gains: by view, for every view of the metrics.
@@ -175,57 +175,45 @@ def from_lists(
     """
     rankings = _rankings(split, metrics, gains, tuple(lists), influence=influence)
     if influence:  # the next candidates of every list are needed
-        deep = {r: bool((usable(r, lists[r.direction]) >= r.depth).all()) for r in rankings}
-        rankings = [r if deep[r] else replace(r, influence=False) for r in rankings]
+        each = [candidates_of(r, lists[r.direction]).depth[r.queries] for r in rankings]
+        rankings = [
+            r if (known >= r.depth).all() else replace(r, influence=False)
+            for r, known in zip(rankings, each, strict=True)
+        ]
     out = {r: make_room(r) for r in rankings}
     for ranking in rankings:
+        own = candidates_of(ranking, lists[ranking.direction])
+        _refuse_short(ranking, own.depth[ranking.queries])
         step = max(1, tile_scores(1) // len(ranking.gallery))  # ideal gains need complete rows of gains
         for start in range(0, len(ranking.queries), step):
             queries = ranking.queries[start : start + step]
-            order, known = _order(lists[ranking.direction], queries, ranking)
-            _refuse_short(ranking, known, queries)
-            measure(ranking, gains, order, start, out[ranking])
+            measure(ranking, gains, _order(own, queries, ranking.depth), start, out[ranking])
     return _collect(rankings, out)
 
 
-def _positions(ranking: Ranking) -> Int:
-    """(item,) int64 gallery position of every item of the split, -1 for those that are no candidates."""
-    split = ranking.split
-    position = np.full(len(split.caption_ids if ranking.direction == "i2t" else split.image_ids), -1)
+def candidates_of(ranking: Ranking, lists: Tops) -> Tops:
+    """Lists of all queries with the candidates of a ranking alone, as positions in its gallery."""
+    position = np.full(lists.gallery, -1)
     position[ranking.gallery] = np.arange(len(ranking.gallery))
-    return position
+    found = lists.keep(position[lists.entries] >= 0)
+    return replace(found, entries=position[found.entries], gallery=len(ranking.gallery))
 
 
-def usable(ranking: Ranking, lists: Tops) -> Int:
-    """(query,) int64, how many candidates the list of every query of a ranking holds."""
-    inside = np.concatenate([[0], np.cumsum(_positions(ranking)[lists.entries] >= 0)])
-    return np.asarray(np.diff(inside[lists.start])[ranking.queries])
+def _order(lists: Tops, queries: Int, depth: int) -> Tops:
+    """The lists of some queries, (query,) int64, with ``depth`` items each: shorter ones end in the first item."""
+    place, known = np.arange(depth), lists.depth[queries][:, None]
+    at = np.where(place < known, lists.start[queries][:, None] + place, 0)
+    entries, ties = (np.append(x, 0) for x in (lists.entries, np.zeros(0) if lists.ties is None else lists.ties))
+    tied = np.zeros(at.shape, np.bool_) if lists.ties is None else ties[at] != 0
+    return Tops.of(np.where(place < known, entries[at], 0).astype(np.int32), tied & (place < known), lists.gallery)
 
 
-def _order(lists: Tops, queries: Int, ranking: Ranking) -> tuple[Tops, Int]:
-    """The order of some queries in positions of their gallery, and (query,) how many candidates each list has."""
-    each = lists.depth[queries]
-    row = np.repeat(np.arange(len(queries)), each)
-    entry = np.arange(len(row)) + np.repeat(lists.start[queries] - np.cumsum(each) + each, each)
-    position = _positions(ranking)[lists.entries[entry]]
-    # Two candidates are tied when every item between them has the score of the one before it.
-    tie = np.cumsum(np.ones(len(entry), np.bool_) if lists.ties is None else ~lists.ties[entry])
-    row, position, tie = (x[position >= 0] for x in (row, position, tie))
-    known = np.bincount(row, minlength=len(queries))
-    place = np.arange(len(row)) - np.repeat(np.cumsum(known) - known, known)
-    equal = (np.diff(tie, prepend=-1) == 0) & (place > 0)
-    items, kept = np.zeros((len(queries), ranking.depth), np.int32), place < ranking.depth
-    tied = np.zeros(items.shape, np.bool_)
-    items[row[kept], place[kept]], tied[row[kept], place[kept]] = position[kept], equal[kept]
-    return Tops.of(items, tied, len(ranking.gallery)), np.minimum(known, ranking.depth)
-
-
-def _refuse_short(ranking: Ranking, known: Int, queries: Int) -> None:
+def _refuse_short(ranking: Ranking, known: Int) -> None:
     for m in ranking.metrics:
         needed = deepest_rank(m, ranking)
         lacking = np.flatnonzero(known < needed)
         if len(lacking):
-            query, has = int(queries[lacking[0]]), int(known[lacking[0]])
+            query, has = int(ranking.queries[lacking[0]]), int(known[lacking[0]])
             raise BadInput(
                 f"the lists are too short for {m} ({ranking.direction}): query {query} has "
                 f"{count_of(has, 'usable item')} and {needed:,} are needed",

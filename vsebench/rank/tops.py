@@ -45,13 +45,11 @@ def place(lists: Tops, relevance: Relevance, candidates: Candidates = EVERYTHING
     """
     queries = lists.first + np.arange(len(lists.start) - 1) if queries is None else queries
     row, item = lists.row, lists.entries.astype(np.int64)
-    tie = np.cumsum(np.ones(len(item), np.bool_) if lists.ties is None else ~lists.ties)
-    kept = _kept(candidates, queries, row, item)
-    if kept is not None:
-        row, item, tie = row[kept], item[kept], tie[kept]
-    start = np.searchsorted(row, np.arange(len(queries) + 1))
-    new = np.ones(len(row), np.bool_)
-    new[1:] = (np.diff(tie) != 0) | (np.diff(row) != 0)
+    if (kept := _kept(candidates, queries, row, item)) is not None:
+        lists, row, item = lists.keep(kept), row[kept], item[kept]
+    start = lists.start
+    new = np.ones(len(row), np.bool_) if lists.ties is None else ~lists.ties
+    new[start[:-1][lists.depth > 0]] = True
     bounds, of = np.append(np.flatnonzero(new), len(row)), np.cumsum(new) - 1  # of ties, and the tie of an entry
     a, b = np.searchsorted(relevance.queries, (queries[0], queries[-1] + 1)) if len(queries) else (0, 0)
     pairs = np.arange(relevance.indptr[a], relevance.indptr[b])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,12 +38,9 @@ def load_judgements(
         pairs: those that have been read, by name.
 
     Raises:
-        UsageError: a split of which only folds are ranked; a level without judgements; another form.
+        UsageError: a split of which only folds are ranked; another form.
         BadInput, MissingPackage: the judgements cannot be read, or are not of this split.
     """
-    if not math.isfinite(level) or (level != 1 and not chosen):
-        what = f"{spell('level', level)} has no meaning" + ("" if chosen else f" without {spell('judgements')}")
-        raise UsageError(what, fix="give the smallest grade of a positive" if chosen else "leave it out")
     if chosen and split.in_folds:
         what = f"split '{split.name}' ranks folds, and judgements of one's own are of complete galleries"
         raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
