@@ -13,10 +13,10 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.numeric.parallel import default_threads
 from vsebench.rank.count import Targets
 from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Dot, Matrix, choose
+from vsebench.rank.scorers import Dot, Matrix, choose, rows_of
 from vsebench.rank.tops import place
 from vsebench.rank.tops import ranks as ranks_of_lists
-from vsebench.types import DIRECTIONS, NONE, UNRANKED, Candidates, Embeddings, Ranks, Tops
+from vsebench.types import DIRECTIONS, NONE, UNRANKED, Candidates, Direction, Embeddings, Ranks, Tops
 
 
 def ranks_of(rows: dict[int, dict[int, int]], missing: dict[int, int] | None = None) -> Ranks:
@@ -152,3 +152,14 @@ def test_progress_ends_at_the_end() -> None:
     targets = [Targets("x", world.judged["i2t"])]
     observe(Dot(world.images, world.captions), targets, tile_shape=(4, 20), progress=lambda *found: calls.append(found))
     assert calls == [(i, 9) for i in range(1, 10)]  # three rows of tiles by three
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_float64_scores_of_both_directions_are_made_in_one_way(direction: Direction) -> None:
+    rng = np.random.default_rng(0)
+    images, texts = (rng.integers(-2, 3, (n, 6)).astype(np.float32) + np.float32(0.1) for n in (12, 60))
+    queries, items = (images, texts) if direction == "i2t" else (texts, images)
+    own, other = (Dot(queries, items, cosine=True), Dot(images, texts, cosine=True))
+    assert np.array_equal(
+        rows_of(other, direction, slice(None), wide=True), rows_of(own, "i2t", slice(None), wide=True)
+    )

@@ -246,6 +246,8 @@ def of_queries(direction: Direction, queries: Some, gallery: Some) -> tuple[Some
 
 def rows_of(scorer: Scorer, direction: Direction, queries: Some, *, wide: bool = False) -> npt.NDArray[Any]:
     """(query, gallery) scores of some queries with all items, as ``Scorer.block``; wide ones in pieces."""
+    if wide and direction == "t2i" and isinstance(scorer, Dot):  # the queries are scaled first in both directions
+        scorer, direction = Dot(scorer.captions, scorer.images, scorer.cosine, scorer.lengths[::-1]), "i2t"
     items = scorer.shape[1 if direction == "i2t" else 0]
     step = SOME if wide else items
     pieces = [of_queries(direction, queries, slice(a, a + step)) for a in range(0, items, step)]
