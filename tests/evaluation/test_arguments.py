@@ -76,3 +76,12 @@ def test_a_report_prints_and_names_what_it_holds() -> None:
     assert repr(report) == str(report)
     with pytest.raises(KeyError, match="R@7 i2t was not measured; measured are R@1 i2t, R@1 t2i"):
         report["R@7", "i2t"]
+
+
+def test_the_view_of_folds_of_a_split_that_is_ranked_in_folds() -> None:
+    owners = np.repeat(np.arange(20), 2)
+    split = vb.Split("custom", np.arange(20), np.arange(40), owners, fold=np.arange(20) // 10, in_folds=True)
+    vectors = np.eye(20, dtype=np.float32)
+    with pytest.raises(UsageError, match="1k:R@1: custom ranks its folds whatever the view") as caught:
+        vb.evaluate(vectors, vectors[owners], split=split, metrics="1k:R@1", ci=0, trust=True)
+    assert caught.value.fix == "write R@1"

@@ -236,8 +236,10 @@ def _refuse_view(metric: Metric, split: Split, judgements: Mapping[str, Source])
     if metric.graded and in_folds(view):
         name = metric.name.replace("@", "[on=folds]@")
         raise UsageError(f"{metric} reads gains, which have no view '{view}'", fix=f"write gt:{name}")
-    if view in judgements or (in_folds(view) and split.in_folds):
+    if view in judgements:
         return
+    if in_folds(view) and split.in_folds:
+        raise UsageError(f"{metric}: {split.name} ranks its folds whatever the view", fix=f"write {metric.name}")
     what = f"{metric}: split '{split.name}' has no view '{view}' (it has {', '.join(judgements)})"
     patterns = SOURCES[view].splits if view in SOURCES else ()
     where = ", ".join(f"splits named {p}" if "*" in p else f"all of {p}" for p in patterns) or "all of coco-5k"

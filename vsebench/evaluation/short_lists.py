@@ -115,7 +115,7 @@ def long_enough(
     # Nothing left: all of them are as if they had been named.
     by_name = [s for s in refused if s.metric in named or not kept]
     if by_name:
-        graded = all(s.metric.graded for s in by_name)
+        graded = any(s.metric.graded for s in by_name)  # which have no value of a miss
         otherwise = "" if graded or short_lists == "miss" else (
             f", or count what is not listed as not found with {spell('short_lists', 'miss')} "
             "(not for median and mean ranks)"

@@ -131,7 +131,8 @@ def count(
     for one in counters:
         for t in one.targets:
             counts[t.key][:, ~of_many[t.key]] = one.placed(t, size_of(scorer, one.direction))
-    return {t.key: ranks_from_counts(t.relevance, counts[t.key], ties, t.fold) for t in targets}
+    in_order = sorted(targets, key=lambda t: t.fold is not None)  # those of complete galleries first
+    return {t.key: ranks_from_counts(t.relevance, counts[t.key], ties, t.fold) for t in in_order}
 
 
 def _many(targets: Targets) -> Bool:
