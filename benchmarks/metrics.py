@@ -164,7 +164,7 @@ def resamples(world: synthetic.World, split: Split) -> Callable[[], None]:
 
 def products(scorer: Any) -> None:
     """Compute the scores of both directions in blocks, as for graded metrics, without measuring."""
-    from vsebench.graded.tasks import MOST_QUERIES, tile_scores
+    from vsebench.graded.engine import MOST_QUERIES, tile_scores
     from vsebench.numeric.parallel import default_threads, one_blas_thread, spread
     from vsebench.rank import order as ordering
 

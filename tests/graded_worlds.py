@@ -13,7 +13,8 @@ from hypothesis.extra import numpy as hnp
 
 from tests import oracle_graded
 from tests.worlds import splits
-from vsebench.graded.engine import Found, run
+from vsebench.graded.engine import run
+from vsebench.graded.measure import Found
 from vsebench.metrics import Metric, parse
 from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.types import DIRECTIONS, Bool, Direction, Int, Split, Vectors

@@ -58,7 +58,7 @@ def _per_query(observed: dict[Direction, Observation], names: tuple[str, ...]) -
 
 def lists(given: Inputs) -> Work:
     """Metrics of retrieved lists."""
-    from vsebench.graded.engine import from_lists
+    from vsebench.graded.lists import from_lists
     from vsebench.metrics import parse
     from vsebench.rank.tops import ranks
     from vsebench.relevance import load

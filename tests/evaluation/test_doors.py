@@ -15,13 +15,13 @@ import pytest
 import vsebench as vb
 from tests.evaluation.engines import METRICS, N
 from vsebench.evaluation import cuts
-from vsebench.graded import tasks
+from vsebench.graded import engine as graded
 from vsebench.rank import count
 from vsebench.report.report import Report
 
 WORLDS = ("small integers", "few scores")
 SAME: dict[str, Any] = {"captions_per_image": 2, "metrics": METRICS, "resamples": 20, "trust": True}
-SMALL = ((count, "TILE_COLUMNS", 37), (count, "TILE_BYTES", 8 << 10), (tasks, "MOST_SCORES", 2000))
+SMALL = ((count, "TILE_COLUMNS", 37), (count, "TILE_BYTES", 8 << 10), (graded, "MOST_SCORES", 2000))
 Door = Callable[[Path, dict[str, Any]], dict[str, Any] | Report]
 DOORS: dict[str, Door] = {}
 SPLIT = vb.Split("custom", np.arange(N), np.arange(2 * N), np.arange(2 * N) // 2)

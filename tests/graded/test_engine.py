@@ -14,7 +14,8 @@ from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, me
 from tests.messages import Pinned
 from tests.worlds import tied_world
 from vsebench.errors import BadInput, UsageError
-from vsebench.graded.engine import from_lists, run
+from vsebench.graded.engine import run
+from vsebench.graded.lists import from_lists
 from vsebench.metrics import parse
 from vsebench.rank.order import tops
 from vsebench.rank.scorers import Dot, Matrix

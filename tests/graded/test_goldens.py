@@ -12,7 +12,8 @@ import pytest
 
 from tests.graded_worlds import FakeGains
 from tests.oracle_graded import World
-from vsebench.graded.engine import Found, run
+from vsebench.graded.engine import run
+from vsebench.graded.measure import Found
 from vsebench.metrics import parse
 from vsebench.metrics.discounted import discounted_gain, label_distance
 from vsebench.metrics.gain_order import gain_order

@@ -162,7 +162,7 @@ NAMES = ("cider:CS@30", "cider:CS[captions=all]@100", "cider:NCS@5", "cider:SR[m
 
 @pytest.mark.parametrize("cosine", [False, True])
 def test_graded_metrics(cosine: bool) -> None:
-    same_values(*vector_world(cosine), NAMES, block=16, order_of=ordering.Order(Indexes().order_of))
+    same_values(*vector_world(cosine), NAMES, block=16, order=ordering.Order(Indexes().order_of))
 
 
 @pytest.mark.parametrize("kind", ["normal", "integers", "near", "copies"])

@@ -24,7 +24,7 @@ from tests.graded_worlds import same_values, vector_world
 from tests.hard_vectors import hard_vectors
 from tests.reports import same_reports
 from vsebench.errors import DeviceFault, DeviceMemory, UsageError
-from vsebench.graded import tasks
+from vsebench.graded import engine as graded
 from vsebench.rank import backends
 from vsebench.rank import order as ordering
 from vsebench.rank.count import Targets
@@ -158,10 +158,10 @@ def test_a_float64_copy_needs_room(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_graded_metrics(device: Any, cosine: bool | None, pieces: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a task orders 16 queries together and measures them a few at a time."""
     if pieces:
-        monkeypatch.setattr(tasks, "tile_scores", lambda _: 1000)
+        monkeypatch.setattr(graded, "tile_scores", lambda _: 1000)
     scorer, world = vector_world(bool(cosine))
     scorers = Matrix(world.scores) if cosine is None else scorer
-    same_values(scorers, world, GRADED, block=16, order_of=ordering.Order(partial(order.order_of, device)))
+    same_values(scorers, world, GRADED, block=16, order=ordering.Order(partial(order.order_of, device)))
 
 
 def test_threads_of_the_user_are_restored(device: Any) -> None:

@@ -35,4 +35,4 @@ def test_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_orders_of_another_back_end_give_the_same_values() -> None:
-    same_values(*vector_world(), NAMES, block=16, order_of=ordering.Order(ordering.order))
+    same_values(*vector_world(), NAMES, block=16, order=ordering.Order(ordering.order))

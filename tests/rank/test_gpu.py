@@ -47,7 +47,7 @@ def test_default_tiles_of_a_device(device: Any) -> None:
     for cosine in (False, True):
         same_observations(Dot(world.images, world.captions, cosine), requests, device, depth={"i2t": 9, "t2i": 200})
     order_of = ordering.Order(partial(order.order_of, device), order.together)
-    same_values(*vector_world(), GRADED, order_of=order_of)
+    same_values(*vector_world(), GRADED, order=order_of)
 
 
 @pytest.mark.parametrize(("shape", "tile"), [

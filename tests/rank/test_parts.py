@@ -14,10 +14,9 @@ from tests import oracle
 from tests.graded.test_engine import FOLDED, NAMES
 from tests.graded_worlds import FakeGains, graded_worlds, large_world, same_found, vector_world
 from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds
-from vsebench.graded import part_of_queries as graded_part
-from vsebench.graded.engine import Found, run
-from vsebench.graded.rankings import SharedScores, plan, share_scores
-from vsebench.graded.tasks import Outs
+from vsebench.graded.engine import Outs, join, part, run
+from vsebench.graded.measure import Found
+from vsebench.graded.rankings import Together, plan, together
 from vsebench.metrics import Metric, parse
 from vsebench.rank.backends import ranker
 from vsebench.rank.count import (
@@ -119,20 +118,16 @@ def measured(
 ) -> Found:
     """Every part measured by itself, as in another process, and all of them joined."""
 
-    def fill(own: Sequence[SharedScores], out: Outs) -> None:
-        shares = share_scores(plan(metrics, split, DIRECTIONS, **options))
+    def fill(own: Sequence[Together], out: Outs) -> None:
+        shares = together(plan(metrics, split, DIRECTIONS, **options))
         parts = [
-            (
-                i,
-                queries,
-                graded_part.measure(other, scorer.take(other.first.images, other.first.captions), gains, queries, 1),
-            )
+            (i, queries, part(other, scorer, gains, queries, 1))
             for i, other in enumerate(shares)
-            for queries in cut(len(other.first.queries), seed + i)
+            for queries in cut(len(other[0].queries), seed + i)
         ]
         for j in np.random.default_rng(seed).permutation(len(parts)):
             i, queries, arrays = parts[j]
-            graded_part.add(own[i], out, queries, arrays)
+            join(own[i], out, queries, arrays)
 
     return run(scorer, split, metrics, gains, **options, fill=fill)
 

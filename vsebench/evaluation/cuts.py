@@ -1,7 +1,7 @@
 """The work in shards.
 
 A shard of the scan is a block of images and captions (``rank.count.Block``), a shard of lists a range of queries, and a
-shard of graded metrics a range of queries of rankings that share their scores (``graded.part_of_queries``). Shards
+shard of graded metrics a range of queries of rankings that share their gains (``graded.engine.part``). Shards
 depend on the sizes of the input alone, so that a run can be continued on other machines.
 """
 
@@ -11,8 +11,8 @@ import itertools
 import math
 from typing import Literal, NamedTuple
 
-from ..graded.engine import shared_rankings
-from ..graded.rankings import SharedScores
+from ..graded.engine import checked
+from ..graded.rankings import Together, together
 from ..rank.count import Block
 from ..rank.scorers import Range
 from ..rank.ties import EXPECTED
@@ -30,7 +30,7 @@ class Shard(NamedTuple):
     Attributes:
         kind: ``scan``, of a block of images and captions, or ``lists`` and ``graded``, of a range of queries.
         direction: of the queries; of a scan that serves both, the first.
-        number: of the rankings of the direction that share their scores; 0 for others.
+        number: of the rankings of the direction that share their gains; 0 for others.
         rows: the images of a scan, or the queries.
         columns: the captions of a scan; of other shards all candidates.
     """
@@ -68,17 +68,19 @@ def shards_of(plan: Plan, data: System) -> list[Shard]:
         found += _shards(Shard("lists", direction, 0, *Block(images, captions).sides(direction)))
     for direction, rankings in rankings_of(plan).items():
         for number, shared in enumerate(rankings):
-            queries, gallery = (0, len(shared.first.queries)), (0, len(shared.first.gallery))
+            queries, gallery = (0, len(shared[0].queries)), (0, len(shared[0].gallery))
             found += _shards(Shard("graded", direction, number, queries, gallery))
     return found
 
 
-def rankings_of(plan: Plan) -> dict[Direction, list[SharedScores]]:
-    """The rankings of graded metrics that share their scores, by direction, always in the same order."""
+def rankings_of(plan: Plan) -> dict[Direction, list[Together]]:
+    """The rankings of graded metrics that share their gains, by direction, always in the same order."""
     if not plan.graded:
         return {}
     expected, influence = plan.request.ties == EXPECTED, plan.request.resampling is not None
-    return {d: shared_rankings(plan.split, plan.graded, plan.gains, [d], expected, influence) for d in plan.directions}
+    return {
+        d: together(checked(plan.split, plan.graded, plan.gains, [d], expected, influence)) for d in plan.directions
+    }
 
 
 def _shards(whole: Shard) -> list[Shard]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..graded import engine as run
+from ..graded.lists import from_lists
+from ..graded.measure import Found, GradedValues, Queries
 from ..graded.rankings import pseudo_positives
 from ..log import warn
 from ..metrics import Metric
@@ -30,7 +32,7 @@ def results(plan: Plan, data: System, engine: Engine, observed: Mapping[Directio
     out: dict[Key, Result] = {}
     undefined: list[str] = []
     clipped: dict[int, list[str]] = {}
-    ids: dict[run.Queries, Ids] = {}  # many metrics share the ids of their queries
+    ids: dict[Queries, Ids] = {}  # many metrics share the ids of their queries
     for (m, direction), got in found.items():
         if got.undefined == len(got.values):
             undefined.append(f"{m} ({direction})")
@@ -62,7 +64,7 @@ def results(plan: Plan, data: System, engine: Engine, observed: Mapping[Directio
     return out
 
 
-def _warn_without_gains(plan: Plan, found: run.Found) -> None:
+def _warn_without_gains(plan: Plan, found: Found) -> None:
     """Warn of every view in which all values are 0 because no gain is above 0."""
     values: dict[str, list[Float]] = {}
     for (m, _), got in found.items():
@@ -78,19 +80,17 @@ def _any_gain(gains: Gains) -> bool:
     return any((gains.rows("i2t", a, min(a + BLOCK, images)) > 0).any() for a in range(0, images, BLOCK))
 
 
-def _measured(plan: Plan, data: System, engine: Engine, observed: Mapping[Direction, Observation]) -> run.Found:
+def _measured(plan: Plan, data: System, engine: Engine, observed: Mapping[Direction, Observation]) -> Found:
     influence = plan.request.resampling is not None
     if data.lists is not None:
-        return run.from_lists(
-            {d: data.lists[d] for d in plan.directions}, plan.split, plan.graded, plan.gains, influence
-        )
+        return from_lists({d: data.lists[d] for d in plan.directions}, plan.split, plan.graded, plan.gains, influence)
     tops = {d: observed[d].top for d in data.second}
     new = {d: top.cut(data.second[d].reach) for d, top in tops.items() if top is not None}  # in the order of re-ranking
-    found: dict[tuple[Metric, Direction], run.GradedValues] = {}
+    found: dict[tuple[Metric, Direction], GradedValues] = {}
     for scorer, directions in data.passes(plan.directions):
         found |= run.run(
             scorer, plan.split, plan.graded, plan.gains, directions, expected=plan.request.ties == EXPECTED,
-            threads=plan.request.threads, progress=plan.request.progress, influence=influence, order_of=engine.order,
+            threads=plan.request.threads, progress=plan.request.progress, influence=influence, order=engine.order,
             fill=engine.fill, new=new,
         )  # fmt: skip
     return found

@@ -25,10 +25,9 @@ from .. import __version__
 from ..errors import BadInput, UsageError, WorkersLost
 from ..files.regular import sha256_of
 from ..files.store import fingerprint
-from ..graded import part_of_queries as graded_part
-from ..graded.engine import Fill
-from ..graded.rankings import SharedScores
-from ..graded.tasks import Outs
+from ..graded import engine as graded
+from ..graded.engine import Fill, Outs
+from ..graded.rankings import Together
 from ..log import logged
 from ..numeric.parallel import default_threads
 from ..options import of_command, spell
@@ -248,7 +247,7 @@ def _refuse_other(path: Path, known: str) -> None:
 
 def _arrays_of(
     data: System, plan: Plan, ranker: backends.Ranker, threads: int, counters: Mapping[Direction, Sequence[Counter]],
-    rankings: Mapping[Direction, Sequence[SharedScores]], shard: Shard,
+    rankings: Mapping[Direction, Sequence[Together]], shard: Shard,
 ) -> Arrays:  # fmt: skip
     scorer = data.scorers[shard.direction]
     if shard.kind == "scan":
@@ -261,10 +260,9 @@ def _arrays_of(
     shared = rankings[shard.direction][shard.number]
     new = None
     if second := data.second.get(shard.direction):
-        index = shared.first.queries[slice(*shard.rows)]
+        index = shared[0].queries[slice(*shard.rows)]
         new = second_stage.part(scorer, second, (int(index[0]), int(index[-1]) + 1), threads)
-    own = scorer.take(shared.first.images, shared.first.captions)
-    return graded_part.measure(shared, own, plan.gains, shard.rows, threads, ranker.order, new)
+    return graded.part(shared, scorer, plan.gains, shard.rows, threads, ranker.order, new)
 
 
 def observe(
@@ -288,10 +286,10 @@ def observe(
 def fill_of(finished: Sequence[Shard], read: Read) -> Fill:
     """Writes the values of graded metrics."""
 
-    def fill(rankings: Sequence[SharedScores], out: Outs) -> None:
+    def fill(rankings: Sequence[Together], out: Outs) -> None:
         for s in finished:
-            own = [shared for shared in rankings if shared.first.direction == s.direction]
+            own = [shared for shared in rankings if shared[0].direction == s.direction]
             if s.kind == "graded" and own:
-                graded_part.add(own[s.number], out, s.rows, read(s))
+                graded.join(own[s.number], out, s.rows, read(s))
 
     return fill

@@ -13,7 +13,7 @@ from ..metrics.graded_ranking import GradedRanking
 from ..rank.order import Items, largest
 from ..relevance.gains import Gains
 from ..types import Bool, Direction, Float, Int, Tops, Vectors
-from .rankings import Group, Ranking, Subset
+from .rankings import Group, Ranking
 
 SPARSE = 16  # complete rows of gains are made where more than one gain in so many is read
 NONE = np.iinfo(np.int32).max  # place of an item that is not among the best
@@ -64,7 +64,7 @@ class Block:
         gains: of the view.
         start, stop: positions of the queries in the ranking.
         groups: the metrics that will be measured.
-        within: a block that contains these queries and their gallery, and the rows and columns there.
+        larger: a block that contains these queries and their gallery, whose gains serve.
     """
 
     def __init__(
@@ -74,9 +74,9 @@ class Block:
         start: int,
         stop: int,
         groups: list[Group],
-        within: tuple[Block, Subset] | None = None,
+        larger: Block | None = None,
     ):
-        self.ranking, self.gains, self.start, self.stop, self.within = ranking, gains, start, stop, within
+        self.ranking, self.gains, self.start, self.stop, self.larger = ranking, gains, start, stop, larger
         self.queries = ranking.queries[start:stop]
         own = int(ranking.ground_truth.max(initial=0))
         deepest = max((g.ideal + ranking.spare + g.without_ground_truth * own for g in groups if g.ideal), default=0)
@@ -88,11 +88,17 @@ class Block:
     def rows(self) -> Vectors:
         """(query, gallery) float32 gains, made once; must not be written to."""
         if self._rows is None:
+            larger, gallery = self.larger, self.ranking.gallery
             # Rows of the larger block serve if they are there already, or are all needed here.
-            if self.within and (self.within[0]._rows is not None or len(self.within[0].queries) == len(self.queries)):
-                self._rows = self.within[1].take(self.within[0].rows())
+            if larger and (larger._rows is not None or len(larger.queries) == len(self.queries)):
+                rows = larger.rows()
+                if len(self.queries) < len(rows):
+                    rows = rows[np.searchsorted(larger.queries, self.queries)]
+                if len(gallery) < rows.shape[1]:
+                    rows = np.take(rows, np.searchsorted(larger.ranking.gallery, gallery), axis=1)
+                self._rows = rows
             else:
-                self._rows = gains_rows(self.gains, self.ranking.direction, self.queries, self.ranking.gallery)
+                self._rows = gains_rows(self.gains, self.ranking.direction, self.queries, gallery)
         return self._rows
 
     def at(self, items: Items) -> Vectors:

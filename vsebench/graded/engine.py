@@ -1,75 +1,40 @@
-"""Measuring graded metrics: scores, their exact order, the gains in that order, values.
+"""Measuring graded metrics: for blocks of queries, their canonical order, the gains in that order, values.
 
-Every thread takes blocks of queries, scores them with a single-threaded BLAS and measures them at once. Nothing is
-kept but one value a query and metric.
+Every thread takes blocks of queries, orders their galleries and measures them at once. Nothing is kept but one value a
+query and metric. A value depends on its own query alone, and influences are sums of integers: other processes can
+measure ranges of queries (``part``), whose arrays join (``join``) with the same bits whatever the ranges.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ..errors import BadInput, UsageError, count_of
+from ..errors import UsageError
 from ..metrics.declare import Metric
 from ..numeric.parallel import Progress, default_threads, in_turn
-from ..options import spell
-from ..rank.order import Order
+from ..rank import rerank
+from ..rank.order import REFERENCE, Order
 from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
-from ..types import DIRECTIONS, Direction, Float, Int, Split, Tops
-from .measure import Out, make_room, measure
-from .rankings import Ranking, SharedScores, deepest_rank, plan, share_scores
-from .tasks import Outs, Task, row_tasks, tile_scores
+from ..types import DIRECTIONS, Direction, Split, Tops
+from .block import Block
+from .measure import Found, Out, collect, make_room, measure
+from .rankings import Ranking, Together, plan, together
 
-Found = dict[tuple[Metric, Direction], "GradedValues"]
-Fill = Callable[[Sequence[SharedScores], Outs], None]
+MOST_SCORES, LEAST_SCORES = 1 << 21, 1 << 19  # of a block of queries that is measured
+ALL_SCORES = 8 << 20  # of the blocks of all threads together
+MOST_QUERIES = 2048
 
-
-@dataclass(frozen=True, eq=False)
-class Queries:
-    """The queries of some rankings of one direction, shared by the metrics that read them.
-
-    Attributes:
-        direction: ``i2t`` or ``t2i``.
-        index: (query,) int64 indices of the split's images or captions.
-        fold: (query,) int64 fold of every query, or None.
-        gallery: size of the smallest gallery; a k beyond it was cut there.
-    """
-
-    direction: Direction
-    index: Int
-    fold: Int | None
-    gallery: int
-
-
-@dataclass(frozen=True, eq=False)
-class GradedValues:
-    """The values of one graded metric in one direction, averaged per fold, then over folds.
-
-    Attributes:
-        values: (query,) float64, NaN where the metric is undefined.
-        queries: the queries.
-        influence: (2, image) float64 of the images of the split as candidates on the mean, see ``influence``; or None.
-    """
-
-    values: Float
-    queries: Queries
-    influence: Float | None = None
-
-    @property
-    def undefined(self) -> int:
-        """How many queries have no value."""
-        return int(np.isnan(self.values).sum())
-
-    @property
-    def mean(self) -> float:
-        """Mean over the queries that have a value, or over folds (that have such queries) of that; else NaN."""
-        known = ~np.isnan(self.values)
-        fold = np.zeros(len(known), np.int64) if self.queries.fold is None else self.queries.fold
-        means = [self.values[known & (fold == f)].mean() for f in np.unique(fold[known])]
-        return float(np.mean(means)) if means else float("nan")
+Range = tuple[int, int]  # of the queries of the first ranking
+Arrays = dict[str, npt.NDArray[Any]]
+Outs = Mapping[Ranking, Out]
+Fill = Callable[[Sequence[Together], Outs], None]
 
 
 def run(
@@ -84,7 +49,7 @@ def run(
     progress: Progress | None = None,
     block: int | None = None,
     influence: bool = False,
-    order_of: Order | None = None,
+    order: Order | None = None,
     fill: Fill | None = None,
     new: Mapping[Direction, Tops] | None = None,
 ) -> Found:
@@ -101,7 +66,7 @@ def run(
         progress: called with (blocks done, blocks in all).
         block: queries of a block; never changes a result.
         influence: also compute the influence of the images as candidates, which intervals need.
-        order_of: of another back-end, see ``rank.backends``.
+        order: of another back-end, see ``rank.backends``.
         fill: writes the values, which other processes have measured (``part``), instead of measuring here.
         new: by direction, the order of the first items of every query after re-ranking.
 
@@ -110,122 +75,163 @@ def run(
             that the split does not have.
         BadInput: gains outside what a metric allows.
     """
-    rankings = _rankings(split, metrics, gains, directions, expected, influence)
+    rankings = checked(split, metrics, gains, directions, expected, influence)
     if scorer.shape != (len(split.image_ids), len(split.caption_ids)):
         raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
-    out = {r: make_room(r) for r in rankings}
+    out, parts = {r: make_room(r) for r in rankings}, together(rankings)
     if fill is not None:
-        fill(share_scores(rankings), out)
-        return _collect(rankings, out)
+        fill(parts, out)
+        return collect(rankings, out)
     threads = threads or default_threads()
-    scorers = {shared: scorer.take(shared.first.images, shared.first.captions) for shared in share_scores(rankings)}
-    after = new or {}
-    tasks = [
-        task
-        for shared, own in scorers.items()
-        for task in row_tasks(shared, own, threads, block, order_of, new=after.get(shared.first.direction))
+    work = [
+        part
+        for own in parts
+        for part in blocks(own, scorer, threads, order or REFERENCE, (new or {}).get(own[0].direction), block)
     ]
-    do(tasks, gains, out, threads, progress)
-    return _collect(rankings, out)
+    in_turn(work, lambda _: lambda part: part.measure(gains, out), threads, progress)
+    return collect(rankings, out)
 
 
-def shared_rankings(
-    split: Split,
-    metrics: Sequence[Metric],
+def part(
+    rankings: Together,
+    scorer: Scorer,
     gains: Mapping[str, Gains],
-    directions: Sequence[Direction],
-    expected: bool,
-    influence: bool,
-) -> list[SharedScores]:
-    """The rankings that ``run`` makes, those that share their scores together, always in the same order."""
-    return share_scores(_rankings(split, metrics, gains, directions, expected, influence))
-
-
-def do(
-    tasks: Sequence[Task],
-    gains: Mapping[str, Gains],
-    out: Outs,
+    queries: Range,
     threads: int,
-    progress: Progress | None = None,
-) -> None:
-    """Run tasks in threads."""
-    in_turn(tasks, lambda _: lambda task: task.run(gains, out), threads, progress)
-
-
-def from_lists(
-    lists: Mapping[Direction, Tops],
-    split: Split,
-    metrics: Sequence[Metric],
-    gains: Mapping[str, Gains],
-    influence: bool = False,
-) -> Found:
-    """Measure graded metrics from retrieved lists.
+    order: Order | None = None,
+    new: Tops | None = None,
+) -> Arrays:
+    """The values of some queries of rankings that share their gains.
 
     Args:
-        lists: by direction those of all queries, of distinct items.
-        split: the items, the image of every caption, the folds.
-        metrics: what to measure; sums are replaced by their parts.
-        gains: by view, for every view of the metrics.
-        influence: also compute the influence of the images as candidates, where all lists are deep enough for the next
-            candidates.
+        rankings: of ``rankings.together``.
+        scorer: scores of all images with all captions of the split.
+        gains: by view.
+        queries: the range.
+        threads: number of threads.
+        order: of another back-end, see ``rank.backends``.
+        new: the order of the first items of these queries after re-ranking, or None.
 
-    Raises:
-        BadInput: a list is too short for a metric; both lengths and the query are named.
-        UsageError: as ``run``.
+    Returns:
+        For the first ranking ``values0``: (metric, query) float64, and where images are left out ``place0`` and
+        ``sums0``: (entry,) int64, ``too_large0``: (metric,) bool (``Influence.nonzero``); likewise for the others.
     """
-    rankings = _rankings(split, metrics, gains, tuple(lists), influence=influence)
-    if influence:  # the next candidates of every list are needed
-        each = [candidates_of(r, lists[r.direction]).depth[r.queries] for r in rankings]
-        rankings = [
-            r if (known >= r.depth).all() else replace(r, influence=False)
-            for r, known in zip(rankings, each, strict=True)
-        ]
-    out = {r: make_room(r) for r in rankings}
-    for ranking in rankings:
-        own = candidates_of(ranking, lists[ranking.direction])
-        _refuse_short(ranking, own.depth[ranking.queries])
-        step = max(1, tile_scores(1) // len(ranking.gallery))  # ideal gains need complete rows of gains
-        for start in range(0, len(ranking.queries), step):
-            queries = ranking.queries[start : start + step]
-            measure(ranking, gains, _order(own, queries, ranking.depth), start, out[ranking])
-    return _collect(rankings, out)
+    out = {ranking: make_room(ranking) for ranking in rankings}
+    work = blocks(rankings, scorer, threads, order or REFERENCE, new, queries=queries)
+    in_turn(work, lambda _: lambda part: part.measure(gains, out), threads, None)
+    found: Arrays = {}
+    for i, ranking in enumerate(rankings):
+        own = ranking.within(rankings[0], *queries)
+        found[f"values{i}"] = np.stack([out[ranking].values[m][own] for m in ranking.metrics])
+        influence = out[ranking].influence
+        if influence is not None:
+            found[f"place{i}"], found[f"sums{i}"], found[f"too_large{i}"] = influence.nonzero()
+    return found
 
 
-def candidates_of(ranking: Ranking, lists: Tops) -> Tops:
-    """Lists of all queries with the candidates of a ranking alone, as positions in its gallery."""
-    position = np.full(lists.gallery, -1)
-    position[ranking.gallery] = np.arange(len(ranking.gallery))
-    found = lists.keep(position[lists.entries] >= 0)
-    return replace(found, entries=position[found.entries], gallery=len(ranking.gallery))
+def join(rankings: Together, out: Outs, queries: Range, arrays: Arrays) -> None:
+    """Write what ``part`` made of some queries to the values and influences of all queries."""
+    for i, ranking in enumerate(rankings):
+        own = ranking.within(rankings[0], *queries)
+        for m, values in zip(ranking.metrics, arrays[f"values{i}"], strict=True):
+            out[ranking].values[m][own] = values
+        influence = out[ranking].influence
+        if influence is not None:
+            influence.join(arrays[f"place{i}"], arrays[f"sums{i}"], arrays[f"too_large{i}"])
 
 
-def _order(lists: Tops, queries: Int, depth: int) -> Tops:
-    """The lists of some queries, (query,) int64, with ``depth`` items each: shorter ones end in the first item."""
-    place, known = np.arange(depth), lists.depth[queries][:, None]
-    at = np.where(place < known, lists.start[queries][:, None] + place, 0)
-    entries, ties = (np.append(x, 0) for x in (lists.entries, np.zeros(0) if lists.ties is None else lists.ties))
-    tied = np.zeros(at.shape, np.bool_) if lists.ties is None else ties[at] != 0
-    return Tops.of(np.where(place < known, entries[at], 0).astype(np.int32), tied & (place < known), lists.gallery)
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Queries ``start:stop`` of the first of some rankings, which are ordered together and measured in pieces.
+
+    Attributes:
+        rankings: those of ``rankings.together``.
+        scorer: scores of the images and captions of the first.
+        start, stop: the queries.
+        order: what orders galleries.
+        piece: how many queries are measured at a time.
+        new: the order of the first items after re-ranking, or None.
+    """
+
+    rankings: Together
+    scorer: Scorer
+    start: int
+    stop: int
+    order: Order
+    piece: int
+    new: Tops | None
+
+    def measure(self, gains: Mapping[str, Gains], out: Outs) -> None:
+        """Order the galleries and write the values."""
+        first = self.rankings[0]
+        parts: list[tuple[Ranking, slice, Tops]] = []
+        for ranking in self.rankings:
+            own = ranking.within(first, self.start, self.stop)
+            if own.start < own.stop:
+                parts.append((ranking, own, self._order(ranking, own, parts[0][2] if parts else None)))
+        for a, b in ranges(self.stop - self.start, self.piece):
+            larger: Mapping[str, Block] = {}
+            for ranking, own, tops in parts:
+                some = ranking.within(first, self.start + a, self.start + b)
+                if some.start < some.stop:
+                    rows = tops.rows(slice(some.start - own.start, some.stop - own.start))
+                    found = measure(ranking, gains, rows, some.start, out[ranking], larger)
+                    larger = larger or found
+
+    def _order(self, ranking: Ranking, own: slice, known: Tops | None) -> Tops:
+        """The order of some queries of a ranking; ``known`` is that of the first ranking."""
+        first, queries = self.rankings[0], ranking.queries[own]
+        places = np.searchsorted(first.queries, queries)
+        gallery = None if len(ranking.gallery) == len(first.gallery) else ranking.gallery
+        if known is not None and gallery is None and first.depth >= ranking.depth:
+            rows = places - self.start
+            return Tops.of(known.items[rows, : ranking.depth], known.tied[rows, : ranking.depth], known.gallery)
+        columns = None if gallery is None else np.searchsorted(first.gallery, gallery)
+        found = self.order.of(self.scorer, ranking.direction, places, ranking.depth, columns)
+        return found if self.new is None else rerank.order_of(found, self.new, queries, ranking.gallery)
 
 
-def _refuse_short(ranking: Ranking, known: Int) -> None:
-    for m in ranking.metrics:
-        needed = deepest_rank(m, ranking)
-        lacking = np.flatnonzero(known < needed)
-        if len(lacking):
-            query, has = int(ranking.queries[lacking[0]]), int(known[lacking[0]])
-            raise BadInput(
-                f"the lists are too short for {m} ({ranking.direction}): query {query} has "
-                f"{count_of(has, 'usable item')} and {needed:,} are needed",
-                fix=f"store longer lists, or leave it out ({spell('short_lists', 'miss')} is for binary judgements)",
-            )
+def blocks(
+    rankings: Together,
+    scorer: Scorer,
+    threads: int,
+    order: Order,
+    new: Tops | None = None,
+    block: int | None = None,
+    queries: Range | None = None,
+) -> list[Work]:
+    """The work in blocks of queries.
+
+    Args:
+        rankings, scorer, threads, order, new: as for ``part``; ``new`` is of all queries, or of those of the range.
+        block: the number of queries of a block, None for a default.
+        queries: a range of the queries of the first ranking, None for all of them.
+    """
+    first, own = rankings[0], scorer.take(rankings[0].images, rankings[0].captions)
+    piece = min(max(1, tile_scores(threads) // len(first.gallery)), MOST_QUERIES)
+    most = block or max(piece, order.together(len(first.gallery), first.depth))
+    begin, end = queries or (0, len(first.queries))
+    parts = ranges(end - begin, most, threads if block is None else 1)
+    return [Work(rankings, own, begin + a, begin + b, order, piece, new) for a, b in parts]
+
+
+def ranges(n: int, most: int, multiple: int = 1) -> Sequence[Range]:
+    """Consecutive ranges of ``n`` items, at most ``most`` long, about equal; their number a multiple if possible."""
+    parts = -(-n // most)
+    parts = min(n, -(-parts // multiple) * multiple)
+    return list(itertools.pairwise(n * i // parts for i in range(parts + 1))) if n else []
+
+
+def tile_scores(threads: int) -> int:
+    """How many scores a block has, so that the blocks of all threads stay within a fixed memory."""
+    return min(max(ALL_SCORES // threads, LEAST_SCORES), MOST_SCORES)
 
 
 def _shape(split: Split) -> str:
     return f"{len(split.image_ids):,} images and {len(split.caption_ids):,} captions"
 
 
-def _rankings(
+def checked(
     split: Split,
     metrics: Sequence[Metric],
     gains: Mapping[str, Gains],
@@ -233,7 +239,11 @@ def _rankings(
     expected: bool = False,
     influence: bool = False,
 ) -> list[Ranking]:
-    """The rankings to make, once every view has gains of the split's size."""
+    """The rankings that some metrics need, see ``rankings.plan``.
+
+    Raises:
+        UsageError: as ``plan``, and for a view without gains, or gains of another size.
+    """
     rankings = plan(metrics, split, directions, expected, influence)
     for view in dict.fromkeys(m.view for ranking in rankings for m in ranking.metrics):
         if view not in gains:
@@ -241,36 +251,3 @@ def _rankings(
         if gains[view].shape != (len(split.image_ids), len(split.caption_ids)):
             raise UsageError(f"gains '{view}' of shape {gains[view].shape} for a split of {_shape(split)}")
     return rankings
-
-
-def _collect(rankings: Sequence[Ranking], out: Outs) -> Found:
-    """The values of a metric in one direction, those of several folds one after the other."""
-    parts: dict[tuple[Metric, Direction], list[Ranking]] = {}
-    for ranking in rankings:
-        for m in ranking.metrics:
-            parts.setdefault((m, ranking.direction), []).append(ranking)
-    found: Found = {}
-    queries: dict[tuple[Ranking, ...], Queries] = {}
-    for (m, direction), own in parts.items():
-        if tuple(own) not in queries:
-            folds = [np.full(len(r.queries), r.fold) for r in own if r.fold is not None]
-            queries[tuple(own)] = Queries(
-                direction,
-                np.concatenate([r.queries for r in own]),
-                np.concatenate(folds) if folds else None,
-                min(len(r.gallery) for r in own),
-            )
-        each = [out[r].values[m] for r in own]
-        joined = each[0] if len(each) == 1 else np.concatenate(each)
-        found[m, direction] = GradedValues(joined, queries[tuple(own)], _influence(m, [out[r] for r in own]))
-    return found
-
-
-def _influence(m: Metric, each: Sequence[Out]) -> Float | None:
-    """(2, image) float64 influence on the mean over folds, whose images are different ones."""
-    of_folds = [out.influence.of(m, out.values[m]) for out in each if out.influence is not None]
-    known = [influence for influence in of_folds if influence is not None]
-    if not known:
-        return None
-    # seven digits are more than enough, and take half the room in a report
-    return np.asarray((np.sum(known, axis=0) / len(each)).astype(np.float32), np.float64)

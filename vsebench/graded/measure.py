@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +11,59 @@ from ..metrics.declare import Metric
 from ..metrics.expected import expected_values
 from ..metrics.values import values
 from ..relevance.gains import Gains
-from ..types import Float, Tops
+from ..types import Direction, Float, Int, Tops
 from . import influence
 from .block import Block
 from .influence import Influence
-from .rankings import Group, Ranking, Subset
+from .rankings import Group, Ranking
 
 Blocks = dict[str, Block]
+Found = dict[tuple[Metric, Direction], "GradedValues"]
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """The queries of some rankings of one direction, shared by the metrics that read them.
+
+    Attributes:
+        direction: ``i2t`` or ``t2i``.
+        index: (query,) int64 indices of the split's images or captions.
+        fold: (query,) int64 fold of every query, or None.
+        gallery: size of the smallest gallery; a k beyond it was cut there.
+    """
+
+    direction: Direction
+    index: Int
+    fold: Int | None
+    gallery: int
+
+
+@dataclass(frozen=True, eq=False)
+class GradedValues:
+    """The values of one graded metric in one direction, averaged per fold, then over folds.
+
+    Attributes:
+        values: (query,) float64, NaN where the metric is undefined.
+        queries: the queries.
+        influence: (2, image) float64 of the images of the split as candidates on the mean, see ``influence``; or None.
+    """
+
+    values: Float
+    queries: Queries
+    influence: Float | None = None
+
+    @property
+    def undefined(self) -> int:
+        """How many queries have no value."""
+        return int(np.isnan(self.values).sum())
+
+    @property
+    def mean(self) -> float:
+        """Mean over the queries that have a value, or over folds (that have such queries) of that; else NaN."""
+        known = ~np.isnan(self.values)
+        fold = np.zeros(len(known), np.int64) if self.queries.fold is None else self.queries.fold
+        means = [self.values[known & (fold == f)].mean() for f in np.unique(fold[known])]
+        return float(np.mean(means)) if means else float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +91,7 @@ def measure(
     order: Tops,
     start: int,
     out: Out,
-    within: tuple[Blocks, Subset] | None = None,
+    larger: Mapping[str, Block],
 ) -> Blocks:
     """Write the values of a ranking's metrics for the queries from ``start`` on.
 
@@ -55,7 +101,7 @@ def measure(
         order: the top of every ranking, as deep as the ranking needs, in positions of its gallery.
         start: position of the first query in the ranking.
         out: from ``make_room``.
-        within: blocks of another ranking, and the rows and columns of this one in them, so that gains are made once.
+        larger: blocks by view that contain these queries and their gallery, so that gains are made once.
 
     Returns:
         The blocks by view, for other rankings.
@@ -69,8 +115,7 @@ def measure(
         by_view.setdefault(group.view, []).append(group)
     blocks: Blocks = {}
     for view, groups in by_view.items():
-        larger = (within[0][view], within[1]) if within and view in within[0] else None
-        block = blocks[view] = Block(ranking, gains[view], start, stop, groups, larger)
+        block = blocks[view] = Block(ranking, gains[view], start, stop, groups, larger.get(view))
         for without in (False, True):
             chosen = [g for g in groups if g.without_ground_truth == without]
             if chosen:
@@ -96,3 +141,36 @@ def _write(block: Block, groups: list[Group], order: Tops, out: Out) -> None:
             out.values[m][block.start : block.stop] = columns[:, i]
     if out.influence is not None and influenced:
         influence.measure(block, found, influenced, out.values, out.influence)
+
+
+def collect(rankings: Sequence[Ranking], out: Mapping[Ranking, Out]) -> Found:
+    """The values of a metric in one direction, those of several folds one after the other."""
+    parts: dict[tuple[Metric, Direction], list[Ranking]] = {}
+    for ranking in rankings:
+        for m in ranking.metrics:
+            parts.setdefault((m, ranking.direction), []).append(ranking)
+    found: Found = {}
+    queries: dict[tuple[Ranking, ...], Queries] = {}
+    for (m, direction), own in parts.items():
+        if tuple(own) not in queries:
+            folds = [np.full(len(r.queries), r.fold) for r in own if r.fold is not None]
+            queries[tuple(own)] = Queries(
+                direction,
+                np.concatenate([r.queries for r in own]),
+                np.concatenate(folds) if folds else None,
+                min(len(r.gallery) for r in own),
+            )
+        each = [out[r].values[m] for r in own]
+        joined = each[0] if len(each) == 1 else np.concatenate(each)
+        found[m, direction] = GradedValues(joined, queries[tuple(own)], _influence(m, [out[r] for r in own]))
+    return found
+
+
+def _influence(m: Metric, each: Sequence[Out]) -> Float | None:
+    """(2, image) float64 influence on the mean over folds, whose images are different ones."""
+    of_folds = [out.influence.of(m, out.values[m]) for out in each if out.influence is not None]
+    known = [influence for influence in of_folds if influence is not None]
+    if not known:
+        return None
+    # seven digits are more than enough, and take half the room in a report
+    return np.asarray((np.sum(known, axis=0) / len(each)).astype(np.float32), np.float64)

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import UsageError
 from ..metrics.declare import Metric, without_mean
@@ -55,6 +53,11 @@ class Ranking:
     def gallery(self) -> Int:
         """(gallery,) int64 indices of the split."""
         return self.captions if self.direction == "i2t" else self.images
+
+    def within(self, first: Ranking, start: int, stop: int) -> slice:
+        """The queries that are among the queries ``start:stop`` of another ranking of the same direction."""
+        ends = first.queries[start], first.queries[stop - 1] + 1
+        return slice(*map(int, np.searchsorted(self.queries, ends)))
 
     @cached_property
     def image_of(self) -> tuple[Int, Int]:
@@ -136,50 +139,7 @@ class Group:
         return checked or bool({"gains", "gain_order", "distance"} & self.needs)
 
 
-@dataclass(frozen=True, eq=False)
-class SharedScores:
-    """Rankings whose queries and galleries are subsets of those of the first one, which are scored once.
-
-    First captions are a subset of all captions. Without it ``--metrics cs,ncs`` on COCO 5K takes 40 % more time.
-    """
-
-    rankings: tuple[Ranking, ...]
-
-    @property
-    def first(self) -> Ranking:
-        """The ranking with all queries and the complete gallery."""
-        return self.rankings[0]
-
-    def subset(self, ranking: Ranking, start: int, stop: int) -> Subset:
-        """Queries and gallery of a ranking within those of the queries ``start:stop`` of the first ranking."""
-        first = self.first
-        begin, end = np.searchsorted(ranking.queries, first.queries[start]), len(ranking.queries)
-        if stop < len(first.queries):
-            end = int(np.searchsorted(ranking.queries, first.queries[stop]))
-        rows = np.searchsorted(first.queries, ranking.queries[begin:end]) - start
-        same = len(ranking.gallery) == len(first.gallery)
-        return Subset(int(begin), rows, None if same else np.searchsorted(first.gallery, ranking.gallery))
-
-
-@dataclass(frozen=True, eq=False)
-class Subset:
-    """Some rows and columns of a block of scores or gains.
-
-    Attributes:
-        start: position of the first row among the queries of the subset's own ranking.
-        rows: (query,) int64 rows of the block.
-        columns: (gallery,) int64 columns of the block, None for all of them.
-    """
-
-    start: int
-    rows: Int
-    columns: Int | None
-
-    def take(self, block: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """(query, gallery) rows and columns of a block."""
-        if len(self.rows) < len(block):
-            block = block[self.rows]
-        return block if self.columns is None else np.take(block, self.columns, axis=1)
+Together = tuple[Ranking, ...]
 
 
 def plan(
@@ -228,12 +188,15 @@ def plan(
     ]
 
 
-def share_scores(rankings: Sequence[Ranking]) -> list[SharedScores]:
-    """Rankings of the same direction and images together, those with the most captions first."""
+def together(rankings: Sequence[Ranking]) -> list[Together]:
+    """Rankings of the same direction and fold, those with the most captions first: they share the gains of a block.
+
+    First captions are some of all captions, so the others have some of the queries and of the gallery of the first.
+    """
     found: dict[tuple[Direction, int | None], list[Ranking]] = {}
     for ranking in rankings:
         found.setdefault((ranking.direction, ranking.fold), []).append(ranking)
-    return [SharedScores(tuple(sorted(own, key=lambda r: -len(r.captions)))) for own in found.values()]
+    return [tuple(sorted(own, key=lambda r: -len(r.captions))) for own in found.values()]
 
 
 def has_influence(metric: Metric) -> bool:
