@@ -129,7 +129,8 @@ def test_a_depth_below_one_is_refused(k: int) -> None:
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("kind", ["vectors", "cosine", "matrix", "reordered matrix"])
-def test_galleries_in_pieces(direction: Direction, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("k", [7, 70])
+def test_galleries_in_pieces(direction: Direction, kind: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     images, texts = (rng.integers(1, 4, (n, 6)).astype(np.float32) for n in (150, 400))  # near-ties and ties
     scorer: Dot | Matrix = Dot(images, texts, kind == "cosine")
@@ -142,9 +143,25 @@ def test_galleries_in_pieces(direction: Direction, kind: str, monkeypatch: pytes
     monkeypatch.setattr(ordering, "ITEMS", 23)
     monkeypatch.setattr(ordering, "QUERIES", 17)
     monkeypatch.setattr(ordering, "MANY", 2)
-    found = ordering.tops(scorer, direction, 7, threads=2)
-    want = np.argsort(-scores, axis=1, kind="stable")[:, :7]
+    found = ordering.tops(scorer, direction, k, threads=2)
+    want = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     assert np.array_equal(found.items, want)
     assert np.array_equal(found.scores, np.take_along_axis(scores, want, 1))
     best = np.take_along_axis(scores, want, 1)
     assert np.array_equal(found.tied[:, 1:], best[:, 1:] == best[:, :-1])
+
+
+@pytest.mark.parametrize("k", [5, 70, 100])
+def test_parts_of_a_gallery_of_which_queries_keep_different_numbers_of_items(k: int, rng: np.random.Generator) -> None:
+    """One query keeps all items of a part, and the others few: what is behind their last one is no item."""
+    bound = ordering.ErrorBound(0.0, np.full(40, 0.1), ordering.FLOAT32)
+    scores = [rng.integers(-50, 50, (40, n)).astype(np.float32) for n in (3000, 500)]
+    for part in scores:
+        part[3] = 7
+    items, values, count, least = ordering.candidates(scores[0], k, bound)
+    other, others, number, _ = ordering.candidates(scores[1], k, bound, least)
+    (found, _, size), _ = ordering._joined((items, values, count), (other + 3000, others, number), k, bound)
+    assert (size <= count + number).all() and (size >= k).all() and size[3] == 3500
+    for query, row in enumerate(np.hstack(scores)):
+        best = np.sort(row)[-k]
+        assert set(np.flatnonzero(row >= best)) <= set(found[query, : size[query]].tolist()) <= set(range(3500))

@@ -362,8 +362,9 @@ def _joined(one: Found, other: Found, k: int, bound: ErrorBound) -> tuple[Found,
     items = np.concatenate([part[0][:, :w] for part, w in zip((one, other), widths, strict=True)], axis=1)
     scores = np.concatenate([part[1][:, :w] for part, w in zip((one, other), widths, strict=True)], axis=1)
     filled = [np.arange(w) < part[2][:, None] for part, w in zip((one, other), widths, strict=True)]
-    scores[~np.concatenate(filled, axis=1)] = -np.inf
-    places, ordered, count, least = candidates(scores, k, bound)
+    scores[~np.concatenate(filled, axis=1)] = -np.inf  # below all scores, which are finite, and never kept
+    least = np.maximum(_least(_reached(scores, k), bound), np.finfo(np.float32).min)
+    places, ordered, count, _ = candidates(scores, k, bound, least)
     from ..numeric import sort_kernels
 
     sort_kernels.pick(np.ascontiguousarray(items), places, count)
