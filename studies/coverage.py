@@ -136,7 +136,7 @@ def evaluate(test: TestSet, system: int) -> Report:
     found = graded.run(scorer, split, chosen, {"cider": gains}, threads=1, influence=True)
     for (m, d), got in found.items():
         known = ~np.isnan(got.values)
-        queries = split.ids("image" if d == "i2t" else "caption")[got.queries.index[known]]
+        queries = split.ids("image" if d == "i2t" else "caption")[got.index[known]]
         results[m, d] = Result(
             m, d, got.mean, int(known.sum()), queries=queries, per_query=got.values[known], influence=got.influence
         )

@@ -80,7 +80,7 @@ def same_found(one: Found, other: Found) -> None:
     assert one.keys() == other.keys()
     for key, found in one.items():
         assert np.array_equal(found.values, other[key].values, equal_nan=True), key
-        assert np.array_equal(found.queries.index, other[key].queries.index), key
+        assert np.array_equal(found.index, other[key].index), key
         mine, others = found.influence, other[key].influence
         assert (mine is None) == (others is None), key
         assert mine is None or others is None or np.array_equal(mine, others, equal_nan=True), key
@@ -117,5 +117,5 @@ def check(world: oracle_graded.World, *names: str, **options: Any) -> None:
     assert set(found) == {(parse(n), d) for n in names for d in DIRECTIONS}
     for (metric, direction), ours in found.items():
         want = world.values(spec_of(metric), direction)
-        assert ours.queries.index.tolist() == list(want), metric
+        assert ours.index.tolist() == list(want), metric
         assert ours.values.tolist() == pytest.approx(list(want.values()), abs=1e-9, nan_ok=True), str(metric)

@@ -138,15 +138,15 @@ def test_values_have_their_queries_and_folds() -> None:
     world = large_world(20, 3, seed=6)
     found = measured(world, "CS@3", "NCS@2", "NCS[on=folds]@2", "NCS[on=block]@2")
     first = found[parse("CS@3"), "t2i"]
-    assert first.queries.index.tolist() == np.unique(world.split.image_of, return_index=True)[1].tolist()
-    assert first.queries.gallery == 20
-    assert found[parse("NCS@2"), "i2t"].queries.gallery == len(world.split.caption_ids)
+    assert first.index.tolist() == np.unique(world.split.image_of, return_index=True)[1].tolist()
+    assert first.gallery == 20
+    assert found[parse("NCS@2"), "i2t"].gallery == len(world.split.caption_ids)
     folds = found[parse("NCS[on=folds]@2"), "t2i"]
-    fold = folds.queries.fold
-    assert fold is not None and fold.tolist() == world.split.caption_fold.tolist()  # type: ignore[union-attr]
+    fold = np.concatenate([np.full(len(r.queries), r.fold) for r in folds.rankings])
+    assert fold.tolist() == world.split.caption_fold.tolist()  # type: ignore[union-attr]
     assert folds.mean == pytest.approx(np.mean([folds.values[fold == f].mean() for f in range(4)]))
     block = found[parse("NCS[on=block]@2"), "i2t"]
-    assert block.queries.index.tolist() == [0, 1, 2, 3, 4] and block.queries.gallery == int((fold == 0).sum())
+    assert block.index.tolist() == [0, 1, 2, 3, 4] and block.gallery == int((fold == 0).sum())
     assert np.array_equal(block.values, found[parse("NCS[on=folds]@2"), "i2t"].values[:5])
 
 
@@ -222,7 +222,7 @@ def test_a_k_beyond_the_gallery_is_cut() -> None:
     world = large_world(12, 2, seed=9)
     found = measured(world, "CS@12", "CS@4000", "NCS@10000000", "SR[m=3]@9999", "nDCG@77")
     assert np.array_equal(found[parse("CS@12"), "i2t"].values, found[parse("CS@4000"), "i2t"].values)
-    assert found[parse("CS@4000"), "i2t"].queries.gallery == 12
+    assert found[parse("CS@4000"), "i2t"].gallery == 12
     assert (found[parse("NCS@10000000"), "t2i"].values == 1).all()
     assert (found[parse("SR[m=3]@9999"), "t2i"].values == 1).all()
 

@@ -118,7 +118,7 @@ def test_metrics_of_gains_are_means_over_all_orders(world: oracle_graded.World, 
         world.gains[world.gains == 0] = 0.125  # a gain of 0 is not that of a label distance
     for (m, direction), got in measured(world, *names, expected=True).items():
         want = mean_over_orders(world, m.name, direction)
-        assert got.queries.index.tolist() == sorted(want)
+        assert got.index.tolist() == sorted(want)
         assert got.values.tolist() == pytest.approx([want[q] for q in sorted(want)], abs=1e-12, nan_ok=True), str(m)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..graded import engine as run
 from ..graded.lists import from_lists
-from ..graded.measure import Found, GradedValues, Queries
-from ..graded.rankings import pseudo_positives
+from ..graded.measure import Found, GradedValues
+from ..graded.rankings import Together, pseudo_positives
 from ..log import warn
 from ..metrics import Metric
 from ..rank.ties import EXPECTED
@@ -32,23 +32,23 @@ def results(plan: Plan, data: System, engine: Engine, observed: Mapping[Directio
     out: dict[Key, Result] = {}
     undefined: list[str] = []
     clipped: dict[int, list[str]] = {}
-    ids: dict[Queries, Ids] = {}  # many metrics share the ids of their queries
+    ids: dict[Together, Ids] = {}  # many metrics share the ids of their queries
     for (m, direction), got in found.items():
         if got.undefined == len(got.values):
             undefined.append(f"{m} ({direction})")
             continue
-        if got.queries not in ids:
-            ids[got.queries] = split.ids("image" if direction == "i2t" else "caption")[got.queries.index]
+        if got.rankings not in ids:
+            ids[got.rankings] = split.ids("image" if direction == "i2t" else "caption")[got.index]
         known = ~np.isnan(got.values)
-        queries, values = ids[got.queries], got.values
+        queries, values = ids[got.rankings], got.values
         if not known.all():
             queries, values = queries[known], values[known]
         out[m, direction] = Result(
             m, direction, got.mean, len(values), got.undefined, queries=queries, per_query=values,
             influence=got.influence,
         )  # fmt: skip
-        if max(m.k or 0, pseudo_positives(m)) > got.queries.gallery:
-            clipped.setdefault(got.queries.gallery, []).append(f"{m} ({direction})")
+        if max(m.k or 0, pseudo_positives(m)) > got.gallery:
+            clipped.setdefault(got.gallery, []).append(f"{m} ({direction})")
     for size, names in clipped.items():
         what = "k, or the number of pseudo-positives, is" if any("[" in name for name in names) else "k is"
         warn(f"{', '.join(names)}: {what} larger than a gallery of {size:,}; all of the gallery counts")

@@ -5,10 +5,10 @@ values of every metric and direction::
 
     engine.run(scorer, split, metrics, gains)
       rankings.plan -> Ranking    queries, gallery and metrics: all or first captions, complete split or folds
-      engine.Work                 blocks of queries of rankings that share their gains
+      engine.blocks               blocks of queries of rankings that share their gains
         rank.order.order          canonical order of a block of queries
         measure.measure           gains in this order, ideal gains, pseudo-positives -> metrics.values
-          influence.measure       the same without one image, for intervals -> Influence
+          influence.measure       the same without one image, for intervals -> Out
     lists.from_lists(lists, ...)  the same from the order of retrieved lists
 
 What is exact: the order is that of the canonical float64 scores, ties to the lower index (see ``rank``). A block takes

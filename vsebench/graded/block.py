@@ -29,31 +29,24 @@ class Retrieved:
         items: (query, depth) int32 gallery positions of the retrieved items.
         best: (query, ideal depth) int32 gallery positions of the items with the largest gains.
         candidates: (query,) int64 number of candidates.
+        largest: (query, largest) int64 images, each of an item with the largest gains or itself one, descending.
+        size: (query, largest) int64 number of gallery items that one of gain above 0 stands for, 0 for the others.
+        place: (query, depth) int32 place of each retrieved item among those of gain above 0, or ``NONE``.
+
+    The last three are made for metrics of pseudo-positives, by ``Block.with_positives``.
     """
 
     ranking: GradedRanking
     items: Items
     best: Items
     candidates: Int
+    largest: Int | None = None
+    size: Int | None = None
+    place: npt.NDArray[np.int32] | None = None
 
     def cut(self, depth: int) -> Retrieved:
         """The same, no deeper than ``depth``."""
         return replace(self, ranking=self.ranking.part(slice(None), depth), items=self.items[:, :depth])
-
-
-@dataclass(frozen=True, eq=False)
-class Largest:
-    """The items or images with the largest gains of some queries, in descending order.
-
-    Attributes:
-        image: (query, largest) int64 image of each.
-        size: (query, largest) int64 number of gallery items that one of gain above 0 stands for, 0 for the others.
-        place: (query, depth) int32 place of each retrieved item among those of gain above 0, or ``NONE``.
-    """
-
-    image: Int
-    size: Int
-    place: npt.NDArray[np.int32]
 
 
 class Block:
@@ -160,32 +153,33 @@ class Block:
 
     def graded_ranking(self, found: Retrieved, group: Group) -> GradedRanking:
         """What the metrics of a group read, with the order of gains or the pseudo-positives where they need them."""
-        ranking, m = found.ranking, group.pseudo_positives
+        ranking = found.ranking
         if "gain_order" in group.needs:
             ranking = replace(ranking, gain_order=gain_order(np.ascontiguousarray(ranking.gains), ranking.count))
-        if not m:
+        if not group.pseudo_positives:
             return ranking
-        largest = self.largest(found, group)
+        found = self.with_positives(found, group)
+        assert found.size is not None and found.place is not None
         # without pseudo-positives a query has the value 0, unless it has no candidates either
-        number = np.maximum(largest.size.sum(axis=1), found.candidates > 0)
+        number = np.maximum(found.size.sum(axis=1), found.candidates > 0)
         count = np.where(number > 0, ranking.count, 0)
-        return replace(ranking, count=count, pseudo_positive=largest.place < NONE, pseudo_positives=number)
+        return replace(ranking, count=count, pseudo_positive=found.place < NONE, pseudo_positives=number)
 
-    def largest(self, found: Retrieved, group: Group, spare: int = 0) -> Largest:
-        """The items, or images, with the largest gains: as many as there are pseudo-positives, and ``spare`` more."""
+    def with_positives(self, found: Retrieved, group: Group, spare: int = 0) -> Retrieved:
+        """The same with ``largest``: as many as there are pseudo-positives, and ``spare`` more."""
         ranking, most = self.ranking, group.pseudo_positives + spare
         if not group.by_image:
             assert found.ranking.ideal is not None  # pseudo-positives are chosen among the ideal items
             best, positive = found.best[:, :most], found.ranking.ideal[:, :most] > 0
             place = _places(found.items, best, positive, len(ranking.gallery))
-            return Largest(ranking.image_of[1][best], positive.astype(np.int64), place)
+            return replace(found, largest=ranking.image_of[1][best], size=positive.astype(np.int64), place=place)
         total, order, of_query = self._image_gains(group.without_ground_truth)
         best = order[of_query, : min(most, len(ranking.images) - group.without_ground_truth)]
         positive = total[of_query[:, None], best] > 0
         image = np.searchsorted(ranking.images, ranking.image_of[1])
         size = np.bincount(image, minlength=len(ranking.images))[best] * positive
         place = _places(image[found.items], best, positive, len(ranking.images))
-        return Largest(ranking.images[best], size, place)
+        return replace(found, largest=ranking.images[best], size=size, place=place)
 
     def _image_gains(self, without_ground_truth: bool) -> tuple[Float, Items, Int]:
         """The gains of all images, summed over the captions of each query image of the block; made once.

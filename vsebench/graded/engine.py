@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import UsageError
 from ..metrics.declare import Metric
@@ -24,7 +22,8 @@ from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
 from ..types import DIRECTIONS, Direction, Split, Tops
 from .block import Block
-from .measure import Found, Out, collect, make_room, measure
+from .influence import Arrays, Out
+from .measure import Found, collect, measure
 from .rankings import Ranking, Together, plan, together
 
 MOST_SCORES, LEAST_SCORES = 1 << 21, 1 << 19  # of a block of queries that is measured
@@ -32,7 +31,6 @@ ALL_SCORES = 8 << 20  # of the blocks of all threads together
 MOST_QUERIES = 2048
 
 Range = tuple[int, int]  # of the queries of the first ranking
-Arrays = dict[str, npt.NDArray[Any]]
 Outs = Mapping[Ranking, Out]
 Fill = Callable[[Sequence[Together], Outs], None]
 
@@ -78,17 +76,19 @@ def run(
     rankings = checked(split, metrics, gains, directions, expected, influence)
     if scorer.shape != (len(split.image_ids), len(split.caption_ids)):
         raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
-    out, parts = {r: make_room(r) for r in rankings}, together(rankings)
+    out, parts = {r: Out(r) for r in rankings}, together(rankings)
     if fill is not None:
         fill(parts, out)
         return collect(rankings, out)
     threads = threads or default_threads()
     work = [
-        part
+        each
         for own in parts
-        for part in blocks(own, scorer, threads, order or REFERENCE, (new or {}).get(own[0].direction), block)
+        for each in blocks(
+            own, scorer, gains, out, threads, order or REFERENCE, (new or {}).get(own[0].direction), block
+        )
     ]
-    in_turn(work, lambda _: lambda part: part.measure(gains, out), threads, progress)
+    in_turn(work, lambda _: lambda each: each(), threads, progress)
     return collect(rankings, out)
 
 
@@ -113,97 +113,39 @@ def part(
         new: the order of the first items of these queries after re-ranking, or None.
 
     Returns:
-        For the first ranking ``values0``: (metric, query) float64, and where images are left out ``place0`` and
-        ``sums0``: (entry,) int64, ``too_large0``: (metric,) bool (``Influence.nonzero``); likewise for the others.
+        ``Out.arrays`` of every ranking, with its number at the end of each name: ``values0`` is of the first.
     """
-    out = {ranking: make_room(ranking) for ranking in rankings}
-    work = blocks(rankings, scorer, threads, order or REFERENCE, new, queries=queries)
-    in_turn(work, lambda _: lambda part: part.measure(gains, out), threads, None)
-    found: Arrays = {}
-    for i, ranking in enumerate(rankings):
-        own = ranking.within(rankings[0], *queries)
-        found[f"values{i}"] = np.stack([out[ranking].values[m][own] for m in ranking.metrics])
-        influence = out[ranking].influence
-        if influence is not None:
-            found[f"place{i}"], found[f"sums{i}"], found[f"too_large{i}"] = influence.nonzero()
-    return found
+    out = {ranking: Out(ranking) for ranking in rankings}
+    work = blocks(rankings, scorer, gains, out, threads, order or REFERENCE, new, queries=queries)
+    in_turn(work, lambda _: lambda each: each(), threads, None)
+    each = [out[ranking].arrays(ranking.within(rankings[0], *queries)) for ranking in rankings]
+    return {f"{name}{i}": array for i, arrays in enumerate(each) for name, array in arrays.items()}
 
 
 def join(rankings: Together, out: Outs, queries: Range, arrays: Arrays) -> None:
     """Write what ``part`` made of some queries to the values and influences of all queries."""
     for i, ranking in enumerate(rankings):
-        own = ranking.within(rankings[0], *queries)
-        for m, values in zip(ranking.metrics, arrays[f"values{i}"], strict=True):
-            out[ranking].values[m][own] = values
-        influence = out[ranking].influence
-        if influence is not None:
-            influence.join(arrays[f"place{i}"], arrays[f"sums{i}"], arrays[f"too_large{i}"])
-
-
-@dataclass(frozen=True, eq=False)
-class Work:
-    """Queries ``start:stop`` of the first of some rankings, which are ordered together and measured in pieces.
-
-    Attributes:
-        rankings: those of ``rankings.together``.
-        scorer: scores of the images and captions of the first.
-        start, stop: the queries.
-        order: what orders galleries.
-        piece: how many queries are measured at a time.
-        new: the order of the first items after re-ranking, or None.
-    """
-
-    rankings: Together
-    scorer: Scorer
-    start: int
-    stop: int
-    order: Order
-    piece: int
-    new: Tops | None
-
-    def measure(self, gains: Mapping[str, Gains], out: Outs) -> None:
-        """Order the galleries and write the values."""
-        first = self.rankings[0]
-        parts: list[tuple[Ranking, slice, Tops]] = []
-        for ranking in self.rankings:
-            own = ranking.within(first, self.start, self.stop)
-            if own.start < own.stop:
-                parts.append((ranking, own, self._order(ranking, own, parts[0][2] if parts else None)))
-        for a, b in ranges(self.stop - self.start, self.piece):
-            larger: Mapping[str, Block] = {}
-            for ranking, own, tops in parts:
-                some = ranking.within(first, self.start + a, self.start + b)
-                if some.start < some.stop:
-                    rows = tops.rows(slice(some.start - own.start, some.stop - own.start))
-                    found = measure(ranking, gains, rows, some.start, out[ranking], larger)
-                    larger = larger or found
-
-    def _order(self, ranking: Ranking, own: slice, known: Tops | None) -> Tops:
-        """The order of some queries of a ranking; ``known`` is that of the first ranking."""
-        first, queries = self.rankings[0], ranking.queries[own]
-        places = np.searchsorted(first.queries, queries)
-        gallery = None if len(ranking.gallery) == len(first.gallery) else ranking.gallery
-        if known is not None and gallery is None and first.depth >= ranking.depth:
-            rows = places - self.start
-            return Tops.of(known.items[rows, : ranking.depth], known.tied[rows, : ranking.depth], known.gallery)
-        columns = None if gallery is None else np.searchsorted(first.gallery, gallery)
-        found = self.order.of(self.scorer, ranking.direction, places, ranking.depth, columns)
-        return found if self.new is None else rerank.order_of(found, self.new, queries, ranking.gallery)
+        own = {name.removesuffix(str(i)): array for name, array in arrays.items() if name.endswith(str(i))}
+        out[ranking].join(ranking.within(rankings[0], *queries), own)
 
 
 def blocks(
     rankings: Together,
     scorer: Scorer,
+    gains: Mapping[str, Gains],
+    out: Outs,
     threads: int,
     order: Order,
     new: Tops | None = None,
     block: int | None = None,
     queries: Range | None = None,
-) -> list[Work]:
-    """The work in blocks of queries.
+) -> list[Callable[[], None]]:
+    """What orders and measures a block of queries, for each block.
 
     Args:
-        rankings, scorer, threads, order, new: as for ``part``; ``new`` is of all queries, or of those of the range.
+        rankings, scorer, gains, threads, order, new: as for ``part``; ``new`` is of all queries, or of those of the
+            range.
+        out: what is measured is written to these.
         block: the number of queries of a block, None for a default.
         queries: a range of the queries of the first ranking, None for all of them.
     """
@@ -211,8 +153,45 @@ def blocks(
     piece = min(max(1, tile_scores(threads) // len(first.gallery)), MOST_QUERIES)
     most = block or max(piece, order.together(len(first.gallery), first.depth))
     begin, end = queries or (0, len(first.queries))
-    parts = ranges(end - begin, most, threads if block is None else 1)
-    return [Work(rankings, own, begin + a, begin + b, order, piece, new) for a, b in parts]
+
+    def measured(a: int, b: int) -> None:
+        tops = ordered(rankings, own, (begin + a, begin + b), order, new)
+        for c, d in ranges(b - a, piece):
+            larger: Mapping[str, Block] = {}
+            for ranking, top in tops.items():
+                some = ranking.within(first, begin + a + c, begin + a + d)
+                if some.start < some.stop:
+                    start = ranking.within(first, begin + a, begin + b).start
+                    rows = top.rows(slice(some.start - start, some.stop - start))
+                    found = measure(ranking, gains, rows, some.start, out[ranking], larger)
+                    larger = larger or found
+
+    return [partial(measured, a, b) for a, b in ranges(end - begin, most, threads if block is None else 1)]
+
+
+def ordered(rankings: Together, scorer: Scorer, queries: Range, order: Order, new: Tops | None) -> dict[Ranking, Tops]:
+    """The order of a range of queries of the first ranking, and of those among them that the others have.
+
+    Args:
+        rankings, order, new: as for ``part``.
+        scorer: scores of the images and captions of the first ranking.
+        queries: the range.
+    """
+    first, found = rankings[0], dict[Ranking, Tops]()
+    for ranking in rankings:
+        own = ranking.queries[ranking.within(first, *queries)]
+        places, depth = np.searchsorted(first.queries, own), ranking.depth
+        same = len(ranking.gallery) == len(first.gallery)
+        if not len(own):
+            continue
+        if found and same and first.depth >= depth:
+            rows, known = places - queries[0], found[first]
+            found[ranking] = Tops.of(known.items[rows, :depth], known.tied[rows, :depth], known.gallery)
+            continue
+        columns = None if same else np.searchsorted(first.gallery, ranking.gallery)
+        tops = order.of(scorer, ranking.direction, places, depth, columns)
+        found[ranking] = tops if new is None else rerank.order_of(tops, new, own, ranking.gallery)
+    return found
 
 
 def ranges(n: int, most: int, multiple: int = 1) -> Sequence[Range]:

@@ -20,18 +20,19 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..metrics.declare import Metric
 from ..metrics.gain_order import Items, gain_order
 from ..metrics.tau import tau, without_groups
 from ..metrics.values import computed
-from ..types import Bool, Float, Ids, Int
-from .block import Block, Largest, Retrieved
+from ..types import Float, Ids, Int
+from .block import Block, Retrieved
 from .rankings import Group, Ranking, is_tau, pseudo_positives
 
 LEAST_QUERIES = 200  # in the sample that influences are computed from
@@ -40,7 +41,7 @@ MOST_OF_TAU = 250_000  # the same for Kendall's tau, where an image takes less t
 LARGEST = 2.0**18  # label distances beyond it have no influence
 TOGETHER = 1 << 19  # items of lists from which images are left out together
 
-Known = Mapping[Metric, Float]
+Arrays = dict[str, npt.NDArray[Any]]
 
 
 def random_order(ids: Ids) -> Int:
@@ -56,21 +57,28 @@ def random_order(ids: Ids) -> Int:
     return place
 
 
-class Influence:
-    """Sums over queries of what every image adds to a query's value, for the metrics of one ranking.
+class Out:
+    """What is measured of a ranking: values, and sums over queries of what every image adds to a query's value.
 
     Sums are integers, in multiples of a small unit, so that they do not depend on the order of addition.
+
+    Attributes:
+        values: metric -> (query,) float64, NaN where it is undefined.
     """
 
     def __init__(self, ranking: Ranking):
+        self.values = {m: np.full(len(ranking.queries), np.nan) for m in ranking.metrics}
+        images = len(ranking.split.image_ids)
+        self._sums = {m: np.zeros((2, images), np.int64) for g in ranking.influenced for m in g.metrics}
+        self._too_large: set[Metric] = set()
+        if not self._sums:
+            return
         split, (image, _) = ranking.split, ranking.image_of
         ids = split.image_ids if ranking.direction == "i2t" else split.caption_ids
         place = random_order(split.image_ids)
         self.half = place[image] % 2  # (query,)
         self.place = random_order(ids[ranking.queries])  # (query,) in the order of the sample
         self.gallery = len(ranking.gallery)
-        self._sums = {m: np.zeros((2, len(place)), np.int64) for g in ranking.influenced for m in g.metrics}
-        self._too_large: set[Metric] = set()
         self._lock = threading.Lock()
 
     def queries(self, metric: Metric) -> int:
@@ -101,32 +109,40 @@ class Influence:
             with self._lock:
                 np.add.at(self._sums[m].reshape(-1), place[some], steps[some])
 
-    def nonzero(self) -> tuple[Int, Int, Bool]:
-        """The sums that are not 0: their places in all of them, and these; and (metric,) which are not computed."""
-        sums = np.stack(list(self._sums.values())).reshape(-1) if self._sums else np.zeros(0, np.int64)
-        place = np.flatnonzero(sums)
-        return place, sums[place], np.array([m in self._too_large for m in self._sums], np.bool_)
+    def arrays(self, queries: slice) -> Arrays:
+        """What was measured of some queries, when nothing was measured of others.
 
-    def join(self, place: Int, sums: Int, too_large: Bool) -> None:
-        """Add what ``nonzero`` gave of other queries of the ranking."""
-        start = 0
-        for (m, own), unknown in zip(self._sums.items(), too_large, strict=True):
+        Returns:
+            ``values``: (metric, query) float64; and where images are left out ``place`` and ``sums``: (entry,) int64,
+            the sums that are not 0 and their places in all of them, ``too_large``: (metric,) bool, not computed.
+        """
+        found: Arrays = {"values": np.stack([values[queries] for values in self.values.values()])}
+        if self._sums:
+            sums = np.stack(list(self._sums.values())).reshape(-1)
+            place = np.flatnonzero(sums)
+            too_large = np.array([m in self._too_large for m in self._sums], np.bool_)
+            found |= {"place": place, "sums": sums[place], "too_large": too_large}
+        return found
+
+    def join(self, queries: slice, arrays: Arrays) -> None:
+        """Write what ``arrays`` gave of some queries, and add their sums."""
+        for of_metric, values in zip(self.values.values(), arrays["values"], strict=True):
+            of_metric[queries] = values
+        if not self._sums:
+            return
+        start, place, sums = 0, arrays["place"], arrays["sums"]
+        for (m, own), unknown in zip(self._sums.items(), arrays["too_large"], strict=True):
             a, b = np.searchsorted(place, (start, start + own.size))
             own.reshape(-1)[place[a:b] - start] += sums[a:b]
             start += own.size
             if unknown:
                 self._too_large.add(m)
 
-    def of(self, metric: Metric, values: Float) -> Float | None:
-        """(2, image) float64 influences on the mean, from each half of the query images; None where not computed.
-
-        Args:
-            metric: of the ranking.
-            values: (query,) its values, NaN where undefined.
-        """
+    def influence(self, metric: Metric) -> Float | None:
+        """(2, image) float64 influences on the mean, from each half of the query images; None where not computed."""
         if metric not in self._sums or metric in self._too_large:
             return None
-        sampled = int(((self.place < self.queries(metric)) & ~np.isnan(values)).sum())
+        sampled = int(((self.place < self.queries(metric)) & ~np.isnan(self.values[metric])).sum())
         return np.asarray(self._sums[metric] * (_unit(metric) / max(1, sampled)), np.float64)
 
 
@@ -135,50 +151,41 @@ def _unit(metric: Metric) -> float:
     return 2.0**-38 if metric.unit == "fraction" else LARGEST * 2.0**-38
 
 
-def measure(block: Block, found: Retrieved, groups: Sequence[Group], known: Known, out: Influence) -> None:
+def measure(block: Block, found: Retrieved, groups: Sequence[Group], out: Out) -> None:
     """Add to ``out`` what every image adds to the values of the sampled queries of a block.
 
     Args:
         block: the queries.
         found: their lists, with as many further items as an image has at most.
         groups: metrics that all leave the ground truth out, or all keep it.
-        known: metric -> (query,) the values of all queries of the ranking.
-        out: sums of influences.
+        out: of the ranking, with the values of the block.
     """
     for group in groups:
         if group.of_tau:
             for m in group.metrics:
-                _add_tau(block, found, m, known, out)
+                _add_tau(block, found, m, out)
             continue
         spare = block.ranking.spare
         some = found.cut(group.depth + spare)  # another metric of this block may read complete rankings
-        largest = block.largest(some, group, spare) if group.pseudo_positives else None
+        some = block.with_positives(some, group, spare) if group.pseudo_positives else some
         for _, metrics in groupby(sorted(group.metrics, key=lambda m: m.k or 1), out.queries):
-            _add_top(block, some, largest, group, list(metrics), known, out)
+            _add_top(block, some, group, list(metrics), out)
 
 
-def _add_top(
-    block: Block,
-    found: Retrieved,
-    largest: Largest | None,
-    group: Group,
-    metrics: Sequence[Metric],
-    known: Known,
-    out: Influence,
-) -> None:
+def _add_top(block: Block, found: Retrieved, group: Group, metrics: Sequence[Metric], out: Out) -> None:
     """Metrics of the top k that are measured on the same queries."""
     k, rows = metrics[-1].k or 1, out.sampled(metrics[0], block.start, block.stop)
     query_image, gallery_image = block.ranking.image_of
     images = [gallery_image[found.items[rows, :k]]]
     images += [gallery_image[found.best[rows, : min(k, group.ideal)]]] if group.ideal else []
-    images += [] if largest is None else [largest.image[rows, : group.pseudo_positives]]
+    images += [] if found.largest is None else [found.largest[rows, : group.pseudo_positives]]
     row, image = _distinct(np.concatenate(images, axis=1), query_image[block.start + rows])
     step = max(1, TOGETHER // (k + block.ranking.spare))
     for at in range(0, len(row), step):
         query, left_out = rows[row[at : at + step]], image[at : at + step]
-        left = computed(metrics, _without(block, found, largest, group, k, query, left_out), len(query))
+        left = computed(metrics, _without(block, found, group, k, query, left_out), len(query))
         query += block.start
-        out.add(metrics, query, left_out, np.stack([known[m][query] for m in metrics], axis=1) - left)
+        out.add(metrics, query, left_out, np.stack([out.values[m][query] for m in metrics], axis=1) - left)
 
 
 def _distinct(images: Int, own: Int) -> tuple[Int, Int]:
@@ -195,14 +202,11 @@ def _distinct(images: Int, own: Int) -> tuple[Int, Int]:
     return row, ordered[row, column]
 
 
-def _without(
-    block: Block, found: Retrieved, largest: Largest | None, group: Group, k: int, query: Int, image: Int
-) -> dict[str, Any]:
+def _without(block: Block, found: Retrieved, group: Group, k: int, query: Int, image: Int) -> dict[str, Any]:
     """The fields of ``GradedRanking`` that metrics of the top k read, of queries without the items of an image.
 
     Args:
         block, found: the queries and their lists.
-        largest: what the pseudo-positives are chosen from, or None.
         group: the metrics.
         k: how many items are listed.
         query, image: (pair,) int64 rows of the block, and images of the split.
@@ -233,19 +237,20 @@ def _without(
             fields["distance"] = 1.0 / fields["gains"].astype(np.float64) - 1.0
     if "ideal" in needs:
         fields["ideal"] = remaining(found.best)(r.ideal)
-    if largest is not None:
-        left = largest.image[query] != image[:, None]
+    if found.largest is not None:
+        assert found.size is not None and found.place is not None
+        left = found.largest[query] != image[:, None]
         chosen = left & (np.cumsum(left, axis=1) <= group.pseudo_positives)
         # the pseudo-positives are in front of the first item or image behind the last of them
         cut = np.where(chosen, np.arange(1, chosen.shape[1] + 1), 0).max(axis=1, initial=0)
-        number = np.maximum((largest.size[query] * chosen).sum(axis=1), candidates > 0)
+        number = np.maximum((found.size[query] * chosen).sum(axis=1), candidates > 0)
         fields["count"] = np.where(number > 0, fields["count"], 0)
-        fields["pseudo_positive"] = take(largest.place) < cut[:, None]
+        fields["pseudo_positive"] = take(found.place) < cut[:, None]
         fields["pseudo_positives"] = number
     return fields
 
 
-def _add_tau(block: Block, found: Retrieved, m: Metric, known: Known, out: Influence) -> None:
+def _add_tau(block: Block, found: Retrieved, m: Metric, out: Out) -> None:
     """Kendall's tau of the top k."""
     rows = out.sampled(m, block.start, block.stop)
     k = min(m.k or found.items.shape[1], found.items.shape[1])
@@ -260,4 +265,4 @@ def _add_tau(block: Block, found: Retrieved, m: Metric, known: Known, out: Influ
         other = image != own[row]
         query = some[row[other]] + block.start
         left = tau(pairs[other][:, None], size[other][:, None], m.option("tau"))
-        out.add([m], query, image[other], known[m][query][:, None] - left)
+        out.add([m], query, image[other], out.values[m][query][:, None] - left)

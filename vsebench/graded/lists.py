@@ -13,7 +13,8 @@ from ..options import spell
 from ..relevance.gains import Gains
 from ..types import Direction, Int, Split, Tops
 from .engine import checked, tile_scores
-from .measure import Found, collect, make_room, measure
+from .influence import Out
+from .measure import Found, collect, measure
 from .rankings import Ranking, deepest_rank
 
 
@@ -45,7 +46,7 @@ def from_lists(
             r if (known >= r.depth).all() else replace(r, influence=False)
             for r, known in zip(rankings, each, strict=True)
         ]
-    out = {r: make_room(r) for r in rankings}
+    out = {r: Out(r) for r in rankings}
     for ranking in rankings:
         own = candidates_of(ranking, lists[ranking.direction])
         _refuse_short(ranking, own.depth[ranking.queries])

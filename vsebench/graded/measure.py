@@ -14,28 +14,11 @@ from ..relevance.gains import Gains
 from ..types import Direction, Float, Int, Tops
 from . import influence
 from .block import Block
-from .influence import Influence
+from .influence import Out
 from .rankings import Group, Ranking
 
 Blocks = dict[str, Block]
 Found = dict[tuple[Metric, Direction], "GradedValues"]
-
-
-@dataclass(frozen=True, eq=False)
-class Queries:
-    """The queries of some rankings of one direction, shared by the metrics that read them.
-
-    Attributes:
-        direction: ``i2t`` or ``t2i``.
-        index: (query,) int64 indices of the split's images or captions.
-        fold: (query,) int64 fold of every query, or None.
-        gallery: size of the smallest gallery; a k beyond it was cut there.
-    """
-
-    direction: Direction
-    index: Int
-    fold: Int | None
-    gallery: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +27,23 @@ class GradedValues:
 
     Attributes:
         values: (query,) float64, NaN where the metric is undefined.
-        queries: the queries.
+        rankings: whose queries they are, one after the other: one ranking, or one a fold.
         influence: (2, image) float64 of the images of the split as candidates on the mean, see ``influence``; or None.
     """
 
     values: Float
-    queries: Queries
+    rankings: tuple[Ranking, ...]
     influence: Float | None = None
+
+    @property
+    def index(self) -> Int:
+        """(query,) int64 indices of the split's images or captions."""
+        return np.concatenate([r.queries for r in self.rankings])
+
+    @property
+    def gallery(self) -> int:
+        """Size of the smallest gallery; a k beyond it was cut there."""
+        return min(len(r.gallery) for r in self.rankings)
 
     @property
     def undefined(self) -> int:
@@ -60,29 +53,9 @@ class GradedValues:
     @property
     def mean(self) -> float:
         """Mean over the queries that have a value, or over folds (that have such queries) of that; else NaN."""
-        known = ~np.isnan(self.values)
-        fold = np.zeros(len(known), np.int64) if self.queries.fold is None else self.queries.fold
-        means = [self.values[known & (fold == f)].mean() for f in np.unique(fold[known])]
+        each = np.split(self.values, np.cumsum([len(r.queries) for r in self.rankings[:-1]]))
+        means = [known.mean() for values in each if len(known := values[~np.isnan(values)])]
         return float(np.mean(means)) if means else float("nan")
-
-
-@dataclass(frozen=True, eq=False)
-class Out:
-    """What is measured of a ranking.
-
-    Attributes:
-        values: metric -> (query,) float64, NaN where it is undefined.
-        influence: of the images as candidates, or None.
-    """
-
-    values: Mapping[Metric, Float]
-    influence: Influence | None
-
-
-def make_room(ranking: Ranking) -> Out:
-    """Room for the values of all queries of a ranking, and for influences where it asks for them."""
-    values = {m: np.full(len(ranking.queries), np.nan) for m in ranking.metrics}
-    return Out(values, Influence(ranking) if ranking.influence else None)
 
 
 def measure(
@@ -100,7 +73,7 @@ def measure(
         gains: by view.
         order: the top of every ranking, as deep as the ranking needs, in positions of its gallery.
         start: position of the first query in the ranking.
-        out: from ``make_room``.
+        out: of the ranking.
         larger: blocks by view that contain these queries and their gallery, so that gains are made once.
 
     Returns:
@@ -139,8 +112,8 @@ def _write(block: Block, groups: list[Group], order: Tops, out: Out) -> None:
         columns = (expected_values if block.ranking.expected else values)(group.metrics, ranking)
         for i, m in enumerate(group.metrics):
             out.values[m][block.start : block.stop] = columns[:, i]
-    if out.influence is not None and influenced:
-        influence.measure(block, found, influenced, out.values, out.influence)
+    if influenced:
+        influence.measure(block, found, influenced, out)
 
 
 def collect(rankings: Sequence[Ranking], out: Mapping[Ranking, Out]) -> Found:
@@ -150,26 +123,16 @@ def collect(rankings: Sequence[Ranking], out: Mapping[Ranking, Out]) -> Found:
         for m in ranking.metrics:
             parts.setdefault((m, ranking.direction), []).append(ranking)
     found: Found = {}
-    queries: dict[tuple[Ranking, ...], Queries] = {}
     for (m, direction), own in parts.items():
-        if tuple(own) not in queries:
-            folds = [np.full(len(r.queries), r.fold) for r in own if r.fold is not None]
-            queries[tuple(own)] = Queries(
-                direction,
-                np.concatenate([r.queries for r in own]),
-                np.concatenate(folds) if folds else None,
-                min(len(r.gallery) for r in own),
-            )
         each = [out[r].values[m] for r in own]
         joined = each[0] if len(each) == 1 else np.concatenate(each)
-        found[m, direction] = GradedValues(joined, queries[tuple(own)], _influence(m, [out[r] for r in own]))
+        found[m, direction] = GradedValues(joined, tuple(own), _influence(m, [out[r] for r in own]))
     return found
 
 
 def _influence(m: Metric, each: Sequence[Out]) -> Float | None:
     """(2, image) float64 influence on the mean over folds, whose images are different ones."""
-    of_folds = [out.influence.of(m, out.values[m]) for out in each if out.influence is not None]
-    known = [influence for influence in of_folds if influence is not None]
+    known = [found for out in each if (found := out.influence(m)) is not None]
     if not known:
         return None
     # seven digits are more than enough, and take half the room in a report
