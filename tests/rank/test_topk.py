@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.worlds import World, tied_world, worlds
+from tests.worlds import World, relevance, tied_world, worlds
 from vsebench.errors import UsageError
 from vsebench.rank import order as ordering
 from vsebench.rank.count import Targets
@@ -145,6 +145,12 @@ def test_galleries_in_pieces(direction: Direction, kind: str, k: int, monkeypatc
     monkeypatch.setattr(ordering, "MANY", 2)
     found = ordering.tops(scorer, direction, k, threads=2)
     want = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    # the same from the tiles in which relevant items are counted: narrower than lists are deep, the last ones of all
+    monkeypatch.setattr(ordering, "TOGETHER", 11)
+    targets = [Targets("x", relevance("i2t", {0: [1], 149: [2, 399]}))]
+    for shape in ((40, 30), (150, 400), (7, 101)):
+        top = observe(scorer, targets, depth={direction: k}, threads=2, tile_shape=shape)[direction].top
+        assert top is not None and np.array_equal(top.items, want) and np.array_equal(top.tied, found.tied)
     assert np.array_equal(found.items, want)
     assert np.array_equal(found.scores, np.take_along_axis(scores, want, 1))
     best = np.take_along_axis(scores, want, 1)
@@ -160,8 +166,24 @@ def test_parts_of_a_gallery_of_which_queries_keep_different_numbers_of_items(k: 
         part[3] = 7
     items, values, count, least = ordering.candidates(scores[0], k, bound)
     other, others, number, _ = ordering.candidates(scores[1], k, bound, least)
-    (found, _, size), _ = ordering._joined((items, values, count), (other + 3000, others, number), k, bound)
+    (found, _, size), _ = ordering._joined([(items, values, count), (other + 3000, others, number)], k, bound)
     assert (size <= count + number).all() and (size >= k).all() and size[3] == 3500
     for query, row in enumerate(np.hstack(scores)):
         best = np.sort(row)[-k]
         assert set(np.flatnonzero(row >= best)) <= set(found[query, : size[query]].tolist()) <= set(range(3500))
+
+
+def test_near_ties_that_fill_the_memory_are_settled_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    images, texts = ((1 + 1e-6 * rng.standard_normal((n, 16))).astype(np.float32) for n in (60, 900))
+    scorer, settled = Dot(images, texts), list[int]()
+    rows, cols = np.indices(scorer.shape).reshape(2, -1)
+    scores = scorer.pairs(rows, cols, 1).reshape(scorer.shape)
+    settle = ordering.Best._settle
+    monkeypatch.setattr(ordering, "CROWDED", 1)
+    monkeypatch.setattr(ordering, "SPARE", 8)
+    monkeypatch.setattr(ordering.Best, "_settle", lambda best: settled.append(best.seen) or settle(best))
+    targets = [Targets("x", relevance("i2t", {0: [1]}))]
+    top = observe(scorer, targets, depth={"i2t": 5}, tile_shape=(60, 100))["i2t"].top
+    assert top is not None and np.array_equal(top.items, np.argsort(-scores, axis=1, kind="stable")[:, :5])
+    assert len(settled) > 3

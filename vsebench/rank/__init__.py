@@ -11,7 +11,8 @@ or the first items of queries (``types.Tops``), of some or of complete galleries
       order.order, tops.place                         instead of counting: queries with more than 64 relevant items
       ties.ranks_from_counts                          ranks under a tie rule
 
-    order.tops(scorer, direction, k)                  the top of every ranking, in threads
+    order.Lists                                       lists from the tiles that are counted, where they are shallow
+    order.tops(scorer, direction, k)                  else the top of every ranking, in threads
       order.order(scorer, direction, queries, k)      the k best of some queries, also for graded metrics
         order.candidates                              float32 products of shallow orders: what can be among the k best
         order.float64_rows                            float64 products of deep orders

@@ -26,7 +26,7 @@ from ..memory import require
 from ..numeric.parallel import Progress, default_threads, in_turn
 from ..types import DIRECTIONS, EVERYTHING, Bool, Candidates, Direction, Float, Int, Ranks, Relevance
 from . import kernels
-from .order import PART, REFERENCE, Order, size_of
+from .order import PART, REFERENCE, Lists, Order, size_of
 from .scorers import Range, Scorer
 from .ties import check_ties, ranks_from_counts
 from .tops import place
@@ -206,14 +206,15 @@ def tiles(shape: tuple[int, int], itemsize: int, threads: int) -> tuple[int, int
 
 def scan_tiles(
     scorer: Scorer, counters: Sequence[Counter], threads: int, tile_shape: tuple[int, int] | None,
-    progress: Progress | None,
+    progress: Progress | None, lists: Iterable[Lists] = (),
 ) -> None:  # fmt: skip
-    """Add to the counts of ``counters``, from tiles of numpy and kernels of numba.
+    """Add to the counts of ``counters``, and to lists, from tiles of numpy and kernels of numba.
 
     Args:
         scorer: scores of all images with all captions.
         counters: the relevant pairs; their ``counts`` are increased.
         threads, tile_shape, progress: as for ``count``.
+        lists: of float32 scores.
     """
     n_image, n_caption = scorer.shape
     height, width = tile_shape or tiles(scorer.shape, np.dtype(scorer.dtype).itemsize, threads)
@@ -229,6 +230,8 @@ def scan_tiles(
             scorer.block(slice(r0, r1), slice(c0, c1), out)
             for counter in counters:
                 counter.count(out, r0, c0, part)
+            for one in lists:
+                one.add(out, r0, c0)
 
         return work
 

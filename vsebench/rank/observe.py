@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 from ..numeric.parallel import Progress, default_threads
 from ..types import DIRECTIONS, Direction, Observation, Ranks, Tops
-from .count import Key, Scan, Targets, count
-from .order import REFERENCE, Order, tops
-from .scorers import Scorer
+from .count import Key, Scan, Targets, count, scan_tiles, tiles
+from .order import REFERENCE, Lists, Order, is_deep, size_of, tops
+from .scorers import Dot, Scorer
 
 Depths = Mapping[Direction, int]
 
@@ -40,14 +41,22 @@ def observe(
         UsageError, BadInput: as ``count`` and ``order.tops``.
     """
     threads = threads or default_threads()
+    passed: dict[Direction, Lists] = {}
+    if (
+        isinstance(scorer, Dot) and targets and scan in (None, scan_tiles) and order is None
+    ):  # lists from the tiles that are counted
+        size = dict(zip(DIRECTIONS, tile_shape or tiles(scorer.shape, 4, threads), strict=True))
+        shallow = {d: k for d, k in (depth or {}).items() if k > 0 and not is_deep(scorer, k, size_of(scorer, d))}
+        passed = {d: Lists(scorer, d, k, size[d]) for d, k in shallow.items()}
+        scan = functools.partial(scan_tiles, lists=passed.values())
     ranks = count(
         scorer, targets, ties=ties, threads=threads, tile_shape=tile_shape, progress=progress, scan=scan,
         order=order or REFERENCE,
     )  # fmt: skip
-    lists = {
-        d: tops(scorer, d, k, threads=threads, by=order, progress=None if targets else progress)
-        for d, k in (depth or {}).items()
-    }
+    lists = {d: one.finish(threads) for d, one in passed.items() if one.complete}
+    for d, k in (depth or {}).items():
+        if d not in lists:
+            lists[d] = tops(scorer, d, k, threads=threads, by=order, progress=None if targets else progress)
     return observations(ranks, lists)
 
 
