@@ -76,10 +76,12 @@ def ours(left: Array, right: Array, positive: Array, depth: int, backend: str = 
 
     n = len(left)
     relevance = Relevance("gt", "i2t", np.arange(n), np.arange(n + 1), positive, np.zeros(n, np.int64))
-    scan = backends.ranker(backend).scan
+    ranker = backends.ranker(backend)
 
     def work() -> Any:
-        return observe(Dot(left, right), [Targets("gt", relevance)], depth={"i2t": depth}, scan=scan)["i2t"]
+        return observe(
+            Dot(left, right), [Targets("gt", relevance)], depth={"i2t": depth}, scan=ranker.scan, order=ranker.order
+        )["i2t"]
 
     return work
 

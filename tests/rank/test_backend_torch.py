@@ -505,3 +505,9 @@ def test_queries_with_many_relevant_items_have_the_ranks_of_numpy(ties: str) -> 
         for name in ("numpy", "torch:cpu")
     ]
     same_reports(*found)
+
+
+def test_scores_beyond_float32_are_ordered_by_the_given_ones() -> None:
+    scores = np.random.default_rng(0).permutation(2000).reshape(2, 1000) * 1e36 + 1e39
+    found = order.order_of(torch.device("cpu"), Matrix(scores), "i2t", np.arange(2), 5, None)
+    assert np.array_equal(found.items, np.argsort(-scores, axis=1, kind="stable")[:, :5])

@@ -208,3 +208,12 @@ def test_several_requests_in_one_pass_equal_single_requests() -> None:
         one, several = single[judged.direction].ranks[name], all_ranks[judged.direction].ranks[name]
         assert one.rank.tolist() == several.rank.tolist()
         assert one.tied.tolist() == several.tied.tolist()
+
+
+def test_excluded_items_of_queries_that_are_ordered_alone() -> None:
+    """One query has many relevant items and an exclusion, the other one neither."""
+    scores = np.random.default_rng(0).permutation(200).reshape(2, 100).astype(np.float64)
+    targets = Targets(
+        "x", relevance("i2t", {0: range(70), 1: [3]}), Candidates(excluded=relevance("i2t", {0: [80]}, name="e"))
+    )
+    check(Matrix(scores), {"i2t": scores, "t2i": scores.T}, [targets])

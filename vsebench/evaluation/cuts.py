@@ -84,7 +84,7 @@ def rankings_of(plan: Plan) -> dict[Direction, list[Together]]:
 
 
 def _shards(whole: Shard) -> list[Shard]:
-    """All of a pass in shards; blocks of a scan are near-squares, where fewest counts and lists are repeated."""
+    """All of a pass in shards; blocks of a scan are near-squares, where fewest counts are repeated."""
     parts = max(1, min(MOST[whole.kind], -(-whole.scores // SCORES)))
     if whole.kind != "scan":
         return [whole._replace(rows=rows) for rows in _cut(whole.rows, parts)]

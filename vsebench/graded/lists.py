@@ -37,7 +37,7 @@ def from_lists(
 
     Raises:
         BadInput: a list is too short for a metric; both lengths and the query are named.
-        UsageError: as ``run``.
+        UsageError: as ``engine.run``.
     """
     rankings = checked(split, metrics, gains, tuple(lists), influence=influence)
     if influence:  # the next candidates of every list are needed
@@ -69,9 +69,8 @@ def _order(lists: Tops, queries: Int, depth: int) -> Tops:
     """The lists of some queries, (query,) int64, with ``depth`` items each: shorter ones end in the first item."""
     place, known = np.arange(depth), lists.depth[queries][:, None]
     at = np.where(place < known, lists.start[queries][:, None] + place, 0)
-    entries, ties = (np.append(x, 0) for x in (lists.entries, np.zeros(0) if lists.ties is None else lists.ties))
-    tied = np.zeros(at.shape, np.bool_) if lists.ties is None else ties[at] != 0
-    return Tops.of(np.where(place < known, entries[at], 0).astype(np.int32), tied & (place < known), lists.gallery)
+    tied = np.zeros(at.shape, np.bool_) if lists.ties is None else lists.ties[at] & (place < known)
+    return Tops.of(np.where(place < known, lists.entries[at], 0).astype(np.int32), tied, lists.gallery)
 
 
 def _refuse_short(ranking: Ranking, known: Int) -> None:

@@ -173,7 +173,7 @@ def _by_order(
     if not own:
         return found
     gallery, queries = size_of(scorer, direction), np.unique(np.concatenate([t.relevance.queries for t in own]))
-    step = order.together(gallery, gallery)
+    step = min(order.together(gallery, gallery), max(1, PART // gallery))
 
     def work(start: int) -> None:
         some = queries[start : start + step]
@@ -388,7 +388,7 @@ class Counter:
         relevance, t = targets.relevance, self.pairs
         where = t.locate(relevance, gallery)
         found: Int = self.counts.sum(1)[:, where]
-        if targets.excluded is None:
+        if targets.excluded is None or not len(targets.excluded.items):
             return found
         return found - np.stack(_excluded(targets.excluded, relevance, t, gallery, t.exact[where]))
 

@@ -65,10 +65,6 @@ class ErrorBound:
     base: Float
     precision: int
 
-    def take(self, queries: Int | slice) -> ErrorBound:
-        """The bound of some of the queries."""
-        return ErrorBound(self.rate, self.base[queries], self.precision)
-
 
 @dataclass(frozen=True)
 class Order:

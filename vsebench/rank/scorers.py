@@ -145,6 +145,8 @@ class Dot:
     def take(self, images: Some, captions: Some) -> Dot:
         """The scores of some images with some captions; vectors are copied only where they are not consecutive."""
         rows, columns = _range(images), _range(captions)
+        if _complete(rows, columns, self.shape):
+            return self
         known = self.lengths[0][rows], self.lengths[1][columns]
         return Dot(self.images[rows], self.captions[columns], self.cosine, known)
 
@@ -216,6 +218,9 @@ class Matrix:
 
     def take(self, images: Some, captions: Some) -> Matrix:
         """The scores of some images with some captions."""
+        images, captions = _range(images), _range(captions)
+        if _complete(images, captions, self.shape):
+            return self
         rows, columns = self._places(images, captions)
         if isinstance(rows, slice) and isinstance(columns, slice):
             return replace(self, scores=self.scores[rows, columns])
@@ -253,6 +258,12 @@ def rows_of(scorer: Scorer, direction: Direction, queries: Some, *, wide: bool =
     pieces = [of_queries(direction, queries, slice(a, a + step)) for a in range(0, items, step)]
     found = np.concatenate([scorer.block(*p, wide=wide) for p in pieces], axis=1 if direction == "i2t" else 0)
     return found if direction == "i2t" else found.T
+
+
+def _complete(images: Some, captions: Some, shape: tuple[int, int]) -> bool:
+    """Whether these are all images and all captions: copies of a scorer that back-ends keep are then shared."""
+    sides = zip((images, captions), shape, strict=True)
+    return all(isinstance(some, slice) and some.indices(n) == (0, n, 1) for some, n in sides)
 
 
 def _range(some: Some) -> Some:

@@ -29,6 +29,7 @@ from ..metrics.suites import Names, words
 from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, in_turn
 from ..options import check_one, check_word, spell
+from ..rank.order import QUERIES
 from ..relevance.sources import LABELS
 from ..report.model import Resampling, Result
 from ..report.report import Report
@@ -57,7 +58,7 @@ STEMS = {stem.lower(): stem for stem in ("nDCG", "MLD")}
 SUITES: dict[str, tuple[str, ...]] = {word: tuple(f"{LABELS}:{stem}@{k}" for k in KS) for word, stem in STEMS.items()}
 DIRECTION: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
 BLOCK_BYTES = 8 << 20  # label distances that one thread compares together
-MOST_QUERIES = 32  # in a block, so that progress is reported where distances are slow to compute
+MOST_QUERIES = 32  # whose label distances are compared together
 
 
 @public
@@ -211,10 +212,15 @@ def list_values(
         groups.setdefault(differ_in_k(m), []).append(m)
     found = {m: np.empty(total) for m in metrics}
     step = block or max(1, min(MOST_QUERIES, BLOCK_BYTES // (8 * len(chosen.gallery))))
+    together = block or max(step, min(QUERIES, -(-total // (threads or default_threads()))))
 
     def work(start: int) -> None:
-        rows = slice(start, min(start + step, total))
-        lists = nearest(scorer, np.arange(rows.start, rows.stop), depth, chosen.own(rows))
+        stop = min(start + together, total)
+        lists = nearest(scorer, np.arange(start, stop), depth, chosen.own(slice(start, stop)))
+        for a in range(start, stop, step):
+            measure(slice(a, min(a + step, stop)), lists[a - start : a - start + step])
+
+    def measure(rows: slice, lists: Int) -> None:
         retrieved, ideal = labels.of(chosen, rows, lists)
         ranking = GradedRanking(
             gain_of_distance(retrieved), np.zeros(retrieved.shape, np.bool_), np.full(len(lists), depth),
@@ -224,7 +230,7 @@ def list_values(
             for m, column in zip(group, values(group, ranking).T, strict=True):
                 found[m][rows] = column
 
-    in_turn(range(0, total, step), lambda _: work, threads or default_threads(), progress)
+    in_turn(range(0, total, together), lambda _: work, threads or default_threads(), progress)
     return found
 
 

@@ -61,7 +61,7 @@ class PairCounter:
     """The counts of one ``count.Counter``, on the device.
 
     Args:
-        counter: the pairs; unchanged until ``finish``.
+        counter: the pairs; which ``found`` does not change.
         of: the vectors, None where the tiles have the canonical scores.
         device: where the tiles are.
         threads: how many count at once.
@@ -155,7 +155,8 @@ class PairCounter:
             image, caption = item.clamp(max=len(self.first) - 1), self.query[pair, None]
         return (self.first[image] <= caption) & (caption < self.last[image])
 
-    def finish(self) -> None:
-        """Add the counts to those of the counter."""
-        self.counter.counts[:, 0] += self.settled.sum(1).astype(np.int32)
-        self.counter.counts[0, 0] += host(self.total.sum(0).int())
+    def found(self) -> Array:
+        """(3, pair) int32 the counts of all tiles."""
+        found: Array = self.settled.sum(1).astype(np.int32)
+        found[0] += host(self.total.sum(0).int())
+        return found

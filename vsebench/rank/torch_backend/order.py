@@ -127,7 +127,8 @@ def _best(rows: Tensor, k: int, bound: ErrorBound) -> tuple[Tensor, Tensor]:
     while 2 * width < n:
         value, place = rows.topk(width, dim=1)
         kth, last = value[:, k - 1].double(), value[:, -1].double()
-        if not bool((kth - last <= bound.rate * (kth.abs() + last.abs()) + 2 * base).any()):
+        # Not where scores beyond float32 are infinite, and their difference is no number.
+        if bool((kth - last > bound.rate * (kth.abs() + last.abs()) + 2 * base).all()):
             return value, place
         width *= 2
     value, place = rows.sort(dim=1, descending=True)

@@ -87,8 +87,9 @@ class _Scan:
         with device_faults(self.device):
             if self.of is not None:
                 self.of.check()
-            for counter in self.counters:
-                counter.finish()
+            totals = [counter.found() for counter in self.counters]  # all, before one changes
+        for counter, total in zip(self.counters, totals, strict=True):
+            counter.counter.counts[:, 0] += total
 
     def _tile(self, r0: int, c0: int, room: Tensor) -> Tile:
         r1, c1 = min(r0 + self.height, self.scorer.shape[0]), min(c0 + self.width, self.scorer.shape[1])
