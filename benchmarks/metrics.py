@@ -164,19 +164,19 @@ def resamples(world: synthetic.World, split: Split) -> Callable[[], None]:
 
 def products(scorer: Any) -> None:
     """Compute the scores of both directions in blocks, as for graded metrics, without measuring."""
-    from vsebench.graded.engine import MOST_QUERIES, tile_scores
+    from vsebench.graded.engine import MOST_QUERIES, block_scores
     from vsebench.numeric.parallel import default_threads, one_blas_thread, spread
-    from vsebench.rank import order as ordering
+    from vsebench.rank.scorers import rows_of
 
     threads = default_threads()
     with one_blas_thread():
         for direction in ("i2t", "t2i"):
             n, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
-            step = max(1, min(tile_scores(threads) // gallery, MOST_QUERIES))
+            step = max(1, min(block_scores(threads) // gallery, MOST_QUERIES))
 
             def part(start: int, stop: int, _: int, step: int = step, d: Any = direction) -> None:
                 for a in range(start, stop, step):
-                    ordering.rows(scorer, d, np.arange(a, min(a + step, stop)), 1)
+                    rows_of(scorer, d, slice(a, min(a + step, stop)))
 
             spread(part, n, threads)
 

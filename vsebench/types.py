@@ -423,7 +423,7 @@ class Tops:
         gallery: size of the gallery.
         scored: (entry,) float64 canonical scores, or what makes those of some lists: they take longer than deep lists,
             and are mostly not read. None where only an order is known.
-        first: index of the first query; the others follow it.
+        first: index of the first query, where the others follow it.
     """
 
     start: Int

@@ -17,7 +17,7 @@ from vsebench.errors import BadInput, UsageError
 from vsebench.graded.engine import run
 from vsebench.graded.lists import from_lists
 from vsebench.metrics import parse
-from vsebench.rank.order import tops
+from vsebench.rank.order import top_lists
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.types import DIRECTIONS, Direction, Split, Tops
 
@@ -104,7 +104,7 @@ def test_permuted_items_give_permuted_values() -> None:
 
 
 def lists_of(scorer: Matrix, depth: int) -> dict[Direction, Tops]:
-    return {d: tops(scorer, d, depth, threads=1) for d in DIRECTIONS}
+    return {d: top_lists(scorer, d, depth, threads=1) for d in DIRECTIONS}
 
 
 def test_lists_that_are_deep_enough_give_the_same() -> None:

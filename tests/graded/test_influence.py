@@ -17,7 +17,7 @@ from vsebench.graded.engine import run
 from vsebench.graded.influence import random_order
 from vsebench.graded.lists import from_lists
 from vsebench.metrics import parse
-from vsebench.rank.order import tops
+from vsebench.rank.order import top_lists
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.types import DIRECTIONS, Direction, Float, Tops
 
@@ -114,7 +114,7 @@ def test_lists_that_are_deep_enough_have_the_same_influences_as_scores() -> None
 
     def lists(extra: int) -> dict[Direction, Tops]:
         depths: dict[Direction, int] = {"i2t": 3 + extra, "t2i": 3 + min(extra, 1)}
-        return {d: tops(Matrix(scores), d, k, threads=1) for d, k in depths.items()}
+        return {d: top_lists(Matrix(scores), d, k, threads=1) for d, k in depths.items()}
 
     found = from_lists(lists(most), world.split, metrics, gains, influence=True)
     for key, values in wanted.items():

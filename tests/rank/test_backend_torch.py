@@ -158,7 +158,7 @@ def test_a_float64_copy_needs_room(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_graded_metrics(device: Any, cosine: bool | None, pieces: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a task orders 16 queries together and measures them a few at a time."""
     if pieces:
-        monkeypatch.setattr(graded, "tile_scores", lambda _: 1000)
+        monkeypatch.setattr(graded, "block_scores", lambda _: 1000)
     scorer, world = vector_world(bool(cosine))
     scorers = Matrix(world.scores) if cosine is None else scorer
     same_values(scorers, world, GRADED, block=16, order=ordering.Order(partial(order.order_of, device)))

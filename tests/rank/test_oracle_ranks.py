@@ -163,7 +163,7 @@ def test_queries_with_many_relevant_items(kind: str, monkeypatch: pytest.MonkeyP
     rules = ("index", "optimistic", "pessimistic")
     check(scorer, {"i2t": scores, "t2i": scores.T}, requests, rules)
     for ties in TIES:
-        ordered, counted = (count(scorer, requests, ties=ties, threads=2, order=o) for o in (REFERENCE, None))
+        ordered, counted = (count(scorer, requests, ties=ties, threads=2, dense=o) for o in (REFERENCE, None))
         for request in requests:
             one, other = (o[request.key] for o in (ordered, counted))
             assert one.rank.tolist() == other.rank.tolist() and one.tied.tolist() == other.tied.tolist()

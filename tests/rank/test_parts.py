@@ -61,7 +61,7 @@ def in_parts(
         return count_block(by, scorer, make_counters(scorer, targets, threads), threads, block)
 
     parts = ((block, counted(block)) for block in blocks(images, captions))
-    return count(scorer, targets, ties=ties, threads=1, scan=joined(parts), order=None)
+    return count(scorer, targets, ties=ties, threads=1, scan=joined(parts), dense=None)
 
 
 def same(one: dict[Key, Ranks], other: dict[Key, Ranks]) -> None:

@@ -143,7 +143,7 @@ def test_galleries_in_pieces(direction: Direction, kind: str, k: int, monkeypatc
     monkeypatch.setattr(ordering, "ITEMS", 23)
     monkeypatch.setattr(ordering, "QUERIES", 17)
     monkeypatch.setattr(ordering, "MANY", 2)
-    found = ordering.tops(scorer, direction, k, threads=2)
+    found = ordering.top_lists(scorer, direction, k, threads=2)
     want = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     # the same from the tiles in which relevant items are counted: narrower than lists are deep, the last ones of all
     monkeypatch.setattr(ordering, "TOGETHER", 11)

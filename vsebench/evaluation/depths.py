@@ -68,7 +68,7 @@ def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], 
         for m in (m for m in plan.binary if m.view == target.view):
             size = int(target.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
             deep = min(size, shape_of(plan.split, direction)[1])
-            if target.fold is not None or target.excluded is not None:
+            if target.query_fold is not None or target.excluded is not None:
                 reasons[INSIDE].append(str(m))
             elif m.family.depth not in ("k", "R") or plan.request.ties == EXPECTED:
                 reasons[COMPLETE].append(str(m))

@@ -54,12 +54,8 @@ def start(data: System, plan: Plan) -> Iterator[Engine]:
     """
     request = plan.request
     if request.engine == "local" or data.scorer is None:
-        chosen = backends.ranker(request.backend)
-        ranker, needed = depths.route(plan, data, chosen)
-        # what lists only the top of rankings does not make lists of any depth
-        ranked: Callable[..., dict[Direction, Observation]] = partial(
-            observe, scan=ranker.scan, order=None if chosen.listed else ranker.order
-        )
+        ranker, needed = depths.route(plan, data, backends.ranker(request.backend))
+        ranked: Callable[..., dict[Direction, Observation]] = partial(observe, scan=ranker.scan, order=ranker.lists)
         if ranker.listed:
             ranked = partial(ranker.listed.observe, needed=needed)
         if request.engine != "local":

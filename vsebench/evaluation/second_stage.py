@@ -20,7 +20,7 @@ from ..log import logged, note
 from ..metrics.suites import headlines
 from ..options import spell
 from ..rank.corrected import shown
-from ..rank.order import tops
+from ..rank.order import top_lists
 from ..rank.rerank import ranks_of, reordered
 from ..rank.scorers import Matrix, Scorer, of_queries
 from ..relevance.gains import shape_of
@@ -192,7 +192,7 @@ def part(scorer: Scorer, given: SecondScores, queries: tuple[int, int], threads:
         threads: number of threads.
     """
     own = scorer.take(*of_queries(given.direction, slice(*queries), slice(None)))
-    top = shown(own, tops(own, given.direction, given.reach, threads=threads))
+    top = shown(own, top_lists(own, given.direction, given.reach, threads=threads))
     top = replace(top, scored=top.scores.ravel(), first=queries[0])
     return _reordered(top, _scores_of(top, given, queries[0]), given)
 

@@ -34,7 +34,7 @@ from ..options import of_command, spell
 from ..rank import backends
 from ..rank.count import Counter, count, count_block, joined, make_counters
 from ..rank.observe import observations
-from ..rank.order import scores_of, tops
+from ..rank.order import scores_of, top_lists
 from ..rank.scorers import Scorer, of_queries
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Spec
@@ -47,7 +47,7 @@ from .plan import Plan, make_plan
 from .request import Request
 from .shard_files import Arrays
 
-LAYOUT = 5  # of the arrays of a shard
+LAYOUT = 6  # of the arrays of a shard
 WORKERS = 2  # processes on this machine
 
 Read = Callable[[Shard], Arrays]  # the arrays of a finished shard
@@ -255,7 +255,7 @@ def _arrays_of(
     if shard.kind == "lists":
         assert plan.depth is not None
         own = scorer.take(*of_queries(shard.direction, slice(*shard.rows), slice(None)))
-        top = tops(own, shard.direction, plan.depth, threads=threads)
+        top = top_lists(own, shard.direction, plan.depth, threads=threads, by=ranker.lists)
         return {"items": top.items, "tied": top.tied}
     shared = rankings[shard.direction][shard.number]
     new = None
@@ -272,7 +272,7 @@ def observe(
     threads = plan.request.threads or default_threads()
     blocks = joined((s.block, read(s)) for s in finished if s.kind == "scan" and s.direction == directions[0])
     ranks = count(
-        scorer, plan.targets_of(directions), ties=plan.request.ties, threads=threads, scan=blocks, order=None
+        scorer, plan.targets_of(directions), ties=plan.request.ties, threads=threads, scan=blocks, dense=None
     )  # fmt: skip
     lists: dict[Direction, Tops] = {}
     for direction in directions if plan.depth else ():

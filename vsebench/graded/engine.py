@@ -113,19 +113,19 @@ def part(
         new: the order of the first items of these queries after re-ranking, or None.
 
     Returns:
-        ``Out.arrays`` of every ranking, with its number at the end of each name: ``values0`` is of the first.
+        ``Out.arrays`` of every ranking, with its number at the end of each name: ``values.0`` is of the first.
     """
     out = {ranking: Out(ranking) for ranking in rankings}
     work = blocks(rankings, scorer, gains, out, threads, order or REFERENCE, new, queries=queries)
     in_turn(work, lambda _: lambda each: each(), threads, None)
     each = [out[ranking].arrays(ranking.within(rankings[0], *queries)) for ranking in rankings]
-    return {f"{name}{i}": array for i, arrays in enumerate(each) for name, array in arrays.items()}
+    return {f"{name}.{i}": array for i, arrays in enumerate(each) for name, array in arrays.items()}
 
 
 def join(rankings: Together, out: Outs, queries: Range, arrays: Arrays) -> None:
     """Write what ``part`` made of some queries to the values and influences of all queries."""
     for i, ranking in enumerate(rankings):
-        own = {name.removesuffix(str(i)): array for name, array in arrays.items() if name.endswith(str(i))}
+        own = {name.removesuffix(f".{i}"): array for name, array in arrays.items() if name.endswith(f".{i}")}
         out[ranking].join(ranking.within(rankings[0], *queries), own)
 
 
@@ -150,7 +150,7 @@ def blocks(
         queries: a range of the queries of the first ranking, None for all of them.
     """
     first, own = rankings[0], scorer.take(rankings[0].images, rankings[0].captions)
-    piece = min(max(1, tile_scores(threads) // len(first.gallery)), MOST_QUERIES)
+    piece = min(max(1, block_scores(threads) // len(first.gallery)), MOST_QUERIES)
     most = block or max(piece, order.together(len(first.gallery), first.depth))
     begin, end = queries or (0, len(first.queries))
 
@@ -201,7 +201,7 @@ def ranges(n: int, most: int, multiple: int = 1) -> Sequence[Range]:
     return list(itertools.pairwise(n * i // parts for i in range(parts + 1))) if n else []
 
 
-def tile_scores(threads: int) -> int:
+def block_scores(threads: int) -> int:
     """How many scores a block has, so that the blocks of all threads stay within a fixed memory."""
     return min(max(ALL_SCORES // threads, LEAST_SCORES), MOST_SCORES)
 

@@ -12,7 +12,7 @@ from ..metrics.declare import Metric
 from ..options import spell
 from ..relevance.gains import Gains
 from ..types import Direction, Int, Split, Tops
-from .engine import checked, tile_scores
+from .engine import block_scores, checked
 from .influence import Out
 from .measure import Found, collect, measure
 from .rankings import Ranking, deepest_rank
@@ -50,7 +50,7 @@ def from_lists(
     for ranking in rankings:
         own = candidates_of(ranking, lists[ranking.direction])
         _refuse_short(ranking, own.depth[ranking.queries])
-        step = max(1, tile_scores(1) // len(ranking.gallery))  # ideal gains need complete rows of gains
+        step = max(1, block_scores(1) // len(ranking.gallery))  # ideal gains need complete rows of gains
         for start in range(0, len(ranking.queries), step):
             queries = ranking.queries[start : start + step]
             measure(ranking, gains, _order(own, queries, ranking.depth), start, out[ranking], {})

@@ -195,7 +195,10 @@ def _cubes(level: Int, cluster: Int) -> Float:
 
 
 def _joint(x: Int, y: Int, cluster: Int) -> Float:
-    """(cluster,) sum over all i, and all j and k of a cluster, of sign(x_i - x_j) sign(y_i - y_k)."""
+    """(cluster,) sum over all i, and all j and k of a cluster, of sign(x_i - x_j) sign(y_i - y_k).
+
+    Takes points times distinct values of the column that has fewer: human scores have few.
+    """
     if x.max() < y.max():
         x, y = y, x
     found = np.zeros(cluster.max() + 1)

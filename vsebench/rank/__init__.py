@@ -12,7 +12,7 @@ or the first items of queries (``types.Tops``), of some or of complete galleries
       ties.ranks_from_counts                          ranks under a tie rule
 
     order.Lists                                       lists from the tiles that are counted, where they are shallow
-    order.tops(scorer, direction, k)                  else the top of every ranking, in threads
+    order.top_lists(scorer, direction, k)             else the top of every ranking, in threads
       order.order(scorer, direction, queries, k)      the k best of some queries, also for graded metrics
         order.candidates                              float32 products of shallow orders: what can be among the k best
         order.float64_rows                            float64 products of deep orders

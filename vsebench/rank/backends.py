@@ -59,12 +59,14 @@ class Ranker:
     """The functions of a back-end, see the module.
 
     Attributes:
-        scan, order: see the module.
+        scan, order, listed: see the module.
+        lists: what makes lists of any depth; None for the reference.
     """
 
     scan: Scan
     order: Order | None = None
     listed: Listed | None = None
+    lists: Order | None = None
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,8 @@ def _torch(device: str | None) -> Ranker:
         raise UsageError(f"{spell('backend')} is 'torch:{found}', and torch fails on it: {failed.what}", fix=fix)
     if found.type == "cpu":  # its orders take 1.7 times the time of the reference
         return Ranker(partial(scan.scan, found))
-    return Ranker(partial(scan.scan, found), Order(partial(order.order_of, found), order.together))
+    by = Order(partial(order.order_of, found), order.together)
+    return Ranker(partial(scan.scan, found), by, lists=by)
 
 
 BACKENDS: dict[str, Backend] = {

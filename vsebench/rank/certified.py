@@ -167,7 +167,7 @@ class Indexes:
         check_ties(ties)
         check_targets(targets, scorer.shape)
         assert isinstance(scorer, Dot)
-        if any(t.fold is not None or t.excluded is not None for t in targets):
+        if any(t.query_fold is not None or t.excluded is not None for t in targets):
             raise UsageError("an index lists the top of complete galleries", fix=f"use {spell('backend', 'numpy')}")
         threads, depth = threads or default_threads(), depth or {}
         found: dict[Direction, Observation] = {}

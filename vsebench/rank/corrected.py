@@ -28,7 +28,7 @@ from ..memory import require
 from ..numeric.parallel import default_threads
 from ..options import spell
 from ..types import QUERIES_OF, Direction, Float, Tops
-from .order import tops
+from .order import top_lists
 from .scorers import Matrix, Scorer
 from .sums import blocks, weighted_sum
 
@@ -49,7 +49,7 @@ def csls(scorer: Scorer, direction: Direction, bank: Scorer, *, k: int, threads:
         threads: never changes a result.
     """
     items = QUERIES_OF[direction]
-    top = tops(bank, items, k, threads=threads or default_threads())
+    top = top_lists(bank, items, k, threads=threads or default_threads())
     return _lowered(scorer, direction, np.ones(scorer.shape[direction == "t2i"]), top.scores.mean(axis=1) / 2)
 
 
@@ -65,7 +65,7 @@ def qb(
         threads: never changes a result.
     """
     threads = threads or default_threads()
-    found, first = tops(bank, direction, k, threads=threads), tops(scorer, direction, 1, threads=threads)
+    found, first = top_lists(bank, direction, k, threads=threads), top_lists(scorer, direction, 1, threads=threads)
     active = np.isin(first.entries, found.entries)
     return _lowered(scorer, direction, active, log_sums(bank, direction, beta) / beta)
 

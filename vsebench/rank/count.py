@@ -60,7 +60,7 @@ class Targets:
         return self.candidates.excluded
 
     @property
-    def fold(self) -> Int | None:
+    def query_fold(self) -> Int | None:
         """(judged,) int64 fold of every query, or None."""
         return None if self.candidates.fold is None else self.candidates.fold[0][self.relevance.queries]
 
@@ -90,7 +90,7 @@ def count(
     tile_shape: tuple[int, int] | None = None,
     progress: Progress | None = None,
     scan: Scan | None = None,
-    order: Order | None = REFERENCE,
+    dense: Order | None = REFERENCE,
 ) -> dict[Key, Ranks]:
     """Rank every relevant pair in one pass over the scores.
 
@@ -102,7 +102,7 @@ def count(
         tile_shape: (image, caption) size of a tile; never changes a result.
         progress: called with (tiles done, tiles in all).
         scan: of another back-end, see ``backends``.
-        order: what orders queries with many relevant items; None counts their pairs too.
+        dense: what orders queries with many relevant items; None counts their pairs too.
 
     Raises:
         UsageError: unknown tie rule, two targets of one name, or a relevant item that is no candidate (it is
@@ -112,27 +112,27 @@ def count(
     check_ties(ties)
     check_targets(targets, scorer.shape)
     threads = threads or default_threads()
-    many = {t.key: _many(t) & (order is not None) for t in targets}
-    dense = [t.of(many[t.key]) for t in targets if many[t.key].any()]
+    many = {t.key: _many(t) & (dense is not None) for t in targets}
+    crowded = [t.of(many[t.key]) for t in targets if many[t.key].any()]
     few = [
         t.of(~many[t.key]) if many[t.key].any() else t for t in targets if not (len(many[t.key]) and many[t.key].all())
     ]
-    pairs, ordered = (sum(len(r.items) for t in some for r in t.pairs) for some in (few, dense))
+    pairs, ordered = (sum(len(r.items) for t in some for r in t.pairs) for some in (few, crowded))
     require(TILE_BYTES + pairs * (PAIR_BYTES + 12 * threads))
-    require((ordered + bool(dense) * threads * PART) * ORDERED_BYTES)
+    require((ordered + bool(crowded) * threads * PART) * ORDERED_BYTES)
     of_many = {t.key: np.repeat(many[t.key], t.relevance.found) for t in targets}
     counts = {key: np.zeros((3, len(pairs)), np.int64) for key, pairs in of_many.items()}
     counters = make_counters(scorer, few, threads)
     for direction in DIRECTIONS:
-        for key, found in _by_order(scorer, direction, dense, order or REFERENCE, threads).items():
+        for key, found in _by_order(scorer, direction, crowded, dense or REFERENCE, threads).items():
             counts[key][:, of_many[key]] = found
     if counters:
         (scan or scan_tiles)(scorer, counters, threads, tile_shape, progress)
     for one in counters:
         for t in one.targets:
             counts[t.key][:, ~of_many[t.key]] = one.placed(t, size_of(scorer, one.direction))
-    in_order = sorted(targets, key=lambda t: t.fold is not None)  # those of complete galleries first
-    return {t.key: ranks_from_counts(t.relevance, counts[t.key], ties, t.fold) for t in in_order}
+    in_order = sorted(targets, key=lambda t: t.query_fold is not None)  # those of complete galleries first
+    return {t.key: ranks_from_counts(t.relevance, counts[t.key], ties, t.query_fold) for t in in_order}
 
 
 def _many(targets: Targets) -> Bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ..numeric.parallel import Progress, default_threads
 from ..types import DIRECTIONS, Direction, Observation, Ranks, Tops
 from .count import Key, Scan, Targets, count, scan_tiles, tiles
-from .order import REFERENCE, Lists, Order, is_deep, size_of, tops
+from .order import REFERENCE, Lists, Order, is_deep, size_of, top_lists
 from .scorers import Dot, Scorer
 
 Depths = Mapping[Direction, int]
@@ -38,7 +38,7 @@ def observe(
         One observation per direction of the targets and of ``depth``.
 
     Raises:
-        UsageError, BadInput: as ``count`` and ``order.tops``.
+        UsageError, BadInput: as ``count`` and ``order.top_lists``.
     """
     threads = threads or default_threads()
     passed: dict[Direction, Lists] = {}
@@ -51,12 +51,12 @@ def observe(
         scan = functools.partial(scan_tiles, lists=passed.values())
     ranks = count(
         scorer, targets, ties=ties, threads=threads, tile_shape=tile_shape, progress=progress, scan=scan,
-        order=order or REFERENCE,
+        dense=order or REFERENCE,
     )  # fmt: skip
     lists = {d: one.finish(threads) for d, one in passed.items() if one.complete}
     for d, k in (depth or {}).items():
         if d not in lists:
-            lists[d] = tops(scorer, d, k, threads=threads, by=order, progress=None if targets else progress)
+            lists[d] = top_lists(scorer, d, k, threads=threads, by=order, progress=None if targets else progress)
     return observations(ranks, lists)
 
 

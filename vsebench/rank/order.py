@@ -102,7 +102,7 @@ def order(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: I
     """
     n = size_of(scorer, direction, gallery)
     if is_deep(scorer, k, n) or not isinstance(scorer, Dot):
-        return order_rows(scorer, direction, *rows(scorer, direction, queries, k, gallery), queries, k, gallery)
+        return order_rows(scorer, direction, *rows(scorer, direction, queries, gallery), queries, k, gallery)
     best, step = Best(scorer, direction, queries, k, gallery), max(ITEMS, MANY * k)
     for start in range(0, n, step):
         some = slice(start, min(start + step, n)) if gallery is None else gallery[start : start + step]
@@ -197,16 +197,12 @@ class Lists:
         return Tops.of(items, tied, self.gallery, scores_of(self.scorer, self.direction, threads))
 
 
-def rows(
-    scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None = None
-) -> tuple[Array, ErrorBound]:
-    """(query, gallery) scores of some queries from which their k best are ordered, and the bound; see ``order``."""
-    n = size_of(scorer, direction, gallery)
-    if isinstance(scorer, Dot) and is_deep(scorer, k, n):
-        return float64_rows(scorer, direction, queries, gallery)
-    tile = _block(scorer, direction, queries, slice(None) if gallery is None else gallery, n)
+def rows(scorer: Scorer, direction: Direction, queries: Int, gallery: Int | None = None) -> tuple[Array, ErrorBound]:
+    """(query, gallery) scores of some queries from which they are ordered, float64 products or given, and the bound."""
     if isinstance(scorer, Dot):
-        return tile, float32_bound(scorer, direction, queries)
+        return float64_rows(scorer, direction, queries, gallery)
+    items = slice(None) if gallery is None else gallery
+    tile = _block(scorer, direction, queries, items, size_of(scorer, direction, gallery))
     return tile, ErrorBound(0.0, np.zeros(len(queries)), BEST)
 
 
@@ -323,7 +319,7 @@ def settled(
     return Tops.of(np.ascontiguousarray(places[:, :k]), tied, n_gallery)
 
 
-def tops(
+def top_lists(
     scorer: Scorer, direction: Direction, k: int, *, threads: int, by: Order | None = None,
     progress: Progress | None = None,
 ) -> Tops:  # fmt: skip

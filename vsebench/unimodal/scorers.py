@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
 from ..rank.exact import product_bound
-from ..rank.order import order
+from ..rank.order import TINY, order
 from ..rank.scorers import Dot, Scorer, Some
 from ..types import SAFE_LENGTH, Float, Int, Vectors, frozen
 
 SIMILARITIES = ("euclidean", "cosine", "dot")
-_TINY = 1e-37  # underflow of float32 products
 
 
 class Distance(Dot):
@@ -61,7 +60,7 @@ class Distance(Dot):
         x, y = map(np.sqrt, self.squares)
         longest = y.max()
         bound = product_bound(self.images.shape[1]) * (x + longest) * longest
-        return bound + 2.0**-40 * (x + longest) ** 2 + _TINY, np.full(len(y), np.inf)
+        return bound + 2.0**-40 * (x + longest) ** 2 + TINY, np.full(len(y), np.inf)
 
     def block(
         self, images: Some, captions: Some, out: npt.NDArray[Any] | None = None, *, wide: bool = False

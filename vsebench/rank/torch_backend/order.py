@@ -72,7 +72,7 @@ def _of_block(
                 bound = float32_bound(scorer, direction, queries)
                 scores = _float32_rows(of, direction, query, items)
         else:
-            tile, bound = rows(scorer, direction, queries, k, gallery)
+            tile, bound = rows(scorer, direction, queries, gallery)
             with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties
                 scores = tensor(tile.astype(np.float32), device)
         value, place = _best(scores, k, bound)
