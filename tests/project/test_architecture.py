@@ -295,7 +295,7 @@ def test_importing_vsebench_is_light():
 
 
 def test_help_is_light():
-    heavy = ["torch", "faiss", "pandas", "scipy", "numba", "pyarrow", "h5py"]
+    heavy = ["numpy", "torch", "faiss", "pandas", "scipy", "numba", "pyarrow", "h5py"]
     done = run(
         "import sys\nfrom vsebench.cli import main\nsys.argv = ['vsebench', '--help']\ncode = None\n"
         "try:\n    code = main()\nexcept SystemExit as end:\n    code = end.code\n"

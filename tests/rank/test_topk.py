@@ -187,3 +187,13 @@ def test_near_ties_that_fill_the_memory_are_settled_early(monkeypatch: pytest.Mo
     top = observe(scorer, targets, depth={"i2t": 5}, tile_shape=(60, 100))["i2t"].top
     assert top is not None and np.array_equal(top.items, np.argsort(-scores, axis=1, kind="stable")[:, :5])
     assert len(settled) > 3
+
+
+def test_lists_that_take_much_memory_are_made_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = tied_world(40, 700, 3, 3, seed=1)
+    scorer, targets = Dot(world.images, world.captions), [Targets("x", r) for r in world.judged.values()]
+    want = observe(scorer, targets, depth={"i2t": 9})["i2t"].top
+    monkeypatch.setattr(ordering, "HELD_BYTES", 40 * (18 + ordering.SPARE) * 8 - 1)
+    monkeypatch.setattr(ordering.Lists, "add", None)  # not called
+    found = observe(scorer, targets, depth={"i2t": 9})["i2t"].top
+    assert want is not None and found is not None and np.array_equal(want.items, found.items)

@@ -9,7 +9,7 @@ or the first items of queries (``types.Tops``), of some or of complete galleries
         scorers.Scorer.block                          one matrix product, or a part of a given matrix
         kernels.count_rows, kernels.count_columns     candidates above each threshold; near-ties compared in float64
       order.order, tops.place                         instead of counting: queries with more than 64 relevant items
-      ties.ranks_from_counts                          ranks under a tie rule
+      ranks.ranks_from_counts                          ranks under a tie rule
 
     order.Lists                                       lists from the tiles that are counted, where they are shallow
     order.top_lists(scorer, direction, k)             else the top of every ranking, in threads

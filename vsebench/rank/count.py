@@ -27,8 +27,9 @@ from ..numeric.parallel import Progress, default_threads, in_turn
 from ..types import DIRECTIONS, EVERYTHING, Bool, Candidates, Direction, Float, Int, Ranks, Relevance
 from . import kernels
 from .order import PART, REFERENCE, Lists, Order, size_of
+from .ranks import ranks_from_counts
 from .scorers import Range, Scorer
-from .ties import check_ties, ranks_from_counts
+from .ties import check_ties
 from .tops import place
 
 Array = npt.NDArray[Any]

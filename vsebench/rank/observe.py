@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ..numeric.parallel import Progress, default_threads
 from ..types import DIRECTIONS, Direction, Observation, Ranks, Tops
 from .count import Key, Scan, Targets, count, scan_tiles, tiles
-from .order import REFERENCE, Lists, Order, is_deep, size_of, top_lists
+from .order import REFERENCE, Lists, Order, top_lists
 from .scorers import Dot, Scorer
 
 Depths = Mapping[Direction, int]
@@ -42,12 +42,10 @@ def observe(
     """
     threads = threads or default_threads()
     passed: dict[Direction, Lists] = {}
-    if (
-        isinstance(scorer, Dot) and targets and scan in (None, scan_tiles) and order is None
-    ):  # lists from the tiles that are counted
+    if isinstance(scorer, Dot) and targets and scan in (None, scan_tiles) and order is None:
+        # lists from the tiles that are counted
         size = dict(zip(DIRECTIONS, tile_shape or tiles(scorer.shape, 4, threads), strict=True))
-        shallow = {d: k for d, k in (depth or {}).items() if k > 0 and not is_deep(scorer, k, size_of(scorer, d))}
-        passed = {d: Lists(scorer, d, k, size[d]) for d, k in shallow.items()}
+        passed = {d: Lists(scorer, d, k, size[d]) for d, k in (depth or {}).items() if Lists.fit(scorer, d, k)}
         scan = functools.partial(scan_tiles, lists=passed.values())
     ranks = count(
         scorer, targets, ties=ties, threads=threads, tile_shape=tile_shape, progress=progress, scan=scan,

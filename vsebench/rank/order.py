@@ -43,6 +43,7 @@ CROWDED = 16  # times as many as k: then near-ties are settled
 PIECE, WIDEST = 1 << 19, 1024  # numbers, and items, that are converted to float64 together
 PAIRS = 1 << 18  # pairs that are scored together
 ENTRY_BYTES = 24  # memory for an item of a list
+HELD_BYTES = 512 << 20  # of the items that all queries keep at once, where lists are made from tiles
 SURE = 1 + 1e-5  # for the rounding of the bounds themselves, which are compared in float32
 TINY = 1e-37  # covers what float32 numbers lose below their normal range
 
@@ -179,6 +180,13 @@ class Lists:
         view, q0, g0 = (tile, r0, c0) if self.direction == "i2t" else (tile.T, c0, r0)
         for a in range(0, len(view), TOGETHER):
             self.parts[q0 + a].add(np.ascontiguousarray(view[a : a + TOGETHER]), g0)
+
+    @staticmethod
+    def fit(scorer: Scorer, direction: Direction, k: int) -> bool:
+        """Whether lists are best made so: from float32 scores, in little memory."""
+        queries = scorer.shape[0 if direction == "i2t" else 1]
+        shallow = isinstance(scorer, Dot) and not is_deep(scorer, k, size_of(scorer, direction))
+        return shallow and k > 0 and queries * (2 * k + SPARE) * 8 <= HELD_BYTES
 
     @property
     def complete(self) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..types import EVERYTHING, UNRANKED, Bool, Candidates, Int, Ranks, Relevance, Tops
-from .ties import ranks_from_counts
+from .ranks import ranks_from_counts
 
 TOGETHER = 1 << 20  # entries of lists that are read together
 
