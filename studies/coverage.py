@@ -38,8 +38,8 @@ from vsebench.rank.scorers import Dot
 from vsebench.relevance import load
 from vsebench.relevance.gains import Gains
 from vsebench.relevance.grades import of_pairs
-from vsebench.report.model import Resampling, Result
-from vsebench.report.report import Report
+from vsebench.results.model import Resampling, Result
+from vsebench.results.report import Report
 from vsebench.types import DIRECTIONS, Direction, Int, Relevance, Split, Vectors
 
 STORED = Path(__file__).resolve().parent.parent / "docs" / "coverage.json"

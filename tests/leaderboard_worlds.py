@@ -12,7 +12,7 @@ import numpy as np
 import vsebench
 from tests.choice_files import write
 from vsebench.leaderboard import submit
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]
 BOARD = ROOT / "leaderboards"

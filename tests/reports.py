@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import vsebench
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 from vsebench.types import Split
 
 IMAGES = 24

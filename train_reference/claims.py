@@ -39,7 +39,7 @@ import numpy as np
 import vsebench as vb
 from vsebench.errors import BadInput
 from vsebench.evaluation.intervals import column
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 from vsebench.stats.columns import per_image
 from vsebench.types import Float
 

@@ -29,7 +29,7 @@ from vsebench.files.atomic import make_folder, write_atomically
 from vsebench.files.run_folder import ABOUT, RESULT, SUMMARY
 from vsebench.leaderboard.suites import results_of
 from vsebench.options import spell
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 
 from . import checkpoint, claims
 from .config import from_dict

@@ -7,7 +7,7 @@ from pathlib import Path
 from vsebench.errors import UsageError, printable
 from vsebench.files.run_folder import LAST
 from vsebench.options import spell
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 
 from . import config as configs
 from . import parallel

@@ -29,8 +29,8 @@ from vsebench.files.lock import locked
 from vsebench.files.run_folder import ABOUT, LAST, RESULT
 from vsebench.options import spell
 from vsebench.pretrained.device import device_of
-from vsebench.report.format import printed
-from vsebench.report.report import Report
+from vsebench.results.format import printed
+from vsebench.results.report import Report
 from vsebench.types import Split
 
 from . import checkpoint, encode, parallel, relevance, text

@@ -19,7 +19,7 @@ those before it); each describes itself in its docstring:
 - ``sets``: test sets, and rows in the order of a split
 - ``text``: tokenisers
 - ``relevance``: judgements and gains
-- ``metrics``: formulas and names; ``rank``: ranks, top lists and complete orders; ``report``: tables in every format
+- ``metrics``: formulas and names; ``rank``: ranks, top lists and complete orders; ``results``: tables in every format
 - ``graded``: graded metrics from rankings; ``human``: agreement of gains with judgements of people
 - ``evaluation``: from input to report
 - ``scenes``: a drawn world whose truth is known, registered as a plug-in
@@ -58,7 +58,7 @@ _PUBLIC = {
     "metric_sum": "vsebench.metrics",
     "parse": "vsebench.metrics",
     "Metric": "vsebench.metrics",
-    "Report": "vsebench.report.report",
+    "Report": "vsebench.results.report",
     "Encoded": "vsebench.pretrained.encode",
     "EncodedFile": "vsebench.pretrained.several",
     "Split": "vsebench.types",
@@ -93,7 +93,7 @@ if TYPE_CHECKING:
     from .pretrained.encode import encode as encode
     from .pretrained.several import EncodedFile as EncodedFile
     from .pretrained.several import encode_all as encode_all
-    from .report.report import Report as Report
+    from .results.report import Report as Report
     from .scenes.build import build_scenes as build_scenes
     from .scenes.store import StoredScenes as StoredScenes
     from .scenes.store import open_scenes as open_scenes

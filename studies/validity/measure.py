@@ -21,7 +21,7 @@ from vsebench.errors import UsageError
 from vsebench.evaluation.intervals import column, population
 from vsebench.files.atomic import write_atomically
 from vsebench.metrics import Metric, parse
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 from vsebench.stats import kernels
 from vsebench.stats.bootstrap import resample
 from vsebench.stats.columns import Column, evaluate, plain_values, prepare

@@ -22,7 +22,7 @@ import vsebench
 from tests import oracle_scenes as oracle
 from vsebench.analysis import true_pairs
 from vsebench.cli import app
-from vsebench.report.description import spread
+from vsebench.results.description import spread
 from vsebench.scenes.content import KINDS
 from vsebench.scenes.sample import scenes
 from vsebench.scenes.settings import PARTS, parse

@@ -21,8 +21,8 @@ from vsebench.files import read
 from vsebench.files.members import opened
 from vsebench.files.read import group, holds_both
 from vsebench.options import command_line
-from vsebench.report.grid import Cell, Grid
-from vsebench.report.terminal import text
+from vsebench.results.grid import Cell, Grid
+from vsebench.results.terminal import text
 
 read_embeddings = partial(with_notes, read.read_embeddings)
 
@@ -88,10 +88,10 @@ def test_the_best_values_are_bold_and_directions_stand_above_the_metrics(two: li
 def test_groups_leave_room_for_asides_and_their_own_width() -> None:
     row = (Cell("a"), Cell("1", aside="[0, 2]"), Cell("2"), Cell("3"))
     grid = Grid("t", ("s", "x", "y", "z"), 1, (row,), groups=("", "left", "left", "a wide group"))
-    page = vsebench.report.latex.latex([grid])
+    page = vsebench.results.latex.latex([grid])
     assert r" & \multicolumn{3}{c}{left} & \multicolumn{1}{c}{a wide group} \\" in page
     assert r"\cmidrule(lr){2-4} \cmidrule(lr){5-5}" in page
-    assert "<th colspan='3'>left</th><th colspan='1'>a wide group</th>" in vsebench.report.html.fragment([grid])
+    assert "<th colspan='3'>left</th><th colspan='1'>a wide group</th>" in vsebench.results.html.fragment([grid])
     assert "a wide group" in text([grid]).splitlines()[2]
 
 

@@ -16,11 +16,11 @@ from tests import oracle_stats as oracle
 from tests.messages import Pinned
 from tests.pages import Page
 from vsebench.cli import app
-from vsebench.report.format import signed
-from vsebench.report.grid import Cell, Grid
-from vsebench.report.html import page
-from vsebench.report.latex import latex
-from vsebench.report.markdown import markdown
+from vsebench.results.format import signed
+from vsebench.results.grid import Cell, Grid
+from vsebench.results.html import page
+from vsebench.results.latex import latex
+from vsebench.results.markdown import markdown
 
 FEW = ["--permutations", "1000", "--resamples", "50"]
 

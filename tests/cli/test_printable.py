@@ -26,10 +26,10 @@ from vsebench.analysis.slices import slice
 from vsebench.cli import app
 from vsebench.errors import count_of, printable
 from vsebench.human.study import correlate
-from vsebench.report.correlation import Study
-from vsebench.report.packed import pack, unpack
-from vsebench.report.render import Rendered
-from vsebench.report.report import Report
+from vsebench.results.correlation import Study
+from vsebench.results.packed import pack, unpack
+from vsebench.results.render import Rendered
+from vsebench.results.report import Report
 from vsebench.types import Split
 
 # Terminal escapes (of two kinds), bell, carriage return, newline, a line separator, a change of writing direction, a
@@ -133,7 +133,7 @@ def test_names_have_no_markup(name: str, results: dict[str, Rendered]) -> None:
 def test_the_figure_has_no_markup_either(results: dict[str, Rendered], tmp_path: Path) -> None:
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
-    from vsebench.report import figure
+    from vsebench.results import figure
 
     study = results["study"]
     assert isinstance(study, Study)
@@ -277,7 +277,7 @@ def test_ids_and_names_in_no_encoding_are_written(three: list[Report], tmp_path:
     for ending in ("tex", "md", "html"):
         three[0].save(tmp_path / f"a.{ending}")
     for ending in ("csv", "parquet"):
-        from vsebench.report import per_query
+        from vsebench.results import per_query
 
         per_query.write(three[0].per_query(), tmp_path / f"q.{ending}")
     assert "\\udc80" in (tmp_path / "q.csv").read_text(encoding="utf-8")

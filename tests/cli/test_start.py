@@ -98,7 +98,7 @@ def test_formulas_in_ids_are_text_in_per_query_values(tmp_path):
     split = vsebench.Split("custom", ids, ids, np.arange(3))
     report = vsebench.evaluate(images, images, split=split, metrics="R@1", trust=True, ci=0)
     report.save(tmp_path / "A.json")
-    from vsebench.report import per_query
+    from vsebench.results import per_query
 
     per_query.write(report.per_query(), tmp_path / "q.csv")
     assert sorted({row["query"] for row in csv.DictReader((tmp_path / "q.csv").open())}) == ["'=1+1", "-5", "a"]

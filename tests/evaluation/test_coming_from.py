@@ -15,7 +15,7 @@ import pytest
 import vsebench as vb
 from benchmarks.peers import eccv, scan_style, vsepp_style
 from vsebench.errors import BadInput
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 from vsebench.types import DIRECTIONS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "coming-from.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from tests.evaluation.engines import METRICS, N
 from vsebench.evaluation import cuts
 from vsebench.graded import engine as graded
 from vsebench.rank import count
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 
 WORLDS = ("small integers", "few scores")
 SAME: dict[str, Any] = {"captions_per_image": 2, "metrics": METRICS, "resamples": 20, "trust": True}

@@ -19,7 +19,7 @@ from tests.gates import gate
 from tests.worlds import without_zero_rows
 from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 from vsebench.types import DIRECTIONS, Direction, Split
 
 KS = (1, 5, 10)

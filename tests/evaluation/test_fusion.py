@@ -14,7 +14,7 @@ import vsebench as vb
 from tests.commands import invoke
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.evaluation.fused import _by_reciprocal_ranks
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 from vsebench.types import Tops
 
 Array = npt.NDArray[Any]

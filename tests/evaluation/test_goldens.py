@@ -19,7 +19,7 @@ from vsebench.evaluation.binary import measure
 from vsebench.evaluation.short_lists import long_enough, too_short
 from vsebench.metrics import parse
 from vsebench.rank.tops import ranks
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 from vsebench.types import NONE, Direction, Observation, Ranks, Split, Tops
 
 Golden = Callable[[str], dict[str, Any]]

@@ -18,7 +18,7 @@ from vsebench.rank.count import Targets
 from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.rank.ties import TIES
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 from vsebench.types import DIRECTIONS, Embeddings, Observation, Split
 
 

@@ -13,7 +13,7 @@ import pytest
 import vsebench as vb
 from tests.commands import invoke
 from vsebench.errors import BadInput, UsageError, VsebenchError
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 from vsebench.types import Direction
 
 Array = npt.NDArray[Any]

@@ -14,7 +14,7 @@ import pytest
 import vsebench as vb
 from tests.commands import invoke
 from vsebench.errors import BadInput, UsageError
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 
 METRICS = "mine:R@1,mine:R@5,mine:Recall@5,mine:Recall@10,mine:R-P,mine:mAP,mine:mAP@5,mine:MRR,mine:nDCG@10"
 THEIRS = {

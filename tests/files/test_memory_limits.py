@@ -19,7 +19,7 @@ from vsebench.memory import require, text_array
 from vsebench.rank.count import Targets
 from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot
-from vsebench.report.packed import pack
+from vsebench.results.packed import pack
 from vsebench.sets.captions import with_captions
 
 MIB = 1 << 20
@@ -86,7 +86,7 @@ def test_captions_take_memory_by_their_size(tmp_path: Path) -> None:
 
 def test_arrays_of_a_report_that_repeat_are_read() -> None:
     """Arrays that shrink to less than a hundredth are usual: all queries have the same value."""
-    from vsebench.report.packed import unpack
+    from vsebench.results.packed import unpack
 
     values = np.zeros(1_000_000)
     assert len(unpack(pack(values), len(values))) == len(values)

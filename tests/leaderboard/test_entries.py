@@ -238,7 +238,7 @@ def test_a_tampered_per_query_file_is_refused(submitted):
     report = vsebench.load(path)
     flipped = report["R@1", "i2t"].per_query.copy()
     flipped[np.flatnonzero(flipped == 0)[0]] = 1.0
-    from vsebench.report.packed import pack
+    from vsebench.results.packed import pack
 
     def change(document):
         document["per_query"]["columns"][0]["values"] = pack(flipped)

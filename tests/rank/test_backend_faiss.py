@@ -21,7 +21,7 @@ from vsebench.rank import backends
 from vsebench.rank import order as ordering
 from vsebench.rank.count import Targets
 from vsebench.rank.scorers import Dot
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 from vsebench.types import Candidates, Direction, Relevance
 
 faiss = pytest.importorskip("faiss", reason="faiss is not installed (extra: cpu)")

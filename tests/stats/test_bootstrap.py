@@ -16,7 +16,7 @@ import vsebench
 from tests import oracle_stats as oracle
 from tests.messages import Pinned
 from vsebench.errors import UsageError
-from vsebench.report.model import Resampling
+from vsebench.results.model import Resampling
 from vsebench.stats import bootstrap
 from vsebench.stats.columns import Column, Population, evaluate, prepare, without_image
 from vsebench.types import Split

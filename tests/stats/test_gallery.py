@@ -12,8 +12,8 @@ import vsebench
 from vsebench.errors import BadInput
 from vsebench.evaluation import intervals
 from vsebench.metrics import parse
-from vsebench.report.model import Resampling, Result
-from vsebench.report.report import Report
+from vsebench.results.model import Resampling, Result
+from vsebench.results.report import Report
 from vsebench.stats import bootstrap
 from vsebench.stats.columns import Column, Population, contributions, evaluate, influence, prepare
 from vsebench.stats.columns import scaled as in_scale

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vsebench.analysis.comparison import LEAST, MOST, permutations_for, unreachable
-from vsebench.report import comparison
-from vsebench.report.comparison import Rules
+from vsebench.results import comparison
+from vsebench.results.comparison import Rules
 from vsebench.stats import paired
 
 

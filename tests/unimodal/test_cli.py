@@ -14,7 +14,7 @@ import vsebench
 from tests import commands
 from tests.messages import Pinned
 from vsebench.metrics import parse
-from vsebench.report import document
+from vsebench.results import document
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests import oracle_unimodal as oracle
 from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics.discounted import discounted_gain, gain_of_distance, label_distance
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 from vsebench.types import Embeddings
 from vsebench.unimodal.distances import euclidean, precomputed
 from vsebench.unimodal.evaluate import KS, label_metrics

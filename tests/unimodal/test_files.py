@@ -10,7 +10,7 @@ import pytest
 from tests.notes import with_notes
 from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
-from vsebench.report.report import Report
+from vsebench.results.report import Report
 from vsebench.unimodal.files import read_labels_array, read_vectors
 from vsebench.unimodal.labels import read_labels
 from vsebench.unimodal.queries import read_queries

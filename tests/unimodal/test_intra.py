@@ -19,7 +19,7 @@ from vsebench.evaluation import intra
 from vsebench.evaluation.binary import measure
 from vsebench.metrics import parse
 from vsebench.metrics.suites import INTRA, SUITES
-from vsebench.report.model import Result
+from vsebench.results.model import Result
 from vsebench.types import Embeddings, Modality, Split
 
 

@@ -13,10 +13,10 @@ from ..files.ids import places
 from ..metrics import Metric, parse
 from ..metrics.suites import words
 from ..options import check_word, spell
-from ..report.agreement import Agreement, Disagreement, Pair
-from ..report.comparison import Row
-from ..report.model import Resampling
-from ..report.values import SIDE
+from ..results.agreement import Agreement, Disagreement, Pair
+from ..results.comparison import Row
+from ..results.model import Resampling
+from ..results.values import SIDE
 from ..stats import bootstrap
 from ..stats import rank_agreement as agreement
 from ..stats.columns import prepare

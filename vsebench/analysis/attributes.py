@@ -12,7 +12,7 @@ from ..errors import BadInput, UsageError
 from ..files import columns
 from ..options import spell
 from ..relevance.sources import is_gains
-from ..report.values import SIDE
+from ..results.values import SIDE
 from ..sets.captions import Captions, is_file, with_captions
 from ..types import DIRECTIONS, Direction, Float, Modality, Split
 

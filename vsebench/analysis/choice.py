@@ -20,8 +20,8 @@ from ..files.read import group
 from ..log import logged
 from ..numeric.parallel import default_threads
 from ..options import spell
-from ..report.choices import ALL, BASELINE, MEAN, Choices, Share
-from ..report.model import Resampling
+from ..results.choices import ALL, BASELINE, MEAN, Choices, Share
+from ..results.model import Resampling
 from ..sets.align import only
 from ..sets.choices.items import ChoiceSet, words
 from ..sets.choices.layouts import load, of_list

@@ -21,7 +21,7 @@ from ..evaluation.intervals import Key, interval, is_median, label, population, 
 from ..metrics.suites import headlines
 from ..options import spell
 from ..registry import unknown
-from ..report.comparison import Comparison, Row, Rules, Test
+from ..results.comparison import Comparison, Row, Rules, Test
 from ..stats import bootstrap, paired
 from ..stats.columns import Column, Population, Sum, influence, plain_values, prepare
 from ..stats.correction import CORRECTIONS

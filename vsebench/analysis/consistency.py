@@ -10,9 +10,9 @@ import numpy as np
 from .. import signature
 from ..errors import BadInput
 from ..evaluation.intervals import Key, column, key_of, label, population
-from ..report.model import Result
-from ..report.report import Report
-from ..report.values import SIDE
+from ..results.model import Result
+from ..results.report import Report
+from ..results.values import SIDE
 from ..stats.columns import Column, median
 from ..types import DIRECTIONS, QUERIES_OF, Direction, Split
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arguments import public
-from ..report.description import Description, Part, SceneFacts, spread
+from ..results.description import Description, Part, SceneFacts, spread
 from ..scenes import settings
 from ..scenes.truth import truth_of
 from ..sets.catalogue import load_split

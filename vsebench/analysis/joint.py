@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from ..arguments import public
 from ..errors import UsageError
-from ..report.comparison import DIRECTIONS
-from ..report.joint import Joint, Language, Mean
-from ..report.wide import Column
+from ..results.comparison import DIRECTIONS
+from ..results.joint import Joint, Language, Mean
+from ..results.wide import Column
 from ..sets.published import SETS, language_of, named_language
 from .systems import Names, OneReport, Reports, System, alike, check_comparable, chosen, load_systems
 

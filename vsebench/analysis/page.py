@@ -15,13 +15,13 @@ from ..errors import MissingPackage, UsageError, VsebenchError
 from ..evaluation.intervals import Key, key_of
 from ..evaluation.provenance import ranked_by
 from ..metrics.suites import Names, headlines
-from ..report import charts
-from ..report.charts import Mark, Panel, Points, curves, file_of, heading
-from ..report.explorer import Explorer
-from ..report.format import ARROWS
-from ..report.grid import Grid
-from ..report.page import Page, Part
-from ..report.slices import Slices
+from ..results import charts
+from ..results.charts import Mark, Panel, Points, curves, file_of, heading
+from ..results.explorer import Explorer
+from ..results.format import ARROWS
+from ..results.grid import Grid
+from ..results.page import Page, Part
+from ..results.slices import Slices
 from ..sets.captions import Captions, with_captions
 from ..types import DIRECTIONS, Direction, Split
 from . import page_queries, thumbnails

@@ -13,9 +13,9 @@ from ..metrics import Metric
 from ..metrics.suites import headlines
 from ..options import spell
 from ..relevance.sources import load
-from ..report.charts import heading
-from ..report.explorer import Explorer, Ranking, Side
-from ..report.values import SIDE
+from ..results.charts import heading
+from ..results.explorer import Explorer, Ranking, Side
+from ..results.values import SIDE
 from ..types import DIRECTIONS, Direction, Float, Int, Split
 from .systems import System
 

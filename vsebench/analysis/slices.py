@@ -15,9 +15,9 @@ from ..evaluation.intervals import Key, interval, label, population, queries_alo
 from ..files.ids import places
 from ..metrics.suites import words
 from ..options import check_word, spell
-from ..report.model import Resampling
-from ..report.slices import Bin, Breakdown, Slices
-from ..report.values import SIDE
+from ..results.model import Resampling
+from ..results.slices import Bin, Breakdown, Slices
+from ..results.values import SIDE
 from ..sets.captions import Captions
 from ..stats import bootstrap
 from ..stats.columns import plain_values, prepare

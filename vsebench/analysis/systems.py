@@ -24,9 +24,9 @@ from ..metrics.suites import expand, words
 from ..options import spell
 from ..registry import closest
 from ..relevance.sources import is_gains
-from ..report import document
-from ..report.model import Result
-from ..report.report import Report
+from ..results import document
+from ..results.model import Result
+from ..results.report import Report
 from ..sets.published import language_of
 from ..stats.columns import Column
 from ..types import Bool, Split

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numeric.parallel import each
-from ..report.description import SceneFacts, spread
+from ..results.description import SceneFacts, spread
 from ..scenes.content import KINDS
 from ..scenes.encode import FACTS_COUNT, FACTS_KIND
 from ..scenes.truth import Truth

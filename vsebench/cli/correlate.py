@@ -63,7 +63,7 @@ def run(
 ) -> None:
     """Correlate relevances, or a model, with human judgements: Pearson, Spearman and Kendall with intervals."""
     from ..human.study import correlate
-    from ..report import figure as drawing
+    from ..results import figure as drawing
 
     formats = output_formats(terminal, style, output)
     if figure is not None:

@@ -15,8 +15,8 @@ from .results import report_options
 from .terminal import Terminal
 
 if TYPE_CHECKING:
-    from ..report.joint import Joint
-    from ..report.report import Report
+    from ..results.joint import Joint
+    from ..results.report import Report
 
 System = tuple[str, Path | None, Path | None]  # its name, and the files of its images (or both sides) and texts
 

@@ -54,8 +54,8 @@ def run(
     from ..analysis.systems import named, names_of
     from ..errors import UsageError
     from ..files.atomic import make_folder
-    from ..report import charts
-    from ..report.render import ENDINGS
+    from ..results import charts
+    from ..results.render import ENDINGS
 
     if output is None:
         names = "-".join(names_of([named(text) for text in reports]))[:LONGEST]

@@ -11,7 +11,7 @@ from .blocks import Function, ReportResult, Result, extended, parameters
 from .terminal import Terminal
 
 if TYPE_CHECKING:
-    from ..report.render import Rendered
+    from ..results.render import Rendered
 
 FORMATS = ("terminal", "json", "latex", "html", "markdown", "csv")
 
@@ -28,7 +28,7 @@ def output_formats(terminal: Terminal, style: str | None, output: Path | None) -
         UsageError: no such format, or an ending of no format.
     """
     from ..errors import UsageError
-    from ..report.render import ENDINGS
+    from ..results.render import ENDINGS
 
     if style is not None:
         check_word("style", style, FORMATS)
@@ -75,8 +75,8 @@ def deliver(
     """
     from ..errors import DiskError
     from ..files.atomic import write_atomically
-    from ..report import per_query as per_query_file
-    from ..report.terminal import show
+    from ..results import per_query as per_query_file
+    from ..results.terminal import show
 
     remark(terminal, result)
 
@@ -132,7 +132,7 @@ def report_options(function: Function) -> Function:
         no_per_query: bool,
         **kwargs: Any,
     ) -> None:
-        from ..report.per_query import check_path
+        from ..results.per_query import check_path
 
         formats = output_formats(terminal, style, output)
         if per_query is not None:

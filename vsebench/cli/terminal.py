@@ -50,7 +50,7 @@ class Terminal:
 
     def emit(self, document: Any) -> None:
         """Print a JSON document (or ready JSON text) on stdout."""
-        from ..report.render import json_text
+        from ..results.render import json_text
 
         text = document if isinstance(document, str) else json_text(document)
         sys.stdout.write(encodable(text, sys.stdout.encoding) + "\n")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..arguments import check, numbers, public, shown
 from ..errors import BadInput, UsageError, count_of
 from ..options import spell
-from ..report.report import Report
+from ..results.report import Report
 from ..sets import catalogue
 from ..sets.placing import Unordered
 from ..types import Embeddings, Split, Vectors, as_array

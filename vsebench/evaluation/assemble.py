@@ -15,8 +15,8 @@ from ..metrics.suites import INTRA
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES, is_gains
-from ..report.model import Result
-from ..report.report import Report
+from ..results.model import Result
+from ..results.report import Report
 from ..types import Direction, Int, Observation, Split
 from . import intervals, warnings
 from .inputs import System

@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import BadInput, UsageError, count_of
 from ..metrics import Metric
 from ..options import spell
-from ..report.model import Result
+from ..results.model import Result
 from ..types import UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, Split
 from .intervals import Key
 from .plan import Plan

@@ -15,7 +15,7 @@ from ..metrics import Metric
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES
-from ..report.model import Result
+from ..results.model import Result
 from ..text import warnings as caption_warnings
 from ..types import Direction, Float, Ids, Observation
 from .engines import Engine

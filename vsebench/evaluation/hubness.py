@@ -9,8 +9,8 @@ import numpy as np
 from ..errors import BadInput, count_of
 from ..log import note
 from ..metrics.hubness import MOST
-from ..report.model import Result
-from ..report.values import SIDE
+from ..results.model import Result
+from ..results.values import SIDE
 from ..types import QUERIES_OF, Direction, Int, Observation
 from .inputs import System
 from .intervals import Key

@@ -14,8 +14,8 @@ from ..errors import BadInput
 from ..files.ids import places
 from ..metrics import Metric
 from ..relevance.sources import in_folds
-from ..report.model import Resampling, Result
-from ..report.values import SIDE
+from ..results.model import Resampling, Result
+from ..results.values import SIDE
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, prepare
 from ..types import Direction, Float, Int, Modality, Split

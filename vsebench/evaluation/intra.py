@@ -24,7 +24,7 @@ from ..rank.count import Targets
 from ..rank.observe import observe
 from ..rank.scorers import choose
 from ..relevance.grades import of_pairs
-from ..report.model import Result
+from ..results.model import Result
 from ..types import Candidates, Direction, Embeddings, Int, Modality, Ranks, Relevance, Split
 from .binary import measure
 from .intervals import Key

@@ -21,7 +21,7 @@ from ..log import warn
 from ..numeric.parallel import one_blas_thread
 from ..options import spell
 from ..rank.scorers import rows_of
-from ..report.format import fixed
+from ..results.format import fixed
 from ..types import Bool, Direction, Int
 from . import wording
 from .chance import SMALLEST, Sample

@@ -17,7 +17,7 @@ from ..errors import count_of
 from ..files.regular import sha256_of
 
 if TYPE_CHECKING:
-    from ..report.report import Report
+    from ..results.report import Report
 
 PACKAGES = ("numpy", "scipy", "numba", "eccv-caption", "pycocoevalcap")
 

@@ -25,7 +25,7 @@ from ..options import settings, spell
 from ..rank import corrected
 from ..relevance.gains import Spec
 from ..relevance.sources import LABELS, SOURCES, is_gains, parse_spec, source_of
-from ..report.model import Resampling
+from ..results.model import Resampling
 from ..sets import catalogue
 from ..sets.published import SETS
 from ..signature import STAGES

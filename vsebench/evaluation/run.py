@@ -28,7 +28,7 @@ from ..log import logged
 from ..metrics.suites import Names
 from ..rank import corrected
 from ..rank.backends import AUTO, chosen
-from ..report.report import Report
+from ..results.report import Report
 from ..sets.captions import Captions
 from ..types import Direction, Embeddings, GainsLike, JudgementsLike, Observation, PathLike, ReportProgress, Split
 from . import (

@@ -25,7 +25,7 @@ from ..rank.rerank import ranks_of, reordered
 from ..rank.scorers import Matrix, Scorer, of_queries
 from ..relevance.gains import shape_of
 from ..relevance.grades import Entries, of_pairs
-from ..report.format import printed
+from ..results.format import printed
 from ..sets import placing
 from ..sets.align import align_scores
 from ..types import QUERIES_OF, SIDES, Direction, Float, Observation, Split, Tops

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..relevance.gains import Gains, shape_of
 from ..relevance.sources import load
-from ..report.lists import NOTHING, Lists
+from ..results.lists import NOTHING, Lists
 from ..types import DIRECTIONS, SIDES, Bool, Direction, Int, Observation, Split, Tops, Vectors
 from .plan import Plan
 

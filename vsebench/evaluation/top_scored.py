@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import BadInput
 from ..log import warn
 from ..options import spell
-from ..report.format import fixed
+from ..results.format import fixed
 from ..sets.items import constant_lines
 from ..types import QUERIES_OF, Direction, Int
 from .chance import SMALLEST

@@ -11,8 +11,8 @@ from ..log import note, warn
 from ..metrics import Metric
 from ..options import spell
 from ..relevance.sources import in_folds
-from ..report.format import fixed
-from ..report.model import Result
+from ..results.format import fixed
+from ..results.model import Result
 from ..types import Direction, Observation, Split
 from .intervals import Key
 

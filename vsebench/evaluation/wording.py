@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import VsebenchError
 from ..log import warn
 from ..rank.scorers import rows_of
-from ..report.format import fixed
+from ..results.format import fixed
 from ..sets.catalogue import load_split
 from ..types import Direction, Float, Int, Split
 from .chance import CERTAIN, LEVEL, SMALLEST, of_mean

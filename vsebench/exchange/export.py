@@ -12,7 +12,7 @@ from ..errors import UsageError, count_of
 from ..files.atomic import write_atomically
 from ..files.regular import read_bytes
 from ..options import check_word, spell
-from ..report.report import Report
+from ..results.report import Report
 from . import model_index, mteb
 from .exported import Exported
 

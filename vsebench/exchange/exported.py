@@ -6,7 +6,7 @@ import datetime
 import re
 from dataclasses import dataclass
 
-from ..report.report import Report
+from ..results.report import Report
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from ..errors import UsageError
 from ..options import either, spell
-from ..report.render import json_text
-from ..report.report import Report
+from ..results.render import json_text
+from ..results.report import Report
 from ..types import DIRECTIONS
 from .exported import Exported, file_name
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..metrics.tau import balance, tau, without_groups
 from ..options import spell
-from ..report.correlation import COEFFICIENTS, Coefficient, Over, Tau
+from ..results.correlation import COEFFICIENTS, Coefficient, Over, Tau
 from ..types import Float, Int
 
 

@@ -19,7 +19,7 @@ from ..errors import BadInput
 from ..numeric.parallel import default_threads
 from ..options import spell
 from ..rank.exact import exact_pairs, norms
-from ..report.correlation import Over, Row, Sampled
+from ..results.correlation import Over, Row, Sampled
 from ..types import Embeddings, Float, Int, Modality
 from .coefficients import Points
 from .protocols import Task, correlations

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import BadInput, count_of
 from ..files.ids import places
-from ..report.correlation import Over, Row, Tau
+from ..results.correlation import Over, Row, Tau
 from ..types import Bool, Float, Int, Modality, Split, frozen
 from .coefficients import Points, agreement
 from .cxc import TASKS, CxcRatings

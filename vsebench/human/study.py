@@ -15,8 +15,8 @@ from ..log import logged
 from ..options import spell
 from ..registry import unknown
 from ..relevance.sources import load_gains
-from ..report.correlation import Over, Row, Study
-from ..report.model import check_level, check_seed
+from ..results.correlation import Over, Row, Study
+from ..results.model import check_level, check_seed
 from ..sets import catalogue
 from ..sets.align import align_embeddings
 from ..types import Embeddings, Float, Modality

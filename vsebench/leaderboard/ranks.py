@@ -15,9 +15,9 @@ import numpy as np
 from ..evaluation.intervals import column, population
 from ..files.regular import read_bytes
 from ..metrics import parse
-from ..report import values
-from ..report.model import Result
-from ..report.schema import ReportDocument
+from ..results import values
+from ..results.model import Result
+from ..results.schema import ReportDocument
 from ..stats import columns as stats
 from ..types import DIRECTIONS, Direction, Float
 from .facts import facts

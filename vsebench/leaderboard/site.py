@@ -14,8 +14,8 @@ from pathlib import Path
 
 from ..errors import BadInput, DiskError, UsageError
 from ..files.atomic import write_atomically
-from ..report.grid import Grid, cells
-from ..report.markdown import markdown
+from ..results.grid import Grid, cells
+from ..results.markdown import markdown
 from .benchmarks import described, file_of
 from .columns import csv_text, json_text
 from .schema import LEVELS

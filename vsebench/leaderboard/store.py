@@ -15,8 +15,8 @@ from ..errors import BadInput, VsebenchError
 from ..files.regular import read_bytes
 from ..metrics import parse
 from ..options import spell
-from ..report import document
-from ..report.schema import faults_of
+from ..results import document
+from ..results.schema import faults_of
 from . import published, submitted, suites
 from .benchmarks import page_of
 from .facts import facts

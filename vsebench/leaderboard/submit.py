@@ -20,8 +20,8 @@ from ..files.atomic import write_atomically
 from ..metrics import Metric
 from ..metrics.suites import SUITES, Names
 from ..options import spell
-from ..report.report import Report
-from ..report.schema import faults_of
+from ..results.report import Report
+from ..results.schema import faults_of
 from . import submitted
 from .benchmarks import slug
 from .schema import ID, LONGEST_ID, PER_QUERY_ENDING, Entry, File, Model

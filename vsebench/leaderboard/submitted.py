@@ -9,8 +9,8 @@ from typing import Any
 
 from ..analysis.consistency import aggregates
 from ..evaluation.intervals import add, key_of
-from ..report.model import Resampling
-from ..report.report import Report
+from ..results.model import Resampling
+from ..results.report import Report
 from ..types import DIRECTIONS
 from .schema import PER_QUERY_ENDING, Entry, File, Model, Value
 

@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import count_of
 from ..evaluation.intervals import Key, column, key_of, population
-from ..report.model import Result
-from ..report.report import Report
+from ..results.model import Result
+from ..results.report import Report
 from ..stats.columns import standard_error
 from ..types import DIRECTIONS, Direction
 from .benchmarks import slug

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..errors import VsebenchError
 from ..relevance.sources import SOURCES
-from ..report.format import ARROWS, UNDEFINED, fixed
-from ..report.grid import Cell
+from ..results.format import ARROWS, UNDEFINED, fixed
+from ..results.grid import Cell
 from ..types import Float
 from .benchmarks import PAGE_OF_VIEW
 from .columns import Column, headed

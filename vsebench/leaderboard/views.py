@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput, MissingPackage, count_of, printable
-from ..report.format import fixed
+from ..results.format import fixed
 from .benchmarks import described, file_of, page_of
 from .columns import facts_of
 from .facts import facts

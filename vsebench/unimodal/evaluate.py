@@ -31,8 +31,8 @@ from ..numeric.parallel import default_threads, in_turn
 from ..options import check_one, check_word, spell
 from ..rank.order import QUERIES
 from ..relevance.sources import LABELS
-from ..report.model import Resampling, Result
-from ..report.report import Report
+from ..results.model import Resampling, Result
+from ..results.report import Report
 from ..types import (
     Direction,
     Embeddings,

@@ -26,11 +26,11 @@ from vsebench.cli import report as report_command
 from vsebench.cli import slice as slice_command
 from vsebench.errors import BadInput, UsageError
 from vsebench.human.study import correlate
-from vsebench.report.format import best_two
-from vsebench.report.grid import Cell, Grid
-from vsebench.report.render import Rendered
-from vsebench.report.report import Report
-from vsebench.report.terminal import show, text
+from vsebench.results.format import best_two
+from vsebench.results.grid import Cell, Grid
+from vsebench.results.render import Rendered
+from vsebench.results.report import Report
+from vsebench.results.terminal import show, text
 
 NAMES = ("report", "comparison", "agreement", "slices", "study", "page", "choices")
 COLUMNS = {

@@ -17,12 +17,12 @@ from tests import reports
 from tests.worlds import per_query_columns
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
-from vsebench.report import document, per_query, terminal
-from vsebench.report.document import OTHERS
-from vsebench.report.format import fixed, printed
-from vsebench.report.model import Result
-from vsebench.report.report import SCHEMA, Report
-from vsebench.report.schema import faults_of
+from vsebench.results import document, per_query, terminal
+from vsebench.results.document import OTHERS
+from vsebench.results.format import fixed, printed
+from vsebench.results.model import Result
+from vsebench.results.report import SCHEMA, Report
+from vsebench.results.schema import faults_of
 from vsebench.types import Split
 
 

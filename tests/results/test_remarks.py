@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 import vsebench as vb
 from vsebench.cli import app
-from vsebench.report.render import Rendered
-from vsebench.report.report import Report
+from vsebench.results.render import Rendered
+from vsebench.results.report import Report
 
 TIED = np.repeat(np.eye(4), 6, axis=0)  # six images share a vector
 DISTINCT = np.random.default_rng(0).standard_normal((24, 16))

@@ -14,8 +14,8 @@ from tests import browser as browsers
 from tests.commands import invoke
 from vsebench.analysis import page_queries, thumbnails
 from vsebench.errors import BadInput, UsageError
-from vsebench.report import explorer
-from vsebench.report.charts import Mark, Panel, write
+from vsebench.results import explorer
+from vsebench.results.charts import Mark, Panel, write
 
 IMAGES, PER = 12, 3
 HOSTILE = (
