@@ -450,6 +450,14 @@ class Tops:
         tied = None if ties is None else np.concatenate([np.zeros(0, np.bool_), *ties])
         return cls(np.cumsum([0, *map(len, lists)]), entries, tied, gallery)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Tops], scored: Callable[[Tops], Float] | None = None) -> Tops:
+        """The lists of queries that follow each other, with the scores of the parts, or ``scored`` without these."""
+        start = np.cumsum(np.concatenate([np.zeros(1, np.int64), *(part.depth for part in parts)]))
+        entries, ties = (np.concatenate([getattr(part, name) for part in parts]) for name in ("entries", "ties"))
+        known = [part.scored for part in parts if isinstance(part.scored, np.ndarray)]
+        return cls(start, entries, ties, parts[0].gallery, np.concatenate(known) if known else scored, parts[0].first)
+
     def of_query(self, query: int) -> npt.NDArray[Any]:
         """The entries of one query, by its index."""
         return self.entries[self.start[query - self.first] : self.start[query - self.first + 1]]

@@ -7,7 +7,7 @@ all scores have to be computed anyhow, and the others are taken from the same pa
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..graded.rankings import plan as rankings_of
@@ -23,10 +23,11 @@ from .intervals import some_names
 from .plan import Plan
 
 Reasons = dict[str, list[str]]  # what a list does not have -> names of the metrics, or options, that read it
+Deepest = Callable[[int], int]  # of ``Order``
 COMPLETE, INSIDE = "complete rankings", "the items of a fold"
 
 
-def route(plan: Plan, data: System, ranker: backends.Ranker) -> tuple[backends.Ranker, dict[Direction, int]]:
+def route(plan: Plan, data: System, ranker: backends.Ranker) -> tuple[backends.Ranker, dict[Direction, int] | None]:
     """The functions to rank with, and how deep the lists for binary judgements have to be.
 
     Args:
@@ -35,36 +36,36 @@ def route(plan: Plan, data: System, ranker: backends.Ranker) -> tuple[backends.R
         ranker: of the requested back-end.
 
     Returns:
-        The ranker is without ``listed`` where metrics of binary judgements are ranked by the reference, and without
-        ``order`` where graded ones are.
+        The ranker is without ``lists`` where metrics of binary judgements are ranked by the reference, and without
+        ``order`` where graded ones are. No depths where ranks are not read from lists.
     """
-    listed = ranker.listed
-    if listed is None:
-        return ranker, {}
+    lists = ranker.lists
+    if lists is None or lists.deepest is None:
+        return ranker, None
     if not isinstance(data.scorer, Dot):
         what = "scores are given" if data.lists is None else "retrieved lists are given"
-        note(f"{what}, and {listed.name} searches vectors: it was not used")
-        return replace(ranker, order=None, listed=None), {}
-    needed, binary = _binary(plan, listed)
-    graded = _graded(plan, listed)
+        note(f"{what}, and {lists.name} searches vectors: it was not used")
+        return replace(ranker, order=None, lists=None), None
+    needed, binary = _binary(plan, lists.deepest)
+    graded = _graded(plan, lists.deepest)
     if plan.intra:
-        note(f"images among images and captions among captions were ranked by numpy, not by {listed.name}")
+        note(f"images among images and captions among captions were ranked by numpy, not by {lists.name}")
     if binary:
-        note(_not_listed(binary, listed, plan.binary, "metrics of binary judgements"))
-        ranker = replace(ranker, listed=None)
+        note(_not_listed(binary, lists.name, plan.binary, "metrics of binary judgements"))
+        ranker = replace(ranker, lists=None)
     if graded:
-        note(_not_listed(graded, listed, plan.graded, "graded metrics"))
+        note(_not_listed(graded, lists.name, plan.graded, "graded metrics"))
         ranker = replace(ranker, order=None)
-    return ranker, needed
+    return ranker, None if binary else needed
 
 
-def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], Reasons]:
+def _binary(plan: Plan, deepest: Deepest) -> tuple[dict[Direction, int], Reasons]:
     """Up to which rank metrics of binary judgements read, by direction, and what they read beyond lists."""
     needed: dict[Direction, int] = {}
     reasons: Reasons = defaultdict(list)
     for target in plan.targets:
         direction = target.relevance.direction
-        most = listed.deepest(shape_of(plan.split, direction)[1])
+        most = deepest(shape_of(plan.split, direction)[1])
         for m in (m for m in plan.binary if m.view == target.view):
             size = int(target.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
             deep = min(size, shape_of(plan.split, direction)[1])
@@ -77,19 +78,19 @@ def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], 
             else:
                 needed[direction] = max(needed.get(direction, 0), deep)
     for direction in plan.directions:
-        most = listed.deepest(shape_of(plan.split, direction)[1])
+        most = deepest(shape_of(plan.split, direction)[1])
         if min(plan.depth or 0, shape_of(plan.split, direction)[1]) > most:
             reasons[f"more than the first {most:,} items"].append(f"lists of {plan.depth:,}")
     return needed, reasons
 
 
-def _graded(plan: Plan, listed: backends.Listed) -> Reasons:
+def _graded(plan: Plan, deepest: Deepest) -> Reasons:
     """What metrics of gains read beyond lists."""
     reasons: Reasons = defaultdict(list)
     expected = plan.request.ties == EXPECTED
     rankings = rankings_of(plan.graded, plan.split, plan.directions, expected, plan.request.resampling is not None)
     for ranking in rankings:
-        most = listed.deepest(len(ranking.gallery))
+        most = deepest(len(ranking.gallery))
         for m in ranking.metrics:
             if m.family.depth == "all" or expected:
                 reasons[COMPLETE].append(str(m))
@@ -98,9 +99,9 @@ def _graded(plan: Plan, listed: backends.Listed) -> Reasons:
     return reasons
 
 
-def _not_listed(reasons: Reasons, listed: backends.Listed, metrics: Sequence[Metric], kind: str) -> str:
+def _not_listed(reasons: Reasons, lists: str, metrics: Sequence[Metric], kind: str) -> str:
     """Which metrics read what lists do not have, and what ranked them."""
     read = "; ".join(f"{some_names(names)}: {what}" for what, names in reasons.items())
     lost = {name for names in reasons.values() for name in names}
     others = "" if all(str(m) in lost for m in metrics) else f", and in the same pass the other {kind}"
-    return f"numpy ranked what {listed.name} does not list, or not as fast ({read}){others}"
+    return f"numpy ranked what {lists} does not list, or not as fast ({read}){others}"

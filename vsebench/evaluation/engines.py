@@ -55,17 +55,15 @@ def start(data: System, plan: Plan) -> Iterator[Engine]:
     request = plan.request
     if request.engine == "local" or data.scorer is None:
         ranker, needed = depths.route(plan, data, backends.ranker(request.backend))
-        ranked: Callable[..., dict[Direction, Observation]] = partial(observe, scan=ranker.scan, order=ranker.lists)
-        if ranker.listed:
-            ranked = partial(ranker.listed.observe, needed=needed)
         if request.engine != "local":
             dask = spell("engine", "dask")
             note(f"{dask}: retrieved lists have no scores to compute, and were evaluated in one process")
 
         def here(scorer: Scorer, directions: Sequence[Direction]) -> dict[Direction, Observation]:
-            return ranked(
+            return observe(
                 scorer, plan.targets_of(directions), ties=request.ties, threads=request.threads,
                 depth=dict.fromkeys(directions, plan.depth) if plan.depth else {}, progress=request.progress,
+                scan=ranker.scan, order=ranker.lists, needed=needed,
             )  # fmt: skip
 
         yield Engine(here, ranker.order)

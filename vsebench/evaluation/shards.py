@@ -222,10 +222,11 @@ def prepare(job: Job) -> tuple[Used, Callable[[Shard], Arrays]]:
         raise BadInput(what, where=next(iter(job.files)), fix=fix)
     threads, backend = job.request.threads or default_threads(), job.request.backend
     with logged() as log:
-        ranker, _ = backend_depths.route(plan, data, backends.ranker(backend))
-    if ranker.listed:
+        ranker, needed = backend_depths.route(plan, data, backends.ranker(backend))
+    if needed is not None and ranker.lists is not None:
         dask = spell("engine", "dask")
-        log.notes.append(f"{dask}: numpy ranked metrics of binary judgements, not {ranker.listed.name}")
+        log.notes.append(f"{dask}: numpy ranked metrics of binary judgements, not {ranker.lists.name}")
+        ranker = replace(ranker, lists=None)
     name = backends.chosen(backend)[0]
     used = Used(name, backends.about_device(name).get("device", ""), tuple(log.notes))
     counters = {

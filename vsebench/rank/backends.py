@@ -3,12 +3,13 @@
 All of them give the same ranks, lists and orders: the float32 scores of a back-end only have to be within the error
 bound of the canonical scores (``rank.exact``), and near-ties are decided by these.
 
-``BACKENDS`` is the one table of them. A back-end ranks by two functions, with those of numpy as the reference:
+``BACKENDS`` is the one table of them. A back-end ranks by three functions, with those of numpy as the reference:
 
 - ``scan`` (``count.Scan``): counts for the ranks of relevant items, in one pass over the scores;
-- ``order`` (``order.Order``): the k best of some queries, for lists and graded metrics. None: the reference.
+- ``order`` (``order.Order``): the k best of some queries, for graded metrics. None: the reference.
+- ``lists`` (``order.Order``): the top of every ranking. None: the reference.
 
-A back-end that finds only the top of every ranking has ``listed`` in addition, and its ``order`` is of that depth too:
+A back-end may find only the top of rankings (``Order.deepest``). Ranks of relevant items are then those in its lists;
 where the metrics read deeper, or so deep that it is slower, the functions of the reference are used
 (``evaluation.depths``).
 
@@ -27,7 +28,6 @@ from pathlib import Path
 from ..errors import MissingPackage, UsageError, first_line
 from ..options import spell
 from ..registry import closest
-from ..types import Direction, Observation
 from .count import Scan, scan_tiles
 from .order import Order
 
@@ -40,32 +40,11 @@ DRIVERS = tuple(
 
 
 @dataclass(frozen=True)
-class Listed:
-    """What ranks up to a depth.
-
-    Attributes:
-        observe: as ``observe.observe``, for ranks up to a depth (``certified.Indexes.observe``).
-        deepest: the largest depth for the size of a gallery at which it is to be used.
-        name: what makes the lists, as in "a FAISS index".
-    """
-
-    observe: Callable[..., dict[Direction, Observation]]
-    deepest: Callable[[int], int]
-    name: str
-
-
-@dataclass(frozen=True)
 class Ranker:
-    """The functions of a back-end, see the module.
-
-    Attributes:
-        scan, order, listed: see the module.
-        lists: what makes lists of any depth; None for the reference.
-    """
+    """The functions of a back-end, see the module."""
 
     scan: Scan
     order: Order | None = None
-    listed: Listed | None = None
     lists: Order | None = None
 
 
@@ -132,12 +111,13 @@ def _numpy() -> Ranker:
 
 
 def _faiss() -> Ranker:
-    from .certified import Indexes, deepest, together
+    from .certified import QUERIES, Indexes, deepest, together
     from .faiss_index import gpus
 
     driver = has_driver()
     indexes, found = Indexes(driver), partial(deepest, gpu=gpus(driver) > 0)
-    return Ranker(scan_tiles, Order(indexes.order_of, together), Listed(indexes.observe, found, "a FAISS index"))
+    lists = Order(indexes.with_ties, lambda gallery, k: QUERIES, found, "a FAISS index")
+    return Ranker(scan_tiles, Order(indexes.order_of, together), lists)
 
 
 def _torch(device: str | None) -> Ranker:
@@ -150,7 +130,7 @@ def _torch(device: str | None) -> Ranker:
     if found.type == "cpu":  # its orders take 1.7 times the time of the reference
         return Ranker(partial(scan.scan, found))
     by = Order(partial(order.order_of, found), order.together)
-    return Ranker(partial(scan.scan, found), by, lists=by)
+    return Ranker(partial(scan.scan, found), by, by)
 
 
 BACKENDS: dict[str, Backend] = {

@@ -14,31 +14,20 @@ has (``MOST_ITEMS``) are scored with all candidates. The candidates are then sco
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from ..errors import UsageError
-from ..memory import require
-from ..numeric.parallel import Progress, default_threads, in_turn
-from ..options import spell
-from ..types import DIRECTIONS, Direction, Float, Int, Observation, Tops, Vectors
-from .count import Targets, check_targets
+from ..types import Direction, Float, Int, Tops, Vectors
 from .faiss_index import MOST_ITEMS, FlatIndex, Gpu, first_gpu
-from .observe import Depths
 from .order import parts_of
 from .scorers import Dot, Scorer
-from .ties import check_ties
-from .tops import ranks
 
 MARGIN = 16  # candidates beyond k that are listed at first
 FAST = 100  # deepest lists made on a processor: the heaps of FAISS take longer than all scores from about 200 on
-QUERIES = 512  # searched together
+QUERIES = 512  # whose lists are searched together
 SEARCHED, SCORES = 128, 4 << 20  # queries ordered together: FAISS multiplies fewer than 100 one by one, 6 x slower
 KEPT = 6  # indexes: a block of queries has the complete gallery, one or two folds, the first captions of these
-ENTRY_BYTES = 64  # memory for an item of a list, while it is made
 
 Key = tuple[Scorer, Direction, bytes | None]
 
@@ -90,7 +79,8 @@ def certified(index: FlatIndex, queries: Int, k: int) -> Tops:
     row, positions, exact = row[among], positions[among], exact[among]
     ties = np.zeros(len(row), np.bool_)
     ties[1:] = (np.diff(row) == 0) & (np.diff(exact) == 0)
-    return Tops(np.searchsorted(row, np.arange(len(queries) + 1)), positions, ties, index.size, exact, int(queries[0]))
+    start, items = np.searchsorted(row, np.arange(len(queries) + 1)), positions.astype(np.int32)
+    return Tops(start, items, ties, index.size, exact, int(queries[0]))
 
 
 def _least(kth: Vectors, error: Float) -> Float:
@@ -133,69 +123,9 @@ class Indexes:
 
     def order_of(self, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None) -> Tops:
         """The k best of some queries, as ``order.order``; k is at most ``deepest`` of the gallery."""
+        return self.with_ties(scorer, direction, queries, k, gallery).cut(k)
+
+    def with_ties(self, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None) -> Tops:
+        """As ``order_of``, with the items that tie with the last one."""
         assert isinstance(scorer, Dot)
-        return certified(self.of(scorer, direction, gallery), queries, k).cut(k)
-
-    def observe(
-        self,
-        scorer: Scorer,
-        targets: Sequence[Targets],
-        *,
-        needed: Depths,
-        ties: str = "index",
-        depth: Depths | None = None,
-        threads: int | None = None,
-        progress: Progress | None = None,
-    ) -> dict[Direction, Observation]:
-        """Ranks of the relevant items and the top of every query, as ``observe.observe``, up to a depth.
-
-        A relevant item that scores at least as high as the k-th best candidate of its query has the same rank, and the
-        same ties, as in the complete ranking. All others have none: their rank is beyond k under every tie rule.
-
-        Args:
-            scorer: inner products of vectors.
-            targets: which pairs, among all items.
-            needed: per direction, up to which rank relevant items have one; clipped to the gallery.
-            ties: tie rule of the ranks, see ``ties.TIES``; not ``expected``.
-            depth: per direction, how many items to list for every query; clipped to the gallery.
-            threads, progress: as of ``observe.observe``; progress is in blocks of queries.
-
-        Raises:
-            UsageError: as ``observe.observe``, or candidates other than all items.
-            BadInput: the lists need more memory than is free, or FAISS fails on a GPU.
-        """
-        check_ties(ties)
-        check_targets(targets, scorer.shape)
-        assert isinstance(scorer, Dot)
-        if any(t.query_fold is not None or t.excluded is not None for t in targets):
-            raise UsageError("an index lists the top of complete galleries", fix=f"use {spell('backend', 'numpy')}")
-        threads, depth = threads or default_threads(), depth or {}
-        found: dict[Direction, Observation] = {}
-        for direction in DIRECTIONS:
-            own = [t for t in targets if t.relevance.direction == direction]
-            queries, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
-            listed = min(depth.get(direction, 0), gallery)
-            k = max(min(needed.get(direction, 0), gallery), listed)
-            if not k or not (own or listed):
-                continue
-            require(ENTRY_BYTES * k * QUERIES * threads + 16 * queries * k)
-            lists = self._lists(self.of(scorer, direction), queries, k, threads, progress)
-            known = {t.view: ranks(lists, t.relevance, ties=ties) for t in own}
-            known = {view: replace(r, depth=np.full(len(r.relevance.queries), k)) for view, r in known.items()}
-            found[direction] = Observation(direction, known, lists.cut(listed) if listed else None)
-        return found
-
-    def _lists(self, index: FlatIndex, queries: int, k: int, threads: int, progress: Progress | None) -> Tops:
-        """The lists of all queries, of blocks in threads."""
-        parts: dict[int, Tops] = {}
-
-        def work(start: int) -> None:
-            parts[start] = certified(index, np.arange(start, min(start + QUERIES, queries)), k)
-
-        in_turn(range(0, queries, QUERIES), lambda _: work, threads, progress)
-        each = [parts[start] for start in sorted(parts)]
-        start = np.concatenate([[0], np.cumsum(np.concatenate([p.depth for p in each]))])
-        entries, ties, scores = (
-            np.concatenate([getattr(p, name) for p in each]) for name in ("entries", "ties", "scored")
-        )
-        return Tops(start, entries, ties, index.size, scores)
+        return certified(self.of(scorer, direction, gallery), queries, k)

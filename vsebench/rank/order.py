@@ -74,10 +74,15 @@ class Order:
     Attributes:
         of: arguments as of ``order``.
         together: for the size of a gallery and the depth, how many queries it best orders together.
+        deepest: where ranks are read from its lists, the largest depth at which they are, for the size of a gallery;
+            ``of`` then gives the items that tie with the last one too.
+        name: of such lists, as in "a FAISS index".
     """
 
     of: Callable[[Scorer, Direction, Int, int, Int | None], Tops]
     together: Callable[[int, int], int] = lambda gallery, k: 1
+    deepest: Callable[[int], int] | None = None
+    name: str = ""
 
 
 def is_deep(scorer: Scorer, k: int, gallery: int) -> bool:
@@ -201,8 +206,7 @@ class Lists:
             found[a] = self.parts.pop(a).finish()
 
         in_turn(list(self.parts), lambda _: work, threads, None)
-        items, tied = (np.concatenate([getattr(found[a], name) for a in sorted(found)]) for name in ("items", "tied"))
-        return Tops.of(items, tied, self.gallery, scores_of(self.scorer, self.direction, threads))
+        return Tops.joined([found[a] for a in sorted(found)], scores_of(self.scorer, self.direction, threads))
 
 
 def rows(scorer: Scorer, direction: Direction, queries: Int, gallery: Int | None = None) -> tuple[Array, ErrorBound]:
@@ -260,7 +264,7 @@ def float64_order(scorer: Dot, direction: Direction, queries: Int, k: int, galle
         order_rows(scorer, direction, *float64_rows(scorer, direction, some, gallery), some, k, gallery)
         for some in parts_of(queries, n)
     ]
-    return Tops.of(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]), n)
+    return Tops.joined(parts)
 
 
 def order_rows(
@@ -331,7 +335,9 @@ def top_lists(
     scorer: Scorer, direction: Direction, k: int, *, threads: int, by: Order | None = None,
     progress: Progress | None = None,
 ) -> Tops:  # fmt: skip
-    """The k best of every query of a direction, in canonical order, with scores that are computed when they are read.
+    """The k best of every query of a direction, in canonical order.
+
+    Scores are those of the back-end, or computed when they are read.
 
     Args:
         scorer: the scores.
@@ -350,16 +356,13 @@ def top_lists(
     queries, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
     by, k = by or REFERENCE, min(k, gallery)
     require(queries * k * ENTRY_BYTES + threads * PART * ENTRY_BYTES)
-    items, tied = np.empty((queries, k), np.int32), np.empty((queries, k), np.bool_)
-    step = max(1, min(by.together(gallery, k), -(-queries // threads)))
+    step, found = max(1, min(by.together(gallery, k), -(-queries // threads))), dict[int, Tops]()
 
     def work(start: int) -> None:
-        some = np.arange(start, min(start + step, queries))
-        found = by.of(scorer, direction, some, k, None)
-        items[some], tied[some] = found.items, found.tied
+        found[start] = by.of(scorer, direction, np.arange(start, min(start + step, queries)), k, None)
 
     in_turn(range(0, queries, step), lambda _: work, threads, progress)
-    return Tops.of(items, tied, gallery, scores_of(scorer, direction, threads))
+    return Tops.joined([found[a] for a in sorted(found)], scores_of(scorer, direction, threads))
 
 
 def scores_of(scorer: Scorer, direction: Direction, threads: int) -> Callable[[Tops], Float]:

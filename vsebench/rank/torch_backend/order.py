@@ -48,8 +48,7 @@ def order_of(
         blocks = [queries[a : a + step] for a in range(0, len(queries), step)]
         return [_of_block(device, scorer, direction, block, k, gallery) for block in blocks]
 
-    parts = within_memory(device, work)
-    return Tops.of(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]), width)
+    return Tops.joined(within_memory(device, work))
 
 
 def together(gallery: int, k: int) -> int:
