@@ -144,9 +144,8 @@ def test_captions_of_other_images_are_noticed(told: tuple[Split, np.ndarray, np.
     assert not evaluate(images, texts, split=split).warnings
     blocks = texts.reshape(len(images), 2, -1)
     sorted_by_id = np.argsort(split.image_ids)
-    with pytest.raises(BadInput, match="captions of like wording, of different images of 'mine', are at chance") as one:
+    with pytest.raises(BadInput, match="captions of like wording, of different images of 'mine', are at chance"):
         evaluate(images[sorted_by_id], blocks[sorted_by_id].reshape(texts.shape), split=split)
-    assert "with images and captions in ascending id order it would be 0." in one.value.what
     shuffled = np.random.default_rng(1).permutation(len(images))
     with pytest.raises(BadInput, match="those of other images, or in another order for both sides\n"):
         evaluate(images[shuffled], blocks[shuffled].reshape(texts.shape), split=split)

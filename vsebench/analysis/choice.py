@@ -12,10 +12,11 @@ import numpy as np
 
 from ..arguments import numbers, public, shown
 from ..errors import UsageError
-from ..evaluation.chance import CERTAIN, LEVEL, SMALLEST, of_mean
+from ..evaluation.chance import CERTAIN, LEVEL, of_mean
 from ..evaluation.inputs import of_vectors, raw_vectors
 from ..evaluation.intervals import interval
 from ..evaluation.request import Request, request
+from ..evaluation.top_scored import SMALLEST
 from ..files.read import group
 from ..log import logged
 from ..numeric.parallel import default_threads

@@ -21,10 +21,10 @@ from ..sets import placing
 from ..signature import ENCODER
 from ..types import NONE, Bool, Direction, Int, Tops, is_path
 from . import inputs
-from .chance import LEVEL, SMALLEST
+from .chance import LEVEL, sampled_queries
 from .inputs import System
-from .misread import sampled_queries
 from .request import Request, runs
+from .top_scored import SMALLEST
 
 SAMPLE = 256  # queries of which two systems are compared
 GOOD = 0.3  # R@1 from which systems have more in common than own items

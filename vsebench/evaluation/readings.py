@@ -1,74 +1,79 @@
 """Other ways to read the rows of an input: the usual causes of recall that is too low.
 
-Rows of one side or of both may be sorted, reversed, stored caption-major, or gathered from several processes. Each way
-is a ``Reading``: a function from items as read to the items that they are, computed for those that are asked for.
+Rows of one side or of both may be sorted, reversed, stored caption-major, displaced, or gathered from several
+processes, and scores negated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import VsebenchError
 from ..sets.catalogue import load_split
 from ..sets.declared import DECLARED
-from ..types import Bool, Ids, Int, Split
+from ..sets.placing import SIDES
+from ..types import Bool, Direction, Ids, Int, Split
+from .chance import Pairs
+from .inputs import System
 
-Items = Callable[[Int], Int]
-Rows = tuple[Int | None, Int | None]  # (image,) and (caption,) row of every item in the file, None for its index
+Rows = Int | None  # (item,) row of every item in the file, None for its index
 PROCESSES = (*range(2, 17), 24, 32, 48, 64)
 USUAL_PROCESSES, MANY = 16, 1000  # more processes are tried for so many images
 FEW_PROCESSES = 8  # for which batches are tried
 BATCHES = (8, 10, 16, 20, 32, 50, 64, 100, 128, 256)  # rows that a process computes at a time
+OFFSETS = 8  # displacements of rows that are tried, the most frequent ones
+NEARLY = 0.98  # own items among the first, from which only displaced rows are looked for
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """A way to read the rows.
+class Reading(NamedTuple):
+    """What queries find under another way to read the rows.
 
     Attributes:
         words: what differs from the input as read, such as ``with the images in ascending id order``.
-        image: from (item,) images as read to the images that they are.
-        owner: from (item,) captions as read to the images that they are of.
+        hits: (query,) whether the first item is an own one then.
+        negated: the scores are negated, so that the last item is the first.
+        cases: ways that were tried to find it, for the correction of its p-value.
     """
 
     words: str
-    image: Items
-    owner: Items
+    hits: Bool
+    negated: bool = False
+    cases: int = 1
 
 
-def readings(split: Split, rows: Rows, listed: bool = False) -> list[Reading]:
-    """Other orders of the rows on one side or both, whether or not they have ids; first the reading at hand.
-
-    Args:
-        split: the items, as read.
-        rows: of the items in the file.
-        listed: the input is retrieved lists, which have ids and no rows.
-    """
-    split = _with_likely_ids(split)
-    images = list(_image_orders(split, rows[0], listed))
-    return [
-        Reading(_words(of_images, of_texts), image, owner)
-        for of_texts, owner in _text_orders(split, rows[1], listed)
-        for of_images, image in images
-    ]
-
-
-def gathered(split: Split, rows: Rows, sides: Sequence[str], images: Int, texts: Int) -> Iterator[tuple[str, Bool]]:
-    """Orders of rows that were gathered from processes, of the sides whose rows have no ids.
+def readings(data: System, direction: Direction, first: Pairs, last: Pairs) -> Iterator[Reading]:
+    """What the first items of queries are under other readings; also that at hand where many are no own ones.
 
     Args:
-        split, rows: as for ``readings``.
-        sides: ``image``, ``caption`` or both.
-        images, texts: (pair,) items as read.
-
-    Yields:
-        What differs, and (pair,) whether a text is of the image then.
+        data: the items, as read.
+        direction: of the queries.
+        first, last: queries in the order of their images, with the first and with the last items of their rankings.
     """
-    n_image, n_text = len(split.image_ids), len(split.caption_ids)
-    each = max(1, n_text // n_image)
+    listed, owners = data.lists is not None, data.split.owners
+    if (owners[first[1]] == first[0]).mean() < NEARLY:
+        split = _with_likely_ids(data.split)
+        images = list(_image_orders(split, data.rows[0], listed))
+        both = [(t, owner, i, image) for t, owner in _text_orders(split, data.rows[1], listed) for i, image in images]
+        for t, owner, i, image in both:
+            yield Reading(_words(i, t), owner[first[1]] == image[first[0]])
+        yield from () if listed else _gathered(data, *first)
+        how = "the lists reversed" if listed else "the scores negated"
+        for t, owner, i, image in both:
+            words = f"{_words(i, t)} and {how}" if i or t else f"with {how}"
+            yield Reading(words, owner[last[1]] == image[last[0]], negated=True)
+    if not listed:
+        yield from _displaced(data, direction, *first)
+
+
+def _gathered(data: System, images: Int, texts: Int) -> Iterator[Reading]:
+    """Orders of rows that were gathered from processes, of the sides whose rows have no ids."""
+    n_image, n_text = (len(data.split.ids(side)) for side in SIDES)
+    sides, owners, each = data.without_ids, data.split.owners, max(1, n_text // n_image)
+    (image_row, image_in), (text_row, text_in) = map(_row_and_item, data.rows, (n_image, n_text))
     for count in (c for c in PROCESSES if c <= USUAL_PROCESSES or n_image >= MANY):
         words = f"with the rows of {count} processes put in order"
         ways = [(1, 0), (0, 1)]
@@ -76,30 +81,54 @@ def gathered(split: Split, rows: Rows, sides: Sequence[str], images: Int, texts:
             sizes = [size for size in BATCHES if size * count < (n_image if "image" in sides else n_text)]
             ways += [way for size in sizes for way in ((1, size), (0, size), (size, 0))]
         for deal, batch in ways:
-            image = _in_rows(rows[0], n_image, count, deal, batch)(images) if "image" in sides else images
+            image = None
+            if "image" in sides:
+                image = image_in[items_at(image_row[images], n_image, count, deal, batch)]
             # The texts of a batch of images follow each other, or batches have as many texts as images.
             for times in {1, each if deal > 1 or batch > 1 else 1} if "caption" in sides else ():
-                text = _in_rows(rows[1], n_text, count, deal * times if deal > 1 else deal, batch * times)(texts)
-                if "image" in sides:
-                    yield words, split.owners[text] == image
-                yield f"{words} (texts)", split.owners[text] == images
-            if "image" in sides:
-                yield f"{words} (images)", split.owners[texts] == image
+                dealt = deal * times if deal > 1 else deal
+                owner = owners[text_in[items_at(text_row[texts], n_text, count, dealt, batch * times)]]
+                if image is not None:
+                    yield Reading(words, owner == image)
+                yield Reading(f"{words} (texts)", owner == images)
+            if image is not None:
+                yield Reading(f"{words} (images)", owners[texts] == image)
 
 
-def orders_of_images(split: Split) -> Iterator[tuple[str, Items]]:
-    """Orders that the images may have together with their captions: words, and the image in every row."""
-    for words, image in _image_orders(split, None, False):
-        if words:
-            yield f"with images and captions {words}", image
-    n = len(split.image_ids)
-    for by in (1, -1, 2, -2):
-        rows = f"{abs(by)} row{'s' * (abs(by) > 1)} {'later' if by > 0 else 'earlier'}"
-        yield f"with images and captions taken {rows}", _rolled(by, n)
-    for count in PROCESSES:
-        for deal, batch in ((1, 0), (0, 1)):
-            words = f"with the rows of {count} processes put in order"
-            yield words, _in_rows(None, n, count, deal, batch)
+def _displaced(data: System, direction: Direction, images: Int, texts: Int) -> Iterator[Reading]:
+    """Some rows that follow each other are a number of rows apart from their items.
+
+    A row that is missing or was repeated moves all rows behind it, and processes that write in another order than by
+    their number move blocks.
+    """
+    owners = data.split.owners
+    as_read, at = owners[texts] == images, images if direction == "i2t" else owners[texts]
+    by_image = np.argsort(owners, kind="stable")
+    start, count = np.searchsorted(owners[by_image], images), np.bincount(owners, minlength=images.max() + 1)[images]
+    for side in data.without_ids:
+        if side == "image":
+            apart = owners[texts] - images
+        else:  # any of the texts of the image may be the one
+            nth = np.minimum(np.arange(OFFSETS)[:, None], np.maximum(count - 1, 0))
+            apart = (by_image[np.minimum(start + nth, len(owners) - 1)] - texts)[:, count > 0].ravel()
+        by, times = np.unique(apart[apart != 0], return_counts=True)
+        for rows in by[np.argsort(-times, kind="stable")[:OFFSETS]].tolist():
+            if side == "image":
+                moved = owners[texts] == images + rows
+            else:
+                inside = (texts + rows >= 0) & (texts + rows < len(owners))
+                moved = inside & (owners[np.where(inside, texts + rows, 0)] == images)
+            # The rows that follow each other in which displacing them gains most.
+            gain = np.concatenate([[0], np.cumsum(moved.astype(np.int64) - as_read)])
+            stop = int((gain - np.minimum.accumulate(gain)).argmax())
+            begin = int(gain[: stop + 1].argmin())
+            where = "" if begin == 0 else f" from about image {at[begin]:,} on"
+            if stop < len(at):
+                where = f" of about images {at[begin]:,} to {at[stop]:,}"
+            noun, how = "images" if side == "image" else "texts", "later" if rows > 0 else "earlier"
+            words = f"with the {noun}{where} taken {abs(rows):,} row{'s' * (abs(rows) > 1)} {how}"
+            hits = np.concatenate([as_read[:begin], moved[begin:stop], as_read[stop:]])
+            yield Reading(words, hits, cases=len(images) ** 2)
 
 
 def _with_likely_ids(split: Split) -> Split:
@@ -121,68 +150,45 @@ def _words(images: str, texts: str) -> str:
     return f"with {how}" if how else ""
 
 
-def _image_orders(split: Split, rows: Int | None, listed: bool) -> Iterator[tuple[str, Items]]:
+def _image_orders(split: Split, rows: Rows, listed: bool) -> Iterator[tuple[str, Int]]:
+    """Words, and (image,) the image that every image as read is."""
     n = len(split.image_ids)
-    yield from _orders(split.image_ids, rows, listed)
     row, item = _row_and_item(rows, n)
-    yield "in reverse order", lambda items: item[n - 1 - row[items]]
+    yield from _orders(split.image_ids, row, rows is not None, listed)
+    yield "in reverse order", item[n - 1 - row]
 
 
-def _text_orders(split: Split, rows: Int | None, listed: bool) -> Iterator[tuple[str, Items]]:
+def _text_orders(split: Split, rows: Rows, listed: bool) -> Iterator[tuple[str, Int]]:
+    """Words, and (caption,) the image that every caption as read is of."""
     n_image, n_text = len(split.image_ids), len(split.caption_ids)
     row, times = _row_and_item(rows, n_text)[0], n_text // n_image
-    (_, _), *others = _orders(split.caption_ids, rows, listed)
-    yield "", split.owners.__getitem__
+    yield "", split.owners
     if n_text == times * n_image:
         if times > 1:
-            words = f"stored as {times} runs of {n_image:,} (first text of every image, then second, ...)"
-            yield words, lambda items: row[items] % n_image
-        yield f"in order, {times} for each image", lambda items: row[items] // times
-    for words, text in others:
-        yield words, _both(text, split.owners)
+            yield f"stored as {times} runs of {n_image:,} (first text of every image, then second, ...)", row % n_image
+        yield f"in order, {times} for each image", row // times
+    (_, _), *others = _orders(split.caption_ids, row, rows is not None, listed)
+    yield from ((words, split.owners[text]) for words, text in others)
 
 
-def _orders(ids: Ids, rows: Int | None, listed: bool) -> Iterator[tuple[str, Items]]:
-    """Words, and functions from items as read to those that they are; first none and themselves."""
-    row, _ = _row_and_item(rows, len(ids))
-    yield "", _same
-    if rows is not None:
-        yield "in the order of the file and their ids ignored", row.__getitem__
+def _orders(ids: Ids, row: Int, ordered: bool, listed: bool) -> Iterator[tuple[str, Int]]:
+    """Words, and (item,) what every item as read is; first itself."""
+    yield "", np.arange(len(ids))
+    if ordered:
+        yield "in the order of the file and their ids ignored", row
     orders = {"in ascending id order": np.argsort(ids, kind="stable")}
     if ids.dtype.kind == "i":  # file names are sorted as text, and numbers often are
         orders["in ascending order of the ids as text"] = np.argsort(ids.astype(str), kind="stable")
     for words, order in orders.items():
-        yield words, order[row].__getitem__
+        yield words, order[row]
         if listed:
-            yield f"in the order of the split and named {words}", np.argsort(order).__getitem__
+            yield f"in the order of the split and named {words}", np.argsort(order)
 
 
-def _same(items: Int) -> Int:
-    return items
-
-
-def _rolled(by: int, n: int) -> Items:
-    return lambda items: (items + by) % n
-
-
-def _both(first: Items, then: Int) -> Items:
-    return lambda items: then[first(items)]
-
-
-def _row_and_item(rows: Int | None, n: int) -> tuple[Int, Int]:
+def _row_and_item(rows: Rows, n: int) -> tuple[Int, Int]:
     """(item,) the row of every item, and (row,) the item in every row."""
     row = np.arange(n) if rows is None else rows
-    item = np.empty(n, np.int64)
-    item[row] = np.arange(n)
-    return row, item
-
-
-def _in_rows(rows: Int | None, n: int, processes: int, deal: int, batch: int) -> Items:
-    """The items that items as read are, where the rows were gathered."""
-    if rows is None:
-        return lambda items: items_at(items, n, processes, deal, batch)
-    row, item = _row_and_item(rows, n)
-    return lambda items: item[items_at(row[items], n, processes, deal, batch)]
+    return row, np.argsort(row)
 
 
 def items_at(rows: Int, n: int, processes: int, deal: int, batch: int) -> Int:

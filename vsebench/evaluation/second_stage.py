@@ -34,7 +34,7 @@ from .inputs import System
 from .plan import Plan
 from .request import Request
 from .second_scores import SecondScores
-from .top_scored import CHUNK, TOGETHER, constant, uncomputed
+from .top_scored import TOGETHER, constant, scored, uncomputed
 
 MARK = -100.0  # what released code fills the scores with
 FEW = 0.01  # share of the scores that may be missing: another precision of the first stage has other tops
@@ -70,13 +70,7 @@ def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
     missing = _constant(scores, direction)
     if missing is None and np.isfinite(scores).all() and (lost := uncomputed(scores)):
         raise BadInput(lost, where=where, fix=TOGETHER)
-    counts = {"i2t": np.zeros(len(scores), np.int64), "t2i": np.zeros(scores.shape[1], np.int64)}
-    step = max(1, CHUNK // scores.shape[1])
-    for start in range(0, len(scores), step):
-        block = scores[start : start + step]
-        scored = np.isfinite(block) & (block != missing)
-        counts["i2t"][start : start + step] = scored.sum(axis=1)
-        counts["t2i"] += scored.sum(axis=0)
+    counts, _, _ = scored(scores, missing)
     other = QUERIES_OF[direction]
     if len(np.unique(counts[direction])) > 1 == len(np.unique(counts[other])):
         what = (
@@ -117,12 +111,12 @@ def _entries(path: Path, direction: Direction, split: Split) -> SecondScores:
         raise BadInput(f"has no scores of {direction}", where=path, fix=SCORED.fix)
     found = place(replace(given[0], direction=direction), split)
     shape = shape_of(split, direction)
-    scored = of_pairs("scores", direction, shape, found.query, found.item, found.grade)
-    each = np.diff(scored.inside.indptr)
+    entries = of_pairs("scores", direction, shape, found.query, found.item, found.grade)
+    each = np.diff(entries.inside.indptr)
     note(*(f"re-ranking, {sentence}" for sentence in found.notes))
-    if lost := scored.outside.nnz:
+    if lost := entries.outside.nnz:
         note(f"re-ranking, {direction}: {lost:,} scores are of items that are not in the gallery")
-    return SecondScores(direction, Entries(scored.inside), None, each, 0, False, shape[1], str(path))
+    return SecondScores(direction, Entries(entries.inside), None, each, 0, False, shape[1], str(path))
 
 
 def read(data: System, request: Request) -> System:

@@ -20,9 +20,9 @@ from ..options import spell
 from ..results.format import fixed
 from ..sets.items import constant_lines
 from ..types import QUERIES_OF, Direction, Int
-from .chance import SMALLEST
 
 Scores = npt.NDArray[Any]
+SMALLEST = 50  # images: with fewer, chance is too high and patterns are too short for a test to mean anything
 LEAST = 0.1  # share of the scores that are equal, from which a constant is suspected
 MOST = 0.5  # and from which a warning says so where nothing else shows what it stands for
 MANY = 4096  # rows whose scored texts are compared
@@ -136,22 +136,27 @@ def constant(scores: Scores) -> Constant | None:
     value = values[count.argmax()]
     if count.max() < LEAST * count.sum() or len(values) == 1:
         return None
-    other, columns = np.zeros(len(scores), np.int64), np.zeros(scores.shape[1], np.int64)
+    counts, low, high = scored(scores, value)
+    share = 1 - int(counts["i2t"].sum()) / scores.size
+    of = {direction: depth for direction, each in counts.items() if (depth := _same(each))}
+    apart = share >= MOST and high > low and low - float(value) > 2 * (high - low)
+    return Constant(float(value), float(share), of, float(value) < low, apart)
+
+
+def scored(scores: Scores, missing: Any) -> tuple[dict[Direction, Int], float, float]:
+    """How many scores the queries of each direction have, finite and not ``missing``, and the range of these scores."""
+    of_images, of_texts = np.zeros(len(scores), np.int64), np.zeros(scores.shape[1], np.int64)
     low, high = np.inf, -np.inf
     step = max(1, CHUNK // scores.shape[1])
     for start in range(0, len(scores), step):
         block = scores[start : start + step]
         block = block if block.dtype.kind == "f" else block.astype(np.float64)  # integers have no infinite bounds
-        differs = block != value
-        other[start : start + step] = differs.sum(axis=1)
-        columns += differs.sum(axis=0)
-        low = min(low, float(block.min(initial=np.inf, where=differs)))
-        high = max(high, float(block.max(initial=-np.inf, where=differs)))
-    share = 1 - other.sum() / scores.size
-    sides: tuple[tuple[Direction, Int], ...] = (("i2t", other), ("t2i", columns))
-    scored = {direction: depth for direction, each in sides if (depth := _same(each))}
-    apart = share >= MOST and high > low and low - float(value) > 2 * (high - low)
-    return Constant(float(value), float(share), scored, float(value) < low, apart)
+        there = np.isfinite(block) & (block != missing)
+        of_images[start : start + step] = there.sum(axis=1)
+        of_texts += there.sum(axis=0)
+        low = min(low, float(block.min(initial=np.inf, where=there)))
+        high = max(high, float(block.max(initial=-np.inf, where=there)))
+    return {"i2t": of_images, "t2i": of_texts}, low, high
 
 
 def _same(count: Int) -> int:
