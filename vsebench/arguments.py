@@ -41,7 +41,7 @@ OF_THE_RESULT = {
     "details": "a table of several reports has it: vsebench.joint(REPORTS, details=True)",
     "figures": "what is returned writes them: .figures(FOLDER)",
     "figure_format": "what is returned writes them: .figures(FOLDER, KIND)",
-    "figure": "call vsebench.results.figure.write(RESULT, FILE)",
+    "figure": "call vsebench.human.figure.write(RESULT, FILE)",
     "quiet": "leave it out: functions print nothing; notes and warnings are in the result",
     "no_progress": "leave it out: there is no progress bar; progress= takes a function",
 }

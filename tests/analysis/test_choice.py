@@ -486,13 +486,17 @@ def test_the_command(tmp_path: Path) -> None:
     args = (tmp_path / "s.npy", "--set", folder, "--baseline", "length", "--resamples", 20, "--top", 1)
     found = document("choice", *args)
     result = vb.choice(tmp_path / "s.npy", set=folder, baseline="length", resamples=20, top=1)
-    assert found == result.to_dict() and found["schema"] == "vsebench/choices/1"
+    assert found == result.to_dict() and found["schema"] == "vsebench/choices/2"
     text = printed("choice", *args)
     assert "1 category is not shown (--top)" in text and "text only" in text and "Ties: s 0, text only 3 of 5" in text
     replaced = invoke("choice", args[0], "--set", folder / "add_obj.json", "--output", folder / "add_obj.json")
     assert replaced.exit_code == 2 and "add_obj.json" in replaced.stderr
     invoke("choice", *args, "--output", tmp_path / "out.csv")
-    assert (tmp_path / "out.csv").read_text().startswith("part,measure,category,system,value,low,high,ties,n,images")
+    assert (
+        (tmp_path / "out.csv")
+        .read_text()
+        .startswith("part,measure,category,n,order_blind,system,value,low,high,ties,images")
+    )
 
 
 # Real files

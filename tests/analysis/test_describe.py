@@ -21,8 +21,8 @@ from typer.testing import CliRunner, Result
 import vsebench
 from tests import oracle_scenes as oracle
 from vsebench.analysis import true_pairs
+from vsebench.analysis.true_pairs import spread
 from vsebench.cli import app
-from vsebench.results.description import spread
 from vsebench.scenes.content import KINDS
 from vsebench.scenes.sample import scenes
 from vsebench.scenes.settings import PARTS, parse
@@ -84,37 +84,44 @@ def expected() -> dict[str, dict[str, Any]]:
     return {part: described(part) for part in PARTS}
 
 
-def check(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    scene = found["scenes"]
-    for name in ("images", "captions", "vocabulary"):
-        assert found[name] == expected[name], name
-    assert found["captions_per_image"] == [5, 5] and scene["step"] == 1
-    assert found["words"]["p5"] == expected["words"]["p5"]
-    assert found["words"]["mean"] == pytest.approx(expected["words"]["mean"])
-    assert found["repeated"] == pytest.approx(expected["repeated"])
-    assert scene["facts"]["mean"] == pytest.approx(expected["facts"])
-    assert scene["kinds"] == pytest.approx(expected["kinds"])
-    assert scene["images_a_caption"]["median"] == expected["images_a_caption"]["median"]
-    assert scene["images_a_caption"]["mean"] == pytest.approx(expected["images_a_caption"]["mean"])
-    for name in ("false_negatives", "ambiguous", "captions_an_image"):
-        assert scene[name] == pytest.approx(expected[name]), name
-        assert expected[name] > 0
+def check(rows: list[dict[str, Any]], expected: dict[str, Any]) -> None:
+    """The records of a part are the numbers of the loops."""
+    found = {row["fact"]: row for row in rows}
+    values = {
+        "images": expected["images"],
+        "captions": expected["captions"],
+        "captions an image": 5,
+        "words a caption, mean [5 %, 95 %]": expected["words"]["mean"],
+        "different words": expected["vocabulary"],
+        "repeated captions": expected["repeated"],
+        "facts a caption, mean [5 %, 95 %]": expected["facts"],
+        **{f"{kind} captions": share for kind, share in expected["kinds"].items()},
+        "false negatives": expected["false_negatives"],
+        "captions true of several images": expected["ambiguous"],
+        "images a caption is true of, mean [5 %, 95 %]": expected["images_a_caption"]["mean"],
+        "images a caption is true of, median": expected["images_a_caption"]["median"],
+        "true captions an image, beyond its own": expected["captions_an_image"],
+    }
+    assert {name: row["value"] for name, row in found.items()} == pytest.approx(values)
+    assert found["words a caption, mean [5 %, 95 %]"]["low"] == expected["words"]["p5"]
+    assert all(values[name] > 0 for name in ("false negatives", "captions true of several images"))
 
 
 def test_every_number_of_scenes_is_that_of_counting(expected: dict[str, dict[str, Any]]) -> None:
     result = invoke("describe", NAME, "--json")
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
-    assert (document["schema"], document["name"]) == ("vsebench/description/1", NAME)
-    assert [part["part"] for part in document["parts"]] == ["train", "val", "test"]
-    for part in document["parts"]:
-        check(part, expected[part["part"]])
+    assert (document["schema"], document["name"]) == ("vsebench/description/2", NAME)
+    facts = document["tables"]["facts"]
+    assert list(dict.fromkeys(row["part"] for row in facts)) == ["train", "val", "test"]
+    for part in ("train", "val", "test"):
+        check([row for row in facts if row["part"] == part], expected[part])
 
 
 def test_a_split_of_scenes_is_described_as_the_part(expected: dict[str, dict[str, Any]]) -> None:
-    (part,) = vsebench.describe(f"{NAME}-val").parts
-    assert part.name == f"{NAME}-val"
-    check(part.to_dict(), expected["val"])
+    found = vsebench.describe(f"{NAME}-val")
+    assert found.parts[0].name == f"{NAME}-val"
+    check(found.records(), expected["val"])
 
 
 def test_of_many_pairs_some_captions_are_counted(
@@ -164,11 +171,12 @@ def own(tmp_path: Path) -> str:
 
 
 def test_a_data_set_of_ones_own(own: str) -> None:
-    (part,) = json.loads(invoke("describe", own, "--json").stdout)["parts"]
-    assert "scenes" not in part
-    assert (part["images"], part["captions"], part["captions_per_image"]) == (2, 5, [2, 3])
-    assert part["repeated"] == 2 / 5  # of the captions, two have the words of another one
-    assert part["frequent"]["a"] == 3 and list(part["frequent"])[:2] == ["a", "dog"]
+    tables = json.loads(invoke("describe", own, "--json").stdout)["tables"]
+    facts = {row["fact"]: row for row in tables["facts"]}
+    assert len(facts) == 6 and (facts["images"]["value"], facts["captions"]["value"]) == (2, 5)
+    assert (facts["captions an image"]["low"], facts["captions an image"]["high"]) == (2, 3)
+    assert facts["repeated captions"]["value"] == 2 / 5  # two have the words of another one
+    assert [row["word"] for row in tables["words"]][:2] == ["a", "dog"] and tables["words"][0]["n"] == 3
     table = invoke("describe", own).stdout
     assert "2 to 3" in table and "false negatives" not in table and "\x1b" not in table
 
@@ -204,8 +212,8 @@ def test_every_format_is_written(tmp_path: Path, ending: str) -> None:
     text = file.read_text()
     if ending == "csv":
         rows = list(csv.DictReader(io.StringIO(text)))
-        assert [row["part"] for row in rows] == ["train", "val", "test"]
-        assert float(rows[0]["wrong"]) == pytest.approx(0.3, abs=0.1)
-        assert {"words_mean", "facts_p95", "false_negatives", "most_captions"} <= set(rows[0])
+        assert [row["part"] for row in rows][:3] == ["train", "val", "test"]
+        wrong = next(row for row in rows if row["fact"] == "wrong captions")
+        assert float(wrong["value"]) == pytest.approx(0.3, abs=0.1)
     else:
         assert "false" in text

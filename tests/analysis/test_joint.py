@@ -22,6 +22,7 @@ from vsebench.files.members import opened
 from vsebench.files.read import group, holds_both
 from vsebench.options import command_line
 from vsebench.results.grid import Cell, Grid
+from vsebench.results.table import grid
 from vsebench.results.terminal import text
 
 read_embeddings = partial(with_notes, read.read_embeddings)
@@ -30,7 +31,7 @@ N, EACH = 20, 5
 RNG = np.random.default_rng(0)
 IMAGES = RNG.standard_normal((N, 8)).astype(np.float32)
 NOISE = np.random.default_rng(1).standard_normal((N * EACH, 8)).astype(np.float32)
-PAPER = ["i2t R@1", "i2t R@5", "i2t R@10", "t2i R@1", "t2i R@5", "t2i R@10", "RSum"]
+PAPER = [*((f"R@{k}", way) for way in ("i2t", "t2i") for k in (1, 5, 10)), ("RSum", "")]
 
 
 def texts(share: float) -> np.ndarray:
@@ -51,11 +52,14 @@ def test_systems_are_rows_and_the_recalls_of_papers_are_columns(two: list[Path])
     printed = invoke("eval", *two, "--format", "csv")
     assert printed.exit_code == 0
     header, *rows = csv.reader(io.StringIO(printed.stdout))
-    assert header == ["system", *PAPER] and [row[0] for row in rows] == ["good", "bad"]
-    for row, path in zip(rows, two, strict=True):
+    assert header == ["system", "metric", "direction", "value", "low", "high"]
+    expected = []
+    for path in two:
         alone = vsebench.evaluate(path)
-        expected = [alone[tuple(reversed(name.split())) if " " in name else name].value for name in PAPER]
-        assert [float(value) for value in row[1:]] == expected
+        for name, way in PAPER:
+            found = alone[name, way or None]
+            expected.append([path.stem, name, way, found.value, *found.interval])
+    assert [[*row[:3], *map(float, row[3:])] for row in rows] == expected
     screen = invoke("eval", *two).stdout.splitlines()
     assert screen[0] == "custom · ground truth" and screen[2].split() == ["image→text", "text→image"]
     assert screen[3].split() == ["system", "R@1", "R@5", "R@10", "R@1", "R@5", "R@10", "RSum"]
@@ -87,12 +91,12 @@ def test_the_best_values_are_bold_and_directions_stand_above_the_metrics(two: li
 
 def test_groups_leave_room_for_asides_and_their_own_width() -> None:
     row = (Cell("a"), Cell("1", aside="[0, 2]"), Cell("2"), Cell("3"))
-    grid = Grid("t", ("s", "x", "y", "z"), 1, (row,), groups=("", "left", "left", "a wide group"))
-    page = vsebench.results.latex.latex([grid])
+    drawn = Grid("t", ("s", "x", "y", "z"), 1, (row,), groups=("", "left", "left", "a wide group"))
+    page = vsebench.results.latex.latex([drawn])
     assert r" & \multicolumn{3}{c}{left} & \multicolumn{1}{c}{a wide group} \\" in page
     assert r"\cmidrule(lr){2-4} \cmidrule(lr){5-5}" in page
-    assert "<th colspan='3'>left</th><th colspan='1'>a wide group</th>" in vsebench.results.html.fragment([grid])
-    assert "a wide group" in text([grid]).splitlines()[2]
+    assert "<th colspan='3'>left</th><th colspan='1'>a wide group</th>" in vsebench.results.html.fragment([drawn])
+    assert "a wide group" in text([drawn]).splitlines()[2]
 
 
 def test_views_have_tables_of_their_own(coco: vsebench.Split, tmp_path: Path) -> None:
@@ -103,7 +107,7 @@ def test_views_have_tables_of_their_own(coco: vsebench.Split, tmp_path: Path) ->
                                 metrics="R@1,eccv:mAP@R,eccv:R@1", trust=True)
         for name, share in (("a", 0.1), ("b", 0.2))
     }  # fmt: skip
-    grids = vsebench.joint(reports).grids()
+    grids = [grid(table) for table in vsebench.joint(reports).tables()]
     assert [(g.title, g.headings) for g in grids] == [
         ("coco-5k · ground truth", ("system", "R@1", "R@1")),
         ("coco-5k · ECCV Caption", ("system", "mAP@R", "R@1", "mAP@R", "R@1")),
@@ -121,7 +125,10 @@ def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path) -> 
     reports["bad"].save(third)
     assert vsebench.compare([out, third]).systems == ("A", "bad", "c")
     printed = json.loads(invoke("eval", *two, "--json", "--no-per-query").stdout)
-    assert printed["schema"] == "vsebench/joint/1" and printed["columns"] == PAPER
+    assert printed["schema"] == "vsebench/joint/1" and {r["system"] for r in printed["tables"]["values"]} == {
+        "good",
+        "bad",
+    }
     assert [s["report"]["schema"] for s in printed["systems"]] == ["vsebench/report/1"] * 2
     assert "per_query" not in printed["systems"][0]["report"]
     with pytest.raises(
@@ -202,8 +209,8 @@ def test_options_of_one_system(two: list[Path], tmp_path: Path) -> None:
     assert "two systems are called 'x'" in invoke("eval", f"x={two[0]}", f"x={two[1]}").stderr
     (tmp_path / "sub").mkdir()
     same = system(tmp_path / "sub" / "good.npz", 1.0)
-    header = invoke("eval", two[0], same, "--format", "csv", "--ci", "0").stdout.splitlines()
-    assert [line.split(",")[0] for line in header] == ["system", f"{tmp_path.name}/good", "sub/good"]
+    _, *rows = invoke("eval", two[0], same, "--format", "csv", "--ci", "0").stdout.splitlines()
+    assert {line.split(",")[0] for line in rows} == {f"{tmp_path.name}/good", "sub/good"}
 
 
 @pytest.mark.parametrize("command", [["compare"], ["slice", "--by", "positives"], ["agree"]])
@@ -322,7 +329,7 @@ def test_files_are_grouped_by_what_they_hold(two: list[Path], tmp_path: Path) ->
     files = [(None, two[0]), ("P", image), (None, text_file), (None, two[1])]
     assert group(files) == [(None, two[0], None), ("P", image, text_file), (None, two[1], None)]
     header = invoke("eval", two[0], f"P={image}", text_file, "--format", "csv", "--ci", "0").stdout.splitlines()
-    assert [line.split(",")[0] for line in header] == ["system", "good", "P"]
+    assert list(dict.fromkeys(line.split(",")[0] for line in header)) == ["system", "good", "P"]
     for wrong in ([image], [image, two[0]], [two[0], image], [image, ("Q", text_file)]):
         with pytest.raises(BadInput, match=r"i\.npy: holds one side only, and no file of the other side is behind it"):
             group([w if isinstance(w, tuple) else (None, w) for w in wrong])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -29,46 +30,47 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_taus_are_those_of_the_printed_values(four: list[str]) -> None:
     document = found(*four)
     values = {}
-    for m in document["metrics"]:
+    loaded = [s.report for s in systems.load_systems(four)]
+    for m in document["tables"]["rankings"]:
         name = m["metric"] if m["direction"] is None else f"{m['metric']} {m['direction']}"
         better = 1 if parse(m["metric"]).higher_is_better else -1
-        values[name] = [better * m["values"][s] for s in document["systems"]]
-        flat = [s for place in m["order"] for s in place]
-        assert sorted(flat) == sorted(document["systems"])
+        values[name] = [better * report[m["metric"], m["direction"]].value for report in loaded]
+        assert sorted(re.split(" [>=] ", m["best to worst"])) == sorted(document["systems"])
+    document["pairs"] = document["tables"]["pairs"]
     assert len(document["pairs"]) == len(values) * (len(values) - 1) // 2
     for pair in document["pairs"]:
         a, b = values[pair["first"]], values[pair["second"]]
         assert pair["tau"] == (None if (want := oracle.tau_b(a, b)) is None else pytest.approx(want))
         assert pair["concordant"] + pair["discordant"] + pair["tied"] == 6
-        if pair["interval"] is not None:
-            assert -1 - 1e-9 <= pair["interval"][0] <= pair["interval"][1] <= 1 + 1e-9
+        if pair["low"] is not None:
+            assert -1 - 1e-9 <= pair["low"] <= pair["high"] <= 1 + 1e-9
     assert any(p["tau"] is not None and p["tau"] < 1 for p in document["pairs"])
 
 
 def test_disagreements_are_real(four: list[str]) -> None:
     document = found(*four, "--pair", "MRR,Recall@5", "--direction", "i2t", "--top", "3")
-    disagreements = document["disagreements"]
-    assert disagreements["metrics"] == ["MRR i2t", "Recall@5 i2t"]
-    assert disagreements["queries"] == reports.IMAGES
-    assert 0 < len(disagreements["worst"]) <= min(3, disagreements["discordant"])
+    rows = document["tables"]["disagreements"]
+    assert document["queries"] == reports.IMAGES and 0 < len(rows) <= min(3, document["discordant"])
     loaded = {s.name: s.report for s in systems.load_systems(four)}
     amounts = []
-    for worst in disagreements["worst"]:
-        pairs = list(worst["values"].values())
+    for worst in rows:
+        assert worst["metrics"] == ["MRR i2t", "Recall@5 i2t"]
+        pairs = [worst[name] for name in loaded]
         opposite = [(a[0] - b[0]) * (a[1] - b[1]) < 0 for a in pairs for b in pairs]
-        assert any(opposite) and worst["caption"] is None
+        assert any(opposite) and "caption" not in worst
         amounts.append(worst["disagreement"])
-        for name, (first, second) in worst["values"].items():
-            at = loaded[name]["MRR", "i2t"].queries.tolist().index(int(worst["query"]))
-            assert first == loaded[name]["MRR", "i2t"].per_query[at]
-            assert second == loaded[name]["Recall@5", "i2t"].per_query[at]
+        for name, report in loaded.items():
+            first, second = worst[name]
+            at = report["MRR", "i2t"].queries.tolist().index(int(worst["query"]))
+            assert first == report["MRR", "i2t"].per_query[at]
+            assert second == report["Recall@5", "i2t"].per_query[at]
     assert amounts == sorted(amounts, reverse=True)
 
 
 def test_nested_metrics_never_disagree(four: list[str]) -> None:
     # by the first relevant item, R@1 and R@5 cannot order two systems in opposite ways on a query
     document = found(*four, "--metrics", "R@1,R@5")
-    assert document["disagreements"]["discordant"] == 0 and document["disagreements"]["worst"] == []
+    assert document["discordant"] == 0 and "disagreements" not in document["tables"]
     assert (
         "order no two systems in opposite ways on any of" in invoke("agree", *four, "--metrics", "R@1,R@5", *FEW).stdout
     )

@@ -30,7 +30,21 @@ def invoke(*args: str) -> Result:
 
 
 def found(*args: object) -> dict[str, Any]:
-    return commands.document("compare", *args, *FEW)
+    document = commands.document("compare", *args, *FEW)
+    return {**document, "metrics": metrics_of(document)}
+
+
+def metrics_of(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """A metric and direction with the values of the systems and its tests."""
+    metrics: dict[Any, dict[str, Any]] = {}
+    for row in document["tables"]["values"]:
+        key = row["metric"], row["direction"]
+        metrics.setdefault(key, {"metric": key[0], "direction": key[1], "values": {}, "tests": []})
+        metrics[key]["values"][row["system"]] = row["value"]
+    for row in document["tables"]["tests"]:
+        ends = None if row["low"] is None else [row["low"], row["high"]]
+        metrics[row["metric"], row["direction"]]["tests"].append({**row, "interval": ends})
+    return [{**one, "tested": any(t["p"] is not None for t in one["tests"])} for one in metrics.values()]
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +55,11 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def test_the_document(three: list[str]) -> None:
     document = found(*three, "--metrics", "R@1,MeanR,RSum")
-    assert list(document) == ["schema", "split", "systems", "baseline", "rules", "notes", "warnings", "metrics"]
-    assert document["schema"] == "vsebench/comparison/1" and document["baseline"] is None
-    assert [s["name"] for s in document["systems"]] == ["good", "worse", "bad"]
+    assert list(document)[:8] == [
+        "schema", "split", "systems", "signatures", "baseline", "rules", "notes", "warnings",
+    ]  # fmt: skip
+    assert document["schema"] == "vsebench/comparison/2" and document["baseline"] is None
+    assert document["systems"] == ["good", "worse", "bad"]
     assert document["rules"] == {
         "permutations": 1000, "correction": "holm", "alpha": 0.05, "level": 95.0, "resamples": 50, "seed": 0,
     }  # fmt: skip
@@ -123,7 +139,7 @@ def test_headline_metrics_are_tested_and_the_others_described(tmp_path: Path) ->
     four = reports.files(tmp_path, a=0.1, b=0.5, c=1.0, d=3.0)
     done = CliRunner().invoke(app, ["compare", *four, "--json", "--resamples", "50"])
     assert done.exit_code == 0 and "warning" not in done.stderr
-    document = json.loads(done.stdout)
+    document = {"metrics": metrics_of(json.loads(done.stdout))}
     tested = [m["metric"] for m in document["metrics"] if m["tested"]]
     assert list(dict.fromkeys(tested)) == ["R@1", "R@5", "R@10", "RSum", "1k:R@1", "1k:RSum"]
     assert len(document["metrics"]) > 2 * len(tested)
@@ -148,7 +164,7 @@ def test_medians_are_described_without_a_test(three: list[str]) -> None:
     done = CliRunner().invoke(app, ["compare", *three[:2], "--metrics", "MedR", "--json", "--resamples", "50"])
     assert done.exit_code == 0
     assert "no test of MedR: medians are not resampled" in done.stderr
-    for metric in json.loads(done.stdout)["metrics"]:
+    for metric in metrics_of(json.loads(done.stdout)):
         (test,) = metric["tests"]
         first, second = metric["values"].values()
         assert (test["p"], test["corrected"], test["interval"], test["winner"]) == (None,) * 4

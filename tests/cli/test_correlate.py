@@ -77,23 +77,23 @@ def test_the_table(flickr: str) -> None:
 def test_the_document(flickr: str) -> None:
     args = ("flickr8k", "--data", flickr, "--gains", "binary,cider")
     found = document(*args)
-    assert found["schema"] == "vsebench/correlation/1" and found["data"] == "flickr8k"
-    assert found["intervals"] == {"method": "jackknife, Fisher z", "confidence": 0.95, "over": "images"}
-    assert found["settings"] == {"binary": {}, "cider": {"tokens": "ptb", "df": "ratings"}}
-    rows = {(r["task"], r["relevance"]): r for r in found["rows"]}
-    assert list(rows) == [(t, g) for t in ("Expert", "CrowdFlower") for g in ("binary", "cider")]
-    flat = rows["Expert", "binary"]
-    assert flat["pearson"] == {"value": None, "interval": None}
-    assert flat["kendall"] == {"value": None, "interval": None, "variant": "c"}
-    cider = rows["CrowdFlower", "cider"]
+    assert found["schema"] == "vsebench/correlation/2" and found["data"] == "flickr8k"
+    assert (found["level"], found["over"]) == (95.0, "images")
+    assert found["gains"] == {"binary": {}, "cider": {"tokens": "ptb", "df": "ratings"}}
+    coefficients = found["tables"]["coefficients"]
+    rows = {(r["task"], r["relevance"], r["coefficient"]): r for r in coefficients}
+    kinds = ("pearson", "spearman", "kendall")
+    assert list(rows) == [(t, g, c) for t in ("Expert", "CrowdFlower") for g in ("binary", "cider") for c in kinds]
+    flat = rows["Expert", "binary", "kendall"]
+    assert (flat["value"], flat["low"], flat["high"], flat["variant"]) == (None, None, None, "c")
+    cider = rows["CrowdFlower", "cider", "pearson"]
     assert (cider["pairs"], cider["points"], cider["subset"]) == (6, 6, "all")
-    low, high = cider["pearson"]["interval"]
-    assert -1 <= low <= cider["pearson"]["value"] <= high <= 1
+    assert -1 <= cider["low"] <= cider["value"] <= cider["high"] <= 1
     assert document(*args, "--seed", "1") == found
-    assert document(*args, "--over", "pairs")["rows"] != found["rows"]
+    assert document(*args, "--over", "pairs")["tables"] != found["tables"]
     bare = document(*args, "--ci", "0", "--tasks", "expert")
-    assert bare["intervals"] is None and {r["task"] for r in bare["rows"]} == {"Expert"}
-    assert all(r["pearson"]["interval"] is None for r in bare["rows"])
+    assert bare["level"] is None and {r["task"] for r in bare["tables"]["coefficients"]} == {"Expert"}
+    assert all(r["low"] is None for r in bare["tables"]["coefficients"])
 
 
 def test_scores_of_captioning_are_for_captions_and_images(tmp_path: Path, coco: Split, monkeypatch: Any) -> None:
@@ -137,10 +137,14 @@ def test_a_model(tmp_path: Path, coco: Split, rng: np.random.Generator) -> None:
     a, b = (
         document("cxc", "--embeddings", str(tmp_path / name), "--data", str(tmp_path)) for name in ("a.npz", "b.npz")
     )
-    assert [r["task"] for r in a["rows"]] == ["SITS", "STS", "SIS"]
-    for x, y in zip(a["rows"], b["rows"], strict=True):
-        assert {k: v for k, v in x.items() if k != "relevance"} == {k: v for k, v in y.items() if k != "relevance"}
-        assert x["sampled_spearman"]["samples"] == 1000 and -1 < x["sampled_spearman"]["mean"] < 1
+    a, b = a["tables"], b["tables"]
+    assert [r["task"] for r in a["coefficients"][::3]] == ["SITS", "STS", "SIS"]
+    for name in ("coefficients", "sampled"):
+        for x, y in zip(a[name], b[name], strict=True):
+            same = ({k: v for k, v in row.items() if k not in ("relevance", "model")} for row in (x, y))
+            assert next(same) == next(same)
+    for row in a["sampled"][:-1]:
+        assert row["samples"] == 1000 and -1 < row["value"] < 1
     shown = invoke("cxc", "--embeddings", str(tmp_path / "a.npz"), "--data", str(tmp_path), "--ci", "0").stdout
     assert "CxC correlation · sampled Spearman ρ" in shown and "a.npz" in shown
     assert "Sampled: mean ± standard deviation of 1,000 samples" in shown

@@ -213,7 +213,7 @@ def test_reports_one_by_one_and_folders_of_runs(mine: Path) -> None:
     with pytest.raises(BadInput, match=r"is a folder without result\.json, which a finished training run has"):
         vb.compare(one, mine)
     done = CliRunner().invoke(app, ["compare", str(one), str(two), "--json"])
-    assert done.exit_code == 0 and json.loads(done.stdout)["systems"][0]["name"] == "a"
+    assert done.exit_code == 0 and json.loads(done.stdout)["systems"][0] == "a"
 
 
 def test_a_part_of_an_untrained_model(mine: Path, rng: np.random.Generator) -> None:
@@ -277,7 +277,7 @@ def test_a_report_says_what_is_missing_and_what_it_is(mine: Path, tmp_path: Path
         report["r@1"]
     assert repr(report["R@1", "i2t"]).startswith("Result(R@1 i2t: ")
     assert report.to_dict() == {
-        "_".join(filter(None, (r.direction, str(r.metric)))): r.value for r in report.results
+        " ".join(filter(None, (str(r.metric), r.direction))): r.value for r in report.results
     } and set(report.to_dict(prefix="a/")) == {f"a/{key}" for key in report.to_dict()}
     for name, result, kind in (
         ("A.json", report, "report"),

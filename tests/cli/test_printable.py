@@ -25,8 +25,8 @@ from vsebench.analysis.comparison import compare
 from vsebench.analysis.slices import slice
 from vsebench.cli import app
 from vsebench.errors import count_of, printable
+from vsebench.human.correlation import Study
 from vsebench.human.study import correlate
-from vsebench.results.correlation import Study
 from vsebench.results.packed import pack, unpack
 from vsebench.results.render import Rendered
 from vsebench.results.report import Report
@@ -133,7 +133,7 @@ def test_names_have_no_markup(name: str, results: dict[str, Rendered]) -> None:
 def test_the_figure_has_no_markup_either(results: dict[str, Rendered], tmp_path: Path) -> None:
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
-    from vsebench.results import figure
+    from vsebench.human import figure
 
     study = results["study"]
     assert isinstance(study, Study)

@@ -110,11 +110,11 @@ def test_tensors_of_a_model() -> None:
 def test_values_for_a_logger() -> None:
     report = by_rows(3, metrics="R@1,cider:NCS@5,RSum", captions=[f"thing {i}" for i in range(100)], ci=95).compute()
     logged = report.to_dict(prefix="val/")
-    assert list(logged) == ["val/i2t_R@1", "val/t2i_R@1", "val/i2t_cider:NCS@5", "val/t2i_cider:NCS@5", "val/RSum"]
+    assert list(logged) == ["val/R@1 i2t", "val/R@1 t2i", "val/cider:NCS@5 i2t", "val/cider:NCS@5 t2i", "val/RSum"]
     assert {type(x) for x in logged.values()} == {float}
-    assert logged["val/i2t_R@1"] == report["R@1", "i2t"].value
+    assert logged["val/R@1 i2t"] == report["R@1", "i2t"].value
     assert logged["val/RSum"] == report["RSum"].value
-    assert next(iter(report.to_dict(prefix=""))) == "i2t_R@1"
+    assert next(iter(report.to_dict(prefix=""))) == "R@1 i2t"
     assert report.document()["schema"] == "vsebench/report/1"
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from vsebench.errors import BadInput, UsageError
 from vsebench.human.coefficients import Points, agreement, interval
-from vsebench.results.correlation import COEFFICIENTS, Tau
+from vsebench.human.correlation import COEFFICIENTS, Tau
 from vsebench.types import Float, Int
 
 columns = st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), min_size=2, max_size=40)

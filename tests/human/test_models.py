@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from vsebench.errors import BadInput
+from vsebench.human.correlation import Sampled
 from vsebench.human.cxc import read_cxc
 from vsebench.human.models import half, model_rows, queries, sampled_spearman, similarities
 from vsebench.human.protocols import Task, cxc_task
-from vsebench.results.correlation import Sampled
 from vsebench.types import Embeddings, Modality, Split
 
 SIDES: dict[str, tuple[Modality, Modality]] = {

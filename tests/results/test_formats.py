@@ -36,17 +36,17 @@ NAMES = ("report", "comparison", "agreement", "slices", "study", "page", "choice
 COLUMNS = {
     "report": ["metric", "direction", "value", "low", "high", "n", "undefined", "unit"],
     "comparison": [
-        "metric", "direction", "first", "second", "first_value", "second_value", "n", "differing", "difference",
-        "low", "high", "p", "exact", "corrected", "standardised", "superiority", "wins", "ties", "losses", "winner",
+        "first", "second", "metric", "direction", "difference", "low", "high", "n", "differing", "exact", "wins",
+        "ties", "losses", "first_value", "second_value", "winner", "corrected", "p", "standardised", "superiority",
     ],
     "agreement": ["first", "second", "tau", "low", "high", "concordant", "discordant", "tied"],
-    "slices": ["metric", "direction", "by", "slice", "system", "value", "low", "high", "n", "images"],
+    "slices": ["metric", "direction", "by", "slice", "images", "n", "system", "value", "low", "high"],
     "page": ["metric", "direction", "value", "low", "high", "n", "undefined", "unit"],
     "choices": [
-        "part", "measure", "category", "system", "value", "low", "high", "ties", "n", "images", "averaged", "chance",
-        "order_blind",
+        "part", "measure", "category", "n", "order_blind", "system", "value", "low", "high", "ties", "images",
+        "averaged", "chance",
     ],
-    "study": ["task", "subset", "relevance", "coefficient", "value", "low", "high", "pairs", "points"],
+    "study": ["task", "subset", "relevance", "coefficient", "value", "low", "high", "pairs", "points", "variant"],
 }  # fmt: skip
 
 CHOICES = [{"image": str(n), "captions": ["a", "b"]} for n in range(2)]
@@ -74,7 +74,7 @@ def results(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> di
 @pytest.mark.parametrize("name", NAMES)
 def test_every_result_has_every_format(results: dict[str, Rendered], name: str, tmp_path: Path) -> None:
     result = results[name]
-    grids = [grid for grid in result.grids() if grid.rows]
+    grids = [table for table in result.tables() if table.shown and table.rows]
     frame = result.to_frame()
     assert list(frame.columns) == COLUMNS[name] and len(frame) > 0
     assert str(result).count("─\n") == len(grids) and not any(line.endswith(" ") for line in str(result).split("\n"))
@@ -105,7 +105,7 @@ def test_the_frame_of_a_report(three: list[Report]) -> None:
 def test_the_frame_of_a_comparison(results: dict[str, Rendered]) -> None:
     frame: pd.DataFrame = results["comparison"].to_frame()
     document = json.loads(results["comparison"].to_json())
-    assert len(frame) == sum(len(m["tests"]) for m in document["metrics"])
+    assert frame.equals(pd.DataFrame(document["tables"]["tests"]))
     assert set(frame["first"]) | set(frame["second"]) == {"A", "B", "C"}
     assert (frame.difference - (frame.second_value - frame.first_value)).abs().max() < 1e-9
 

@@ -23,6 +23,7 @@ from vsebench.results.format import fixed, printed
 from vsebench.results.model import Result
 from vsebench.results.report import SCHEMA, Report
 from vsebench.results.schema import faults_of
+from vsebench.results.table import grid, grids
 from vsebench.types import Split
 
 
@@ -124,9 +125,9 @@ def test_documents_of_other_commands_are_named(tmp_path: Path, pinned: Any) -> N
             read(tmp_path / "choices.json")
         pinned(caught.value)
     kinds = {
-        word
+        "".join(word)
         for file in Path(vsebench.__file__).parent.rglob("*.py")
-        for word in re.findall(r'"vsebench/([\w-]+)/1"', file.read_text(encoding="utf-8"))
+        for word in re.findall(r'"vsebench/([\w-]+)/1"|    kind: ClassVar = "(\w+)"', file.read_text(encoding="utf-8"))
     }
     assert set(OTHERS) < kinds and {"comparison", "agreement", "slices"} < set(OTHERS)
 
@@ -201,7 +202,7 @@ def test_per_query_paths_that_are_refused(tmp_path: Path, name: str, message: st
 
 
 def test_the_table(report: Report) -> None:
-    full, folds, words = report.grids()
+    full, folds, words = map(grid, report.tables())
     assert full.title == "custom · ground truth" and folds.title == "COCO 1K (mean of 5 folds)"
     assert full.headings == ("metric", "image→text", "text→image", "sum", "queries")
     rows = {row[0].text: [cell.text for cell in row[1:]] for row in full.rows}
@@ -214,7 +215,7 @@ def test_the_table(report: Report) -> None:
 
 def test_a_direction_that_was_not_measured_has_no_column() -> None:
     report = vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="R@1", direction="t2i")
-    assert report.grids()[0].headings == ("metric", "text→image", "queries")
+    assert grid(report.tables()[0]).headings == ("metric", "text→image", "queries")
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 4])
@@ -274,7 +275,7 @@ def test_intervals_are_explained_where_there_are_some(images: int) -> None:
     from rich.console import Console
 
     console = Console(record=True, width=100)
-    terminal.show(reports.report(0.1, world=reports.split(images), metrics="R@1").grids(), console)
+    terminal.show(grids(reports.report(0.1, world=reports.split(images), metrics="R@1").tables()), console)
     assert ("In brackets" in console.export_text()) == (images > 1)
 
 

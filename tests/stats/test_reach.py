@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsebench.analysis.comparison import LEAST, MOST, permutations_for, unreachable
-from vsebench.results import comparison
-from vsebench.results.comparison import Rules
+from vsebench.analysis import comparison
+from vsebench.analysis.comparison import LEAST, MOST, Rules, permutations_for, unreachable
 from vsebench.stats import paired
 
 

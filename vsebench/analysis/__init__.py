@@ -2,19 +2,19 @@
 sets: what they consist of, and choices between captions.
 
 Every function takes the reports of ``vsebench.evaluate``, as files or as objects, and returns a result of
-``vsebench.report`` that can be printed, shown in a notebook or written as a data frame, LaTeX, Markdown, HTML or JSON.
+``vsebench.results`` that can be printed, shown in a notebook or written as a data frame, LaTeX, Markdown, HTML or JSON.
 The values of the queries are in the reports; nothing is ranked again::
 
     reports ──► systems.load_systems ──► systems that were measured alike, with their metrics
                                    │
                                    ├─► joint.joint        ──► Joint        their values in one table
                                    ├─► comparison.compare ──► Comparison   paired tests, corrected, with effect sizes
-                                   ├─► agreement.agree    ──► Agreement    Kendall's tau between metrics
+                                   ├─► agree.agree        ──► Agreement    Kendall's tau between metrics
                                    ├─► slices.slice       ──► Slices       a metric in bins of its queries
                                    └─► page.report_page   ──► Page         all of these with charts and single queries
 
 - ``systems``: reading reports, whether systems may be compared, and the values that they share
-- ``joint``, ``comparison``, ``agree``, ``slices``: the analyses
+- ``joint``, ``comparison``, ``agree``, ``slices``: the analyses, each with its result and the tables of it
 - ``attributes``, ``bins``: what queries can be sliced by, and into which bins
 - ``page``, with ``page_queries`` (lists of queries) and ``thumbnails``: the page of reports
 - ``choice``: from embeddings or scores, how often the right caption is chosen, by category of the items

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,17 +15,109 @@ from ..files.ids import places
 from ..metrics import Metric, parse
 from ..metrics.suites import words
 from ..options import check_word, spell
-from ..results.agreement import Agreement, Disagreement, Pair
-from ..results.comparison import Row
+from ..results import table
+from ..results.format import UNDEFINED, fixed, interval_words
 from ..results.model import Resampling
+from ..results.render import Rendered
+from ..results.table import Table, Text, Value, sentences, way
+from ..results.table import label as name
 from ..results.values import SIDE
 from ..stats import bootstrap
 from ..stats import rank_agreement as agreement
 from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
+from .comparison import Row
 from .systems import Names, OneReport, Reports, System, alike, by_number, column_of, load_systems, parts_of
 
 _SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
+_MATRIX = 8  # metrics up to which all pairs are printed as a matrix
+_TEXT = 60  # characters of a caption in a table
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two metrics.
+
+    Attributes:
+        first, second: indices of the metrics.
+        tau: Kendall's tau-b between their rankings of the systems; None when one of them ties all systems.
+        interval: of tau, or None.
+        concordant, discordant: pairs of systems that both order, alike and in opposite ways.
+        tied: pairs that at least one of them does not order.
+    """
+
+    first: int
+    second: int
+    tau: float | None
+    interval: tuple[float, float] | None
+    concordant: int
+    discordant: int
+    tied: int
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A query on which two metrics order systems in opposite ways.
+
+    Attributes:
+        query: its id.
+        caption: its text if it is a caption that is known, or None.
+        amount: how far the metrics disagree, see ``stats.rank_agreement.disagreement``.
+        values: of the two metrics, one pair a system.
+    """
+
+    query: str
+    caption: str | None
+    amount: float
+    values: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Agreement(Rendered):
+    """How far metrics agree on a set of systems.
+
+    Attributes:
+        split, systems: what was evaluated.
+        rows: metrics with the values of all systems.
+        pairs: every two metrics.
+        how: the resampling of the intervals.
+        listed: the two metrics (indices) whose queries are listed, or None.
+        queries: queries that both have.
+        discordant: queries on which they order some pair of systems in opposite ways.
+        disagreements: those with the largest amounts.
+        warnings: what may be wrong.
+        most: how many pairs of metrics a table shows.
+        notes: what was decided.
+    """
+
+    kind: ClassVar = "agreement"
+    heading: ClassVar = "Agreement of metrics on {split}"
+    main: ClassVar = "pairs"
+    settings: ClassVar = ("split", "systems", "how", "queries", "discordant")
+    split: str
+    systems: tuple[str, ...]
+    rows: tuple[Row, ...]
+    pairs: tuple[Pair, ...]
+    how: Resampling
+    listed: tuple[int, int] | None
+    queries: int
+    discordant: int
+    disagreements: tuple[Disagreement, ...]
+    warnings: tuple[str, ...]
+    most: int = 15
+    notes: tuple[str, ...] = ()
+
+    def tables(self) -> list[Table]:
+        """Rankings, tau of every two metrics (of the ``most`` least agreeing when there are many), disagreements."""
+        rows = []
+        for r in self.rows:
+            ranking = " > ".join(" = ".join(equal) for equal in order(r, self.systems))
+            rows.append((Text(str(r.metric), str(r.metric)), way(r.direction), ranking))
+        title = f"{self.split} · how the metrics order {len(self.systems)} systems"
+        headings = ("metric", "direction", "best to worst")
+        rankings = Table("rankings", title, tuple(table.Column(h, words=True) for h in headings), tuple(rows))
+        matrix = [_matrix(self)] if 2 < len(self.rows) <= _MATRIX else []
+        return [rankings, *matrix, _pairs_of(self), *_listed(self)]
 
 
 @public
@@ -222,3 +316,80 @@ def _captions(system: System, key: Key, queries: Ids) -> list[str | None]:
         return [None] * len(queries)
     at = places(split.caption_ids, queries)
     return [None if split.captions is None or i < 0 else split.captions[i] for i in at.tolist()]
+
+
+def order(row: Row, systems: Sequence[str]) -> list[list[str]]:
+    """Systems from best to worst by a metric; those of equal value are one entry."""
+    distinct = sorted(set(row.values), reverse=row.metric.higher_is_better)
+    return [[s for s, v in zip(systems, row.values, strict=True) if v == value] for value in distinct]
+
+
+def _names(study: Agreement) -> list[str]:
+    """The metrics with their directions."""
+    return [name(r.metric, r.direction) for r in study.rows]
+
+
+def _matrix(study: Agreement) -> Table:
+    by = {(p.first, p.second): Value(p.tau, "tau") for p in study.pairs}
+    names = _names(study)
+    rows = tuple(
+        (row, *(by[min(i, j), max(i, j)] if i != j else "" for j in range(len(names)))) for i, row in enumerate(names)
+    )
+    columns = (table.Column("", words=True), *map(table.Column, names))
+    return Table("", "tau between the rankings", columns, rows)
+
+
+def _pairs_of(study: Agreement) -> Table:
+    names, rows = _names(study), []
+    least = sorted(study.pairs, key=lambda p: 2.0 if p.tau is None else p.tau)
+    for p in least:
+        counts = {"concordant": p.concordant, "discordant": p.discordant, "tied": p.tied}
+        tau = Value(p.tau, "tau", p.interval, facts=counts)
+        rows.append((names[p.first], names[p.second], tau, " / ".join(map(str, counts.values()))))
+    hidden = frozenset(range(study.most, len(rows)))
+    title = f"the {study.most} of {len(rows):,} pairs of metrics that agree least" if hidden else "pairs of metrics"
+    note = (
+        f"tau: Kendall's tau-b between the rankings of the systems, 1 the same order, -1 the reverse, {UNDEFINED} "
+        f"undefined because a metric ties all systems. {interval_words(study.how)}."
+    )
+    columns = (
+        table.Column("metric", "first", words=True),
+        table.Column("metric", "second", words=True),
+        table.Column("tau", ends=True),
+        table.Column("pairs of systems: alike / opposite / tied", ""),
+    )
+    return Table("pairs", title, columns, tuple(rows), hidden=hidden, notes=(note,))
+
+
+def _listed(study: Agreement) -> list[Table]:
+    if study.listed is None:
+        return []
+    first, second = (_names(study)[i] for i in study.listed)
+    if not study.disagreements:
+        both = f"{first} and {second}"
+        return [sentences(f"{both} order no two systems in opposite ways on any of {study.queries:,} queries.")]
+    captions = any(d.caption for d in study.disagreements)
+    rows = []
+    for d in study.disagreements:
+        words = (d.query, Text(_short(d.caption or ""), d.caption)) if captions else (d.query,)
+        facts = {"disagreement": d.amount, **{s: list(pair) for s, pair in zip(study.systems, d.values, strict=True)}}
+        shown = [f"{_value(a)} / {_value(b)}" for a, b in d.values]
+        rows.append((*words, Text(shown[0], facts), *shown[1:]))
+    heading = [table.Column("query", words=True), *[table.Column("caption", words=True)] * captions]
+    columns = (*heading, table.Column(study.systems[0]), *(table.Column(s, "") for s in study.systems[1:]))
+    note = (
+        f"Values of a query: {first} / {second}. On {study.discordant:,} of {study.queries:,} queries they "
+        "order some pair of systems in opposite ways."
+    )
+    title = f"queries on which {first} and {second} disagree most"
+    fields = {"metrics": [first, second]}
+    return [Table("disagreements", title, columns, tuple(rows), fields, notes=(note,))]
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
+
+
+def _value(value: float) -> str:
+    return fixed(value, 0 if float(value).is_integer() else 3, form=",")

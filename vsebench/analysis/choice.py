@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..arguments import numbers, public, shown
-from ..errors import UsageError
+from ..errors import UsageError, count_of
 from ..evaluation.chance import CERTAIN, LEVEL, of_mean
 from ..evaluation.inputs import of_vectors, raw_vectors
 from ..evaluation.intervals import interval
@@ -21,8 +21,11 @@ from ..files.read import group
 from ..log import logged
 from ..numeric.parallel import default_threads
 from ..options import spell
-from ..results.choices import ALL, BASELINE, MEAN, Choices, Share
+from ..results import table
+from ..results.format import interval_words, printed
 from ..results.model import Resampling
+from ..results.render import Rendered
+from ..results.table import Entry, Table, Text, Value, sentences
 from ..sets.align import only
 from ..sets.choices.items import ChoiceSet, words
 from ..sets.choices.layouts import load, of_list
@@ -43,6 +46,125 @@ ORDERS = {"image": "images as its items first name them", "caption": "captions i
 
 PathLike = str | os.PathLike[str]
 Right = tuple[Any, Any]  # Bool: (item,) whether the choice is right, and whether it were if a tie was right
+MEAN, ALL = "mean of categories", "all items"
+BASELINE = "text only"
+RULE = (
+    "A choice is right if its score is higher than every other; a tie is wrong. Order-blind: the most that scores can "
+    "reach that ignore the order of words."
+)
+
+
+@dataclass(frozen=True)
+class Share:
+    """The share of right choices of a system, or the difference of two, for a category, their mean or all items.
+
+    Attributes:
+        part: of a set that is published as several, else empty.
+        measure: ``accuracy``, or of two images ``text``, ``image`` or ``group``.
+        category: its name, ``MEAN`` or ``ALL``.
+        system: a system, the baseline, or ``B − A``.
+        value: a fraction.
+        interval: (low, high), or None.
+        ties: items that would be right if a tie were; None of a mean or a difference.
+        n, images: items, and images that they are resampled by.
+        averaged: whether the mean of categories has this one.
+        chance: the share of random scores.
+        order_blind: the most that scores can reach that ignore the order of words.
+    """
+
+    part: str
+    measure: str
+    category: str
+    system: str
+    value: float
+    interval: tuple[float, float] | None
+    ties: int | None
+    n: int
+    images: int
+    averaged: bool
+    chance: float
+    order_blind: float
+
+
+@dataclass(frozen=True, repr=False)
+class Choices(Rendered):
+    """How often systems choose the right caption.
+
+    Attributes:
+        name: of the set.
+        systems: their names.
+        baseline: the name of the text-only baseline, or None.
+        shares: by part, measure, category and system; below the systems the differences of the others to the first, of
+            one system to the baseline.
+        signature: the items, the scores and the rule for ties, in one line.
+        how: the resampling of the intervals, None without them.
+        top: how many categories of a table are shown.
+        notes: what was decided.
+        warnings: what may be wrong.
+    """
+
+    kind: ClassVar = "choices"
+    heading: ClassVar = "Choices of {name}"
+    main: ClassVar = "shares"
+    settings: ClassVar = ("name", "systems", "baseline", "signature", "how")
+    name: str
+    systems: tuple[str, ...]
+    baseline: str | None
+    shares: tuple[Share, ...]
+    signature: str
+    how: Resampling | None
+    top: int = 30
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __getitem__(self, key: str | tuple[str, ...]) -> Share:
+        """The first share with these words: ``result["all items"]``, ``result["text", "all items", "clip"]``."""
+        wanted = {key} if isinstance(key, str) else {*key}
+        found = (s for s in self.shares if wanted <= {s.part, s.measure, s.category, s.system})
+        share = next(found, None)
+        if share is None:
+            raise KeyError(key)
+        return share
+
+    def tables(self) -> list[Table]:
+        """One table a part and measure, of at most ``top`` categories; then how to read them."""
+        tables: dict[tuple[str, str], dict[str, list[Share]]] = {}
+        for s in self.shares:
+            tables.setdefault((s.part, s.measure), {}).setdefault(s.category, []).append(s)
+        chance = sorted({printed(s.chance, "fraction") for s in self.shares}, key=float)
+        words = f"Shares are printed times 100. {RULE} Chance: {' to '.join(dict.fromkeys((chance[0], chance[-1])))}."
+        if self.how is not None:
+            words += f" {interval_words(self.how)}."
+        shown = [self._table(part, measure, rows) for (part, measure), rows in tables.items()]
+        return [*shown, sentences(words, literal=self.signature)]
+
+    def _table(self, part: str, measure: str, rows: dict[str, list[Share]]) -> Table:
+        categories = [name for name in rows if name not in (MEAN, ALL)]
+        hidden = frozenset(list(rows).index(name) for name in categories[self.top :])
+        lines: list[tuple[Entry, ...]] = []
+        for category, row in rows.items():
+            label = category + " (not in the mean)" * (not row[0].averaged)
+            head = Text(label, category), Value(row[0].n, "count"), Value(row[0].order_blind)
+            lines.append((*head, *map(self._value, row)))
+        ties = ", ".join(f"{s.system} {s.ties:,}" for s in rows[ALL] if s.ties is not None)
+        notes = [f"Ties: {ties} of {rows[ALL][0].n:,} items."]
+        if hidden:
+            counted = count_of(len(hidden), "category is", "categories are")
+            notes.append(f"{counted} not shown ({spell('top')}).")
+        title = " · ".join(filter(None, (self.name, part, "" if measure == "accuracy" else f"{measure} score")))
+        columns = [
+            table.Column("category", words=True),
+            table.Column("items", "n"),
+            table.Column("order-blind", "order_blind"),
+            *(table.Column(share.system, fields={"system": share.system}) for share in rows[ALL]),
+        ]
+        fields = {"part": part, "measure": measure}
+        return Table("shares", title, tuple(columns), tuple(lines), fields, hidden=hidden, notes=tuple(notes))
+
+    def _value(self, share: Share) -> Value:
+        difference = share.system not in (*self.systems, self.baseline)
+        facts = {name: getattr(share, name) for name in ("ties", "images", "averaged", "chance")}
+        return Value(share.value, "fraction", share.interval, signed=difference, facts=facts)
 
 
 @public

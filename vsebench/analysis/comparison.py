@@ -11,21 +11,27 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import combinations, islice
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from ..arguments import public
-from ..errors import count_of
+from ..errors import UsageError, count_of
 from ..evaluation.intervals import Key, interval, is_median, label, population, queries_alone, some_names
 from ..metrics.suites import headlines
 from ..options import spell
 from ..registry import unknown
-from ..results.comparison import Comparison, Row, Rules, Test
+from ..results import table
+from ..results.charts import Panel, curves
+from ..results.format import UNDEFINED, UNITS, printed
+from ..results.model import MetricName, Resampling
+from ..results.render import Drawn
+from ..results.table import Entry, Table, Text, Value, named, way
+from ..results.wide import DIRECTIONS, of_paper
 from ..stats import bootstrap, paired
 from ..stats.columns import Column, Population, Sum, influence, plain_values, prepare
 from ..stats.correction import CORRECTIONS
-from ..types import Bool, Float
+from ..types import Bool, Direction, Float
 from . import systems as shared
 from .systems import Names, OneReport, Reports, System, parts_of
 
@@ -33,6 +39,165 @@ LEAST = 10_000  # permutations of a table with few tests
 MOST = 100_000  # bounds the time of a table with many
 _BELOW = 4  # the smallest corrected p-value is at most this part of alpha, as far as MOST allows
 _TOGETHER = 128  # tests that share one pass of resamples and permutations; bounds the memory
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_CORRECTIONS = {
+    "holm": "Holm-corrected", "bh": "Benjamini-Hochberg-corrected", "none": "uncorrected",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How systems are tested.
+
+    Attributes:
+        permutations: random permutations of a test; with at most so many possible ones, all are counted instead.
+        correction: ``holm``, ``bh`` or ``none``, over all tests of the comparison.
+        alpha: corrected p-values up to it are called significant.
+        level: of the intervals of differences, in percent.
+        resamples: of these intervals.
+        seed: of the permutations and resamples.
+
+    Raises:
+        UsageError: a value out of range.
+    """
+
+    permutations: int = 10_000
+    correction: Literal["holm", "bh", "none"] = "holm"
+    alpha: float = 0.05
+    level: float = 95.0
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.correction not in _CORRECTIONS:
+            raise UsageError(f"the correction is '{self.correction}'", fix="use holm, bh or none")
+        if not 0 < self.alpha < 1:
+            meant = f"did you mean {self.alpha / 100:g}?" if 1 <= self.alpha < 100 else "use a probability such as 0.05"
+            raise UsageError(f"alpha is {self.alpha}", fix=meant)
+        if not 10 <= self.permutations <= 10_000_000:
+            raise UsageError(f"{self.permutations} permutations", fix="use 10 to 10000000")
+        Resampling(self.level, self.resamples, self.seed)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric in one direction over all systems.
+
+    Attributes:
+        metric, direction: as in a ``Result``.
+        values: one a system, as reported.
+        tested: the differences have p-values, but for medians; otherwise they are only described.
+        intervals: of the values, one a system, None without one; empty where they are not known.
+    """
+
+    metric: MetricName
+    direction: Direction | None
+    values: tuple[float, ...]
+    tested: bool = True
+    intervals: tuple[tuple[float, float] | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Test:
+    """``second`` against ``first`` on one metric.
+
+    Attributes:
+        row: index of the metric.
+        first, second: indices of the systems.
+        n: queries that both have; images for a sum over both directions.
+        differing: images on which the systems have different values.
+        difference: value of the second minus value of the first, on these queries.
+        interval: of the difference, or None.
+        p: two-sided, of the permutation test; None when the metric is not tested.
+        exact: all possible permutations were counted.
+        corrected: p after correction, or None.
+        standardised, superiority, wins, ties, losses: the effect, oriented so that more means the second is better.
+        winner: index of the significantly better system, or None.
+    """
+
+    row: int
+    first: int
+    second: int
+    n: int
+    differing: int
+    difference: float
+    interval: tuple[float, float] | None
+    p: float | None
+    exact: bool
+    corrected: float | None
+    standardised: float | None
+    superiority: float
+    wins: int
+    ties: int
+    losses: int
+    winner: int | None
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Drawn):
+    """Systems, their values, and the tests between them.
+
+    Attributes:
+        split: name of the test set.
+        systems: names.
+        signatures: one a system.
+        baseline: the system that all others are tested against, or None when every pair is tested.
+        rows, tests: values and tests.
+        rules: how the tests were made.
+        warnings: what may be wrong.
+        details: the tables of tests are shown also for more than two systems, and LaTeX has more than one table.
+        intervals: the values are shown with their intervals.
+        named: the metrics were named: the one table in LaTeX has them all.
+        notes: what was decided.
+    """
+
+    kind: ClassVar = "comparison"
+    heading: ClassVar = "Comparison on {split}"
+    main: ClassVar = "tests"
+    settings: ClassVar = ("split", "systems", "signatures", "baseline", "rules")
+    split: str
+    systems: tuple[str, ...]
+    signatures: tuple[str, ...]
+    baseline: str | None
+    rows: tuple[Row, ...]
+    tests: tuple[Test, ...]
+    rules: Rules
+    warnings: tuple[str, ...]
+    details: bool = False
+    intervals: bool = False
+    named: bool = False
+    notes: tuple[str, ...] = ()
+
+    def tables(self) -> list[Table]:
+        """The values of all systems with marks of significance, and one table of tests for every pair of systems."""
+        return [*_values(self), *_tests(self)]
+
+    def _for_paper(self) -> list[Table]:
+        """One table, a row a system: the metrics that were named, or the tested ones of the first view; with
+        ``details`` also the other tables."""
+        tested = {(row.metric, row.direction): i for i, row in enumerate(self.rows) if row.tested}
+        columns = sorted(tested, key=lambda column: DIRECTIONS.index(column[1]))
+        values = [self._row(at) for at in range(len(self.rows))]
+        one = of_paper(
+            self.split, _headings(self), columns, self.named, _note(self), lambda column: values[tested[column]]
+        )
+        return [one, *(self.tables() if self.details else ())]
+
+    def panels(self) -> list[Panel]:
+        """Curves over k of all systems, with the intervals of their values."""
+        unknown = (None,) * len(self.systems)
+        return curves({
+            (r.metric, r.direction): list(zip(r.values, r.intervals or unknown, strict=True)) for r in self.rows
+        })  # fmt: skip
+
+    def _row(self, at: int) -> list[Value]:
+        """The values of one metric, one a system, with marks of significance."""
+        row = self.rows[at]
+        intervals = row.intervals or (None,) * len(row.values)
+        return [
+            Value(value, row.metric.unit, ends, row.metric.higher_is_better, mark=mark)
+            for value, mark, ends in zip(row.values, _marks(self, at), intervals, strict=True)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +306,7 @@ def compare(
     split, signatures = systems[0].report.split, tuple(s.report.signature for s in systems)
     warned = (*warnings, *weak, *_few_queries(tests, keys, systems))
     return Comparison(
-        split, tuple(names), signatures, against, tuple(rows), tuple(_corrected(tests, rows, rules)), rules, warned,
+        split, tuple(names), signatures, baseline, tuple(rows), tuple(_corrected(tests, rows, rules)), rules, warned,
         details, named=shared.chosen(metrics), notes=tuple(notes),
     )  # fmt: skip
 
@@ -273,3 +438,120 @@ def unreachable(tests: Sequence[Test], rules: Rules) -> list[str]:
 def _needed(tests: int, rules: Rules) -> int:
     """The fewest random permutations whose smallest p-value is not above alpha after the correction."""
     return math.ceil((1 if rules.correction == "none" else tests) / rules.alpha)
+
+
+def _values(comparison: Comparison) -> Iterator[Table]:
+    """The metrics that are tested, with marks, and a table of the others if there are any."""
+    rows: dict[bool, list[tuple[Entry, ...]]] = {True: [], False: []}
+    for i, row in enumerate(comparison.rows):
+        rows[row.tested].append((named(row.metric), way(row.direction), *comparison._row(i)))
+    above = f"{comparison.split} · {len(comparison.systems)} systems"
+    systems = zip(_headings(comparison), comparison.systems, strict=True)
+    columns = (
+        table.Column("metric", words=True),
+        table.Column("direction", words=True),
+        *(table.Column(text, fields={"system": name}) for text, name in systems),
+    )
+    note = f"Without tests: {spell('metrics')} names the metrics to test, all tests every one."
+    found = [
+        Table("values", above, columns, tuple(rows[True]), notes=(_note(comparison),)),
+        Table("values", f"{above} · further metrics, not tested", columns, tuple(rows[False]), notes=(note,)),
+    ]
+    for one in found[: 2 if rows[False] else 1]:
+        yield replace(one, best="row", brackets=comparison.intervals)
+
+
+def _headings(comparison: Comparison) -> list[str]:
+    """The systems with their letters, or with the word baseline."""
+    if comparison.baseline is None:
+        return [f"{n} ({letter})" for n, letter in zip(comparison.systems, _labels(comparison), strict=True)]
+    return [name + " (baseline)" * (name == comparison.baseline) for name in comparison.systems]
+
+
+def _note(comparison: Comparison) -> str:
+    rules, number = comparison.rules, sum(t.p is not None for t in comparison.tests)
+    tested = (
+        f"{_CORRECTIONS[rules.correction]} p ≤ {rules.alpha:g} of {number:,} two-sided paired "
+        f"permutation tests over images ({rules.permutations:,} permutations, seed {rules.seed})"
+    )
+    if comparison.baseline is None:
+        marks = f"A letter marks a value that is significantly better than that system's: {tested}."
+    else:
+        marks = f"+ and - mark values significantly better and worse than those of {comparison.baseline}: {tested}."
+    return f"{UNITS} {marks}"
+
+
+def _tests(comparison: Comparison) -> Iterator[Table]:
+    pairs = dict.fromkeys((t.first, t.second) for t in comparison.tests)
+    level = f"{comparison.rules.level:g} %"
+    notes: tuple[str, ...] = (
+        f"Difference: second minus first, with its {level} bootstrap interval over images "
+        f"({comparison.rules.resamples:,} resamples). In parentheses behind p: before "
+        "correction. d: mean over standard deviation of the differences of the images, each the sum of its queries. "
+        "P: share of queries on which the second is better, ties counted half. Positive d, P above 50 and wins mean "
+        f"that the second is better, also where lower is better. For a sum, images are counted instead of queries. "
+        f"{UNDEFINED}: not tested.",
+    )
+    corrected = comparison.rules.correction != "none"
+    columns = (
+        table.Column("metric", words=True),
+        table.Column("", "direction", words=True),
+        table.Column("difference", ends=True),
+        table.Column(f"p {comparison.rules.correction}" if corrected else "p", "corrected"),
+        table.Column("d", "standardised"),
+        table.Column("P", "superiority"),
+        table.Column("wins:losses", ""),
+    )
+    bold = "significant differences"
+    for first, second in pairs:
+        tests = [t for t in comparison.tests if (t.first, t.second) == (first, second)]
+        tests.sort(key=lambda t: t.p is None)
+        names = comparison.systems[first], comparison.systems[second]
+        rows = tuple(_test(t, comparison, corrected) for t in tests)
+        fields = dict(zip(("first", "second"), names, strict=True))
+        shown = comparison.details or len(comparison.systems) == 2
+        title = f"{names[1]} against {names[0]}"
+        yield Table("tests", title, columns, rows, fields, bold=bold, notes=notes, shown=shown)
+        notes, bold = (), ""
+
+
+def _test(test: Test, comparison: Comparison, corrected: bool) -> tuple[Entry, ...]:
+    row = comparison.rows[test.row]
+    raw = "" if test.p is None else printed(test.p, "probability") + (" exact" if test.exact else "")
+    p = Value(test.corrected, "probability", aside=f"({raw})" if corrected and raw else "", facts={"p": test.p})
+    if not corrected and test.exact:
+        p = replace(p, aside="exact")
+    winner = None if test.winner is None else comparison.systems[test.winner]
+    values = {"first_value": row.values[test.first], "second_value": row.values[test.second], "winner": winner}
+    counts = ("n", "differing", "exact", "wins", "ties", "losses")
+    facts = {**{name: getattr(test, name) for name in counts}, **values}
+    bold = test.winner is not None
+    return (
+        named(row.metric),
+        Text(row.direction or "sum", row.direction),
+        Value(test.difference, row.metric.unit, test.interval, signed=True, bold=bold, facts=facts),
+        p,
+        Value(test.standardised, "effect"),
+        Value(test.superiority, "percent"),
+        Text(f"{test.wins:,}:{test.losses:,}", None, f"({test.ties:,} ties)"),
+    )
+
+
+def _marks(comparison: Comparison, row: int) -> list[str]:
+    """One a system: the systems that it is significantly better than, or its sign against the baseline."""
+    labels = _labels(comparison)
+    beaten: list[list[int]] = [[] for _ in comparison.systems]
+    for t in comparison.tests:
+        if t.row == row and t.winner is not None:
+            beaten[t.winner].append(t.first + t.second - t.winner)
+    if comparison.baseline is None:
+        between = "" if len(labels) <= len(_LETTERS) else ","
+        return [between.join(labels[i] for i in sorted(lost)) for lost in beaten]
+    against = comparison.systems.index(comparison.baseline)
+    worse = set(beaten[against])
+    return ["+" if lost and i != against else "-" if i in worse else "" for i, lost in enumerate(beaten)]
+
+
+def _labels(comparison: Comparison) -> list[str]:
+    systems = len(comparison.systems)
+    return list(_LETTERS[:systems]) if systems <= len(_LETTERS) else [str(i + 1) for i in range(systems)]

@@ -4,20 +4,111 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ..arguments import public
-from ..results.description import Description, Part, SceneFacts, spread
+from ..results import table
+from ..results.format import fixed
+from ..results.render import Rendered
+from ..results.table import Entry, Table, Value
 from ..scenes import settings
 from ..scenes.truth import truth_of
 from ..sets.catalogue import load_split
 from ..text.tokenise import tokenise
 from ..types import Split
-from .true_pairs import count_true, scene_facts
+from .true_pairs import SceneFacts, Spread, count_true, scene_facts, spread
 
 Progress = Callable[[int, int], None]
 FREQUENT = 100  # words
+SHOWN = 20  # words of the list of the most frequent ones
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one split consists of.
+
+    Attributes:
+        name: ``train``, ``val`` or ``test``, or the name of the split.
+        images, captions: how many.
+        captions_per_image: the least and the most.
+        words: of a caption.
+        vocabulary: different words.
+        repeated: share of captions that have the same words as another one of the split.
+        frequent: the most frequent words, with their number.
+        scenes: what is known of scenes; None for other data.
+    """
+
+    name: str
+    images: int
+    captions: int
+    captions_per_image: tuple[int, int]
+    words: Spread
+    vocabulary: int
+    repeated: float
+    frequent: tuple[tuple[str, int], ...]
+    scenes: SceneFacts | None
+
+
+@dataclass(frozen=True, repr=False)
+class Description(Rendered):
+    """What a data set consists of.
+
+    Attributes:
+        name: of the data set or split.
+        parts: train, val and test of scenes; otherwise one.
+    """
+
+    kind: ClassVar = "description"
+    heading: ClassVar = "{name}"
+    main: ClassVar = "facts"
+    settings: ClassVar = ("name",)
+    name: str
+    parts: tuple[Part, ...]
+
+    def tables(self) -> list[Table]:
+        """A table with one column a part; a record is a fact of a part."""
+        lines = [(heading, *map(of, self.parts)) for heading, of in _ROWS]
+        notes = list(_NOTES)
+        scenes = {part.name: part.scenes for part in self.parts if part.scenes is not None}
+        if len(scenes) == len(self.parts):
+            lines += [(heading, *map(of_scenes, scenes.values())) for heading, of_scenes in _SCENE_ROWS]
+            notes += _SCENE_NOTES
+            steps = {name: facts.step for name, facts in scenes.items() if facts.step > 1}
+            notes += [f"True pairs of {name} were counted for one caption in {step}." for name, step in steps.items()]
+        last = self.parts[-1]
+        notes.append(f"Most frequent words of {last.name}: {', '.join(word for word, _ in last.frequent[:SHOWN])}.")
+        head = table.Column(self.name if len(self.parts) > 1 else "", "fact", words=True)
+        columns = (head, *(table.Column(part.name, fields={"part": part.name}) for part in self.parts))
+        words = [(word, Value(n, "count")) for part in self.parts for word, n in part.frequent]
+        part_of = [part.name for part in self.parts for _ in part.frequent]
+        named = (table.Column("word"), table.Column("n"), table.Column("part"))
+        frequent = tuple((*row, part) for row, part in zip(words, part_of, strict=True))
+        return [
+            Table("facts", "", columns, tuple(lines), notes=tuple(notes)),
+            Table("words", "", named, frequent, shown=False),
+        ]
+
+
+def _number(value: float) -> Value:
+    return Value(value, "count" if isinstance(value, int) else "mean")
+
+
+def _share(value: float) -> Value:
+    return Value(value, "share")
+
+
+def _spread(spread: Spread) -> Value:
+    ends = f"[{fixed(spread.p5, 0, form=',')}, {fixed(spread.p95, 0, form=',')}]"
+    return Value(spread.mean, "mean", (spread.p5, spread.p95), aside=ends, facts={"median": spread.median})
+
+
+def _range(ends: tuple[int, int]) -> Value:
+    """The least and the most; the least is the value."""
+    several = ends[0] < ends[1]
+    return Value(ends[0], "count", ends if several else None, aside=f"to {ends[1]:,}" * several)
 
 
 @public
@@ -70,3 +161,32 @@ def _part(label: str, split: Split, progress: Progress | None) -> Part:
         spread(tokens.length), sum(n > 0 for n in count), sum(same_words) / len(tokens),
         tuple(pair for pair in frequent[:FREQUENT] if pair[1]), scenes,
     )  # fmt: skip
+
+
+_ROWS: list[tuple[str, Callable[[Part], Entry]]] = [
+    ("images", lambda p: _number(p.images)),
+    ("captions", lambda p: _number(p.captions)),
+    ("captions an image", lambda p: _range(p.captions_per_image)),
+    ("words a caption, mean [5 %, 95 %]", lambda p: _spread(p.words)),
+    ("different words", lambda p: _number(p.vocabulary)),
+    ("repeated captions", lambda p: _share(p.repeated)),
+]
+_SCENE_ROWS: list[tuple[str, Callable[[SceneFacts], Entry]]] = [
+    ("facts a caption, mean [5 %, 95 %]", lambda s: _spread(s.facts)),
+    ("true captions", lambda s: _share(s.kinds["true"])),
+    ("wrong captions", lambda s: _share(s.kinds["wrong"])),
+    ("generic captions", lambda s: _share(s.kinds["generic"])),
+    ("false negatives", lambda s: _share(s.false_negatives)),
+    ("captions true of several images", lambda s: _share(s.ambiguous)),
+    ("images a caption is true of, mean [5 %, 95 %]", lambda s: _spread(s.images_a_caption)),
+    ("images a caption is true of, median", lambda s: _number(int(s.images_a_caption.median))),
+    ("true captions an image, beyond its own", lambda s: _number(float(s.captions_an_image))),
+]
+_NOTES = (
+    "In brackets: the values that 5 % and 95 % do not exceed. Words are in lower case and without punctuation, as for "
+    "CIDEr; a repeated caption has the words of another one.",
+)
+_SCENE_NOTES = (
+    "A caption is true of an image when all its facts hold there. False negatives: of all true pairs of an image and a "
+    "caption, those whose caption was written for another image.",
+)

@@ -2,18 +2,195 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
 
 from ..arguments import public
 from ..errors import UsageError
-from ..results.comparison import DIRECTIONS
-from ..results.joint import Joint, Language, Mean
-from ..results.wide import Column
+from ..results.charts import Panel, curves
+from ..results.format import UNITS
+from ..results.model import Result
+from ..results.render import Drawn, json_text
+from ..results.report import Report, corrected
+from ..results.schema import JOINT_SCHEMA
+from ..results.table import Table, Text, Value
+from ..results.wide import DIRECTIONS, Key, of_paper, wide
 from ..sets.published import SETS, language_of, named_language
 from .systems import Names, OneReport, Reports, System, alike, check_comparable, chosen, load_systems
 
 BY_LANGUAGE = ("split", "captions")  # fields of signatures
+MEAN = "macro mean"  # of the languages of a test set
+
+
+class Language(NamedTuple):
+    """What a report is of: a system (empty where there is one), and a language of its test set."""
+
+    system: str
+    language: str
+
+
+class Mean(NamedTuple):
+    """The mean of a system over languages: the places of the reports, the one that its row is behind, and
+    the number of languages of the test set."""
+
+    system: str
+    of: tuple[int, ...]
+    behind: int
+    languages: int  # of the test set
+
+    @property
+    def label(self) -> str:
+        """The name of its row, which says where languages of the test set are missing."""
+        return MEAN if len(self.of) == self.languages else f"{MEAN} ({len(self.of)} of {self.languages})"
+
+
+@dataclass(frozen=True, repr=False)
+class Joint(Drawn):
+    """The values of several systems, which were measured alike.
+
+    Attributes:
+        split: name of the test set.
+        systems: names, one a row.
+        reports: one a system.
+        columns: metric and direction (None for a sum over both) of every column, those of a direction together.
+        named: the columns were named: the one table in LaTeX has them all.
+        details: LaTeX also has a table for each set of judgements or gains.
+        notes: what was decided, for every system.
+        warnings: what may be wrong, for every system and with the comparison.
+        languages: of every report, where the rows are languages of one test set; those of a system are together.
+        means: of these, one a system, each language with one vote; of several systems the best mean is bold.
+    """
+
+    kind: ClassVar = "joint"
+    heading: ClassVar = "Systems on {split}"
+    main: ClassVar = "values"
+    settings: ClassVar = ("split",)
+    split: str
+    systems: tuple[str, ...]
+    reports: tuple[Report, ...]
+    columns: tuple[Key, ...]
+    named: bool = False
+    details: bool = False
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    languages: tuple[Language, ...] = ()
+    means: tuple[Mean, ...] = ()
+
+    def tables(self) -> list[Table]:
+        """One table for each set of judgements or gains, with directions above the metrics; the best value in bold.
+
+        A record is a value: system (of languages also or only language), metric, direction, value, low, high.
+        """
+        views = list(dict.fromkeys(metric.view for metric, _ in self.columns))
+        tables = [
+            self._named(wide(self._title, self._labels, [c for c in self.columns if c[0].view == view], self._values))
+            for view in views
+        ]
+        return [*tables[:-1], replace(tables[-1], notes=(UNITS,))]
+
+    def _for_paper(self) -> list[Table]:
+        """One table of the columns that were named, or of the first view; with ``details`` also those of all views."""
+        one = of_paper(self._title, self._labels, self.columns, self.named, UNITS, self._values)
+        return [self._named(one), *(self.tables() if self.details else ())]
+
+    def panels(self) -> list[Panel]:
+        """Curves over k of all systems, of the columns of the table."""
+        found = {column: self._results(column) for column in self.columns}
+        return curves({c: [(r.value, r.interval) for r in of if r] for c, of in found.items() if all(of)})
+
+    def to_dict(self, per_query: bool = True) -> dict[str, Any]:
+        """The document of schema ``vsebench/joint/1``: the records of the table and the reports of all systems.
+
+        Args:
+            per_query: with per-query values, which ``vsebench compare`` needs; it reads such a document as the reports.
+        """
+        found = super().to_dict()
+        reports = zip(self.systems, self.reports, strict=True)
+        systems = [{"name": name, "report": report.document(per_query)} for name, report in reports]
+        return {**found, "schema": JOINT_SCHEMA, "systems": systems}
+
+    def to_json(self, per_query: bool = True) -> str:
+        """The document as indented JSON text; ``per_query`` as in ``to_dict``."""
+        return json_text(self.to_dict(per_query))
+
+    def per_query(self) -> Any:
+        """The per-query values of all systems as a ``pandas.DataFrame``, as those of a report, with their names."""
+        import pandas as pd
+
+        frames = {name: report.per_query() for name, report in zip(self.systems, self.reports, strict=True)}
+        for name, frame in frames.items():
+            frame.insert(0, "system", name)
+        return pd.concat(frames.values(), ignore_index=True)
+
+    def _results(self, column: Key) -> list[Result | None]:
+        """One a system, None where the column was not measured."""
+        wanted = str(column[0]), column[1]
+        return [next((r for r in of.results if (str(r.metric), r.direction) == wanted), None) for of in self.reports]
+
+    @property
+    def _rows(self) -> list[int | Mean]:
+        """The place of a report, or a mean, a row."""
+        behind = {mean.behind: mean for mean in self.means}
+        return [row for at in range(len(self.reports)) for row in (at, behind.get(at)) if row is not None]
+
+    @property
+    def _corrections(self) -> list[str]:
+        """How the scores of every system are corrected; an empty text where they are not."""
+        return [", ".join(corrected(report.signature)) for report in self.reports]
+
+    @property
+    def _title(self) -> str:
+        same = set(self._corrections)
+        return " · ".join(filter(None, (self.split, *same))) if len(same) == 1 else self.split
+
+    @property
+    def _labels(self) -> tuple[Text, ...]:
+        """The rows; the names of systems whose scores are corrected in different ways say how."""
+        names = [
+            " · ".join(filter(None, (row.system, row.label)) if isinstance(row, Mean) else self._identity(row).values())
+            for row in self._rows
+        ]
+        how = ["" if isinstance(row, Mean) else self._corrections[row] for row in self._rows]
+        several = len(set(self._corrections)) > 1
+        return tuple(
+            Text(f"{name} ({words})" if words and several else name, self._identity(row))
+            for name, words, row in zip(names, how, self._rows, strict=True)
+        )
+
+    def _identity(self, row: int | Mean) -> dict[str, str]:
+        if not self.languages:
+            return {"system": self.systems[row]}  # type: ignore[index]
+        system, language = (row.system, MEAN) if isinstance(row, Mean) else self.languages[row]
+        return {"system": system, "language": language} if system else {"system": language}
+
+    def _named(self, table: Table) -> Table:
+        if not self.languages:
+            return table
+        heading = "system · language" if self.languages[0].system else "language"
+        return replace(table, columns=(replace(table.columns[0], heading=heading), *table.columns[1:]))
+
+    def _mean(self, found: Sequence[Result | None], mean: Mean) -> float | None:
+        """The mean of a column, None where a language has no value."""
+        known = [result.value for at in mean.of if (result := found[at]) is not None and result.value is not None]
+        return math.fsum(known) / len(mean.of) if len(known) == len(mean.of) else None
+
+    def _values(self, column: Key) -> list[Value]:
+        """One a row; of languages the means are compared."""
+        results, metric = self._results(column), column[0]
+        found = []
+        for row in self._rows:
+            if isinstance(row, Mean):
+                value, interval = self._mean(results, row), None
+            else:
+                own = results[row]
+                value, interval = (None, None) if own is None else (own.value, own.interval)
+            compared = isinstance(row, Mean) or not self.languages
+            better = metric.higher_is_better if compared else None
+            found.append(Value(value, metric.unit, interval, better))
+        return found
 
 
 @public
@@ -51,7 +228,7 @@ def joint(
         >>> table = vb.joint({"good": evaluate(0.1), "bad": evaluate(2.0)})
         >>> print(table.to_markdown().splitlines()[2])
         | system | image→text R@1 | image→text R@5 | text→image R@1 | text→image R@5 |
-        >>> table.to_frame()["i2t R@1"].tolist()
+        >>> table.to_frame().query("metric == 'R@1' and direction == 'i2t'").value.tolist()
         [1.0, 0.3]
     """
     systems: Sequence[System] = load_systems(reports, more)
@@ -67,7 +244,7 @@ def joint(
         notes = (*notes, *lacking)
     if metrics is None:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
-    columns: list[Column] = sorted(keys, key=lambda key: DIRECTIONS.index(key[1]))
+    columns: list[Key] = sorted(keys, key=lambda key: DIRECTIONS.index(key[1]))
     split = systems[0].report.split
     return Joint(
         split.partition(":")[0] if languages else split, tuple(s.name for s in systems),

@@ -19,15 +19,14 @@ from ..results import charts
 from ..results.charts import Mark, Panel, Points, curves, file_of, heading
 from ..results.explorer import Explorer
 from ..results.format import ARROWS
-from ..results.grid import Grid
 from ..results.page import Page, Part
-from ..results.slices import Slices
+from ..results.table import Table
 from ..sets.captions import Captions, with_captions
 from ..types import DIRECTIONS, Direction, Split
 from . import page_queries, thumbnails
 from .agree import agree
 from .comparison import compare
-from .slices import slice
+from .slices import Slices, slice
 from .systems import OneReport, Reports, System, alike, load_systems
 
 AGREEING = 3  # systems from which metrics can agree on their order
@@ -93,7 +92,7 @@ def report_page(
     split, unknown = _with_captions(systems[0].items, captions)
     done()
     same: dict[str, Any] = {"ci": ci, "resamples": resamples, "seed": seed, "force": force, "threads": threads}
-    summary, rows = _summary(systems, every, metrics, same)
+    summary = _summary(systems, every, metrics, same)
     done()
     found, absent = page_queries.explore(systems, keys, split)
     if images is not None:
@@ -116,7 +115,7 @@ def report_page(
     signatures = tuple(s.report.signature for s in systems)
     done()
     return Page(
-        systems[0].report.split, tuple(names), signatures, parts, tuple(rows), found, absent,
+        systems[0].report.split, tuple(names), signatures, parts, found, absent,
         warnings=tuple(dict.fromkeys([*warnings, *_other_captions(systems, split)])),
     )  # fmt: skip
 
@@ -148,22 +147,20 @@ def _other_captions(systems: Sequence[System], split: Split) -> list[str]:
     return [f"the captions that are shown ({shown}) are not those of which gains were computed ({other})"]
 
 
-def _summary(
-    systems: Sequence[System], keys: Sequence[Key], metrics: Names | None, same: dict[str, Any]
-) -> tuple[Part, list[dict[str, Any]]]:
+def _summary(systems: Sequence[System], keys: Sequence[Key], metrics: Names | None, same: dict[str, Any]) -> Part:
     """The tables of one report, or the comparison of several with their own tables to be opened."""
     first = systems[0].report
     if len(systems) == 1:
         wanted = {*keys}
         shown = replace(first, results=tuple(r for r in first.results if key_of(r) in wanted))
-        return Part("summary", "Summary", tables=tuple(shown.grids())), shown.records()
+        return Part("summary", "Summary", tables=tuple(shown.tables()))
     compared = replace(compare(_by_name(systems), metrics=metrics, **same), intervals=True, details=True)
-    grids = compared.grids()
-    tables = grids[: 1 if all(row.tested for row in compared.rows) else 2]  # the tested metrics, and the others
-    folded = [("Further metrics, not tested", tuple(tables[1:]))] if tables[1:] else []
-    folded.append(("Tests of every pair of systems", tuple(grids[len(tables) :])))
-    folded += [(f"All values of {s.name}", tuple(s.report.grids())) for s in systems]
-    return Part("summary", "Summary", tables=tuple(tables[:1]), folded=tuple(folded)), compared.records()
+    tables = compared.tables()
+    values = [table for table in tables if table.name == "values"]  # of the tested metrics, and of the others
+    folded = [("Further metrics, not tested", tuple(values[1:]))] if values[1:] else []
+    folded.append(("Tests of every pair of systems", tuple(tables[len(values) :])))
+    folded += [(f"All values of {s.name}", tuple(s.report.tables())) for s in systems]
+    return Part("summary", "Summary", tables=tuple(values[:1]), folded=tuple(folded))
 
 
 def _by_name(systems: Sequence[System]) -> dict[str, Any]:
@@ -230,7 +227,7 @@ def _slices(
             found.append(slice(_by_name(systems), by, metrics=metrics, **more, **same))  # type: ignore[arg-type]
         except VsebenchError as error:
             notes.append(f"There are no slices by {by}: {error.what}.")
-    tables = tuple((f"Numbers by {s.breakdowns[0].by}", tuple(s.grids())) for s in found)
+    tables = tuple((f"Numbers by {s.breakdowns[0].by}", tuple(s.tables())) for s in found)
     drawn = tuple(panel for s in found for panel in s.panels())
     return Part("slices", "Slices", drawn, folded=tables, notes=tuple(notes))
 
@@ -241,7 +238,7 @@ def _agreement(systems: Sequence[System], metrics: Names, same: dict[str, Any]) 
     if len(systems) < AGREEING:
         return []
     try:
-        tables: tuple[Grid, ...] = tuple(agree(_by_name(systems), metrics=metrics, **same).grids())
+        tables = tuple(agree(_by_name(systems), metrics=metrics, **same).tables())
     except UsageError as error:
         return [Part("agreement", title, notes=(f"{error.what}.",))]
     return [Part("agreement", title, tables=tables)]
@@ -266,5 +263,5 @@ def _identity(systems: Sequence[System]) -> Part:
             lines.insert(0, f"settings: {', '.join(f'{key}={value}' for key, value in chosen.items())}")
         if isinstance(command, list):
             lines.insert(0, f"command: {' '.join(map(str, command))}")
-        tables.append(Grid(system.name, (), 0, (), tuple(filter(None, lines)), system.report.signature))
+        tables.append(Table(title=system.name, notes=tuple(filter(None, lines)), literal=system.report.signature))
     return Part("signature", "Signature and provenance", tables=tuple(tables))

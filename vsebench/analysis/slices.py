@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from ..arguments import public
-from ..errors import UsageError
+from ..errors import UsageError, count_of
 from ..evaluation.intervals import Key, interval, label, population, queries_alone
 from ..files.ids import places
 from ..metrics.suites import words
 from ..options import check_word, spell
-from ..results.model import Resampling
-from ..results.slices import Bin, Breakdown, Slices
+from ..results import table
+from ..results.charts import Mark, Panel, file_of, heading
+from ..results.format import ARROWS, UNITS, interval_words
+from ..results.model import MetricName, Resampling
+from ..results.render import Drawn
+from ..results.table import Entry, Table, Text, Value, arrow, named, sentences
 from ..results.values import SIDE
 from ..sets.captions import Captions
 from ..stats import bootstrap
@@ -29,6 +34,120 @@ from .systems import Names, Reports, System, alike, by_number, column_of, load_s
 
 By = Literal["length", "positives", "category", "column"]
 BY = get_args(By)
+LEAST = 20  # queries of a slice that has bars: the value of fewer says little
+
+
+@dataclass(frozen=True)
+class Bin:
+    """One slice.
+
+    Attributes:
+        label: its number, range or category.
+        n: queries of the first system.
+        images: images they belong to.
+        values, intervals: one a system.
+    """
+
+    label: str
+    n: int
+    images: int
+    values: tuple[float, ...]
+    intervals: tuple[tuple[float, float] | None, ...]
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """One metric in one direction, in bins.
+
+    Attributes:
+        metric, direction: as in a ``Result``.
+        by: the attribute of the queries that the bins are made of.
+        bins: the slices; a query with several labels is in several.
+        values: over all queries, one a system.
+        n: all queries of the first system.
+        outside: those that are in no slice.
+    """
+
+    metric: MetricName
+    direction: Direction
+    by: str
+    bins: tuple[Bin, ...]
+    values: tuple[float, ...]
+    n: int
+    outside: int
+
+
+@dataclass(frozen=True, repr=False)
+class Slices(Drawn):
+    """Metrics in bins of their queries.
+
+    Attributes:
+        split, systems: what was evaluated.
+        breakdowns: one a metric and direction.
+        how: the resampling of the intervals.
+        warnings: what may be wrong.
+        top: how many slices of a breakdown a table shows.
+        notes: what was decided.
+    """
+
+    kind: ClassVar = "slices"
+    heading: ClassVar = "Slices of {split}"
+    main: ClassVar = "slices"
+    settings: ClassVar = ("split", "systems", "how")
+    split: str
+    systems: tuple[str, ...]
+    breakdowns: tuple[Breakdown, ...]
+    how: Resampling
+    warnings: tuple[str, ...]
+    top: int = 30
+    notes: tuple[str, ...] = ()
+
+    def tables(self) -> list[Table]:
+        """One table a metric and direction, of at most ``top`` slices; the last row has all queries."""
+        return [*(self._table(b) for b in self.breakdowns), sentences(f"{UNITS} {interval_words(self.how)}.")]
+
+    def panels(self) -> list[Panel]:
+        """Bars, a panel a metric and direction: its value in every slice of at least 20 queries (``LEAST``)."""
+        return [panel for b in self.breakdowns if (panel := self._panel(b)).marks]
+
+    def _panel(self, b: Breakdown) -> Panel:
+        shown = [s for s in b.bins[: self.top] if s.n >= LEAST]
+        marks = tuple(
+            Mark(i, s.label, value, ends, s.n)
+            for s in shown
+            for i, (value, ends) in enumerate(zip(s.values, s.intervals, strict=True))
+        )
+        left = len(b.bins[: self.top]) - len(shown)
+        x = f"{b.by} · (queries)" + f" · {left} of fewer than {LEAST} left out" * (left > 0)
+        percent = b.metric.unit == "fraction"
+        y = f"{b.metric.name}{' × 100' * percent}"
+        title = f"{b.metric.name}{arrow(b.metric.higher_is_better)} · {heading(b.metric.view)} · {ARROWS[b.direction]}"
+        name = file_of(b.metric.view, b.metric.name, f"{b.direction}-by-{b.by}")
+        return Panel(name, title, "bars", x, y, marks, percent)
+
+    def _table(self, b: Breakdown) -> Table:
+        unit = b.metric.unit
+        rows: list[tuple[Entry, ...]] = [
+            (
+                Text(s.label, {"slice": s.label, "images": s.images}),
+                Value(s.n, "count"),
+                *(Value(v, unit, e) for v, e in zip(s.values, s.intervals, strict=True)),
+            )
+            for s in b.bins
+        ]
+        rows.append(("all queries", Value(b.n, "count"), *(Value(v, unit) for v in b.values)))
+        if b.outside:
+            rows.append(("in no slice", Value(b.outside, "count"), *(Value(None, unit) for _ in b.values)))
+        notes = []
+        hidden = frozenset(range(self.top, len(b.bins)))
+        if hidden:
+            counted = count_of(len(hidden), "smaller slice is", "smaller slices are")
+            notes.append(f"{counted} not shown ({spell('top')}).")
+        title = f"{self.split} · {named(b.metric).shown} ({ARROWS[b.direction]}) by {b.by}"
+        systems = (table.Column(name, fields={"system": name}) for name in self.systems)
+        columns = (table.Column(b.by, "slice", words=True), table.Column("queries", "n"), *systems)
+        fields = {"metric": str(b.metric), "direction": b.direction, "by": b.by}
+        return Table("slices", title, columns, tuple(rows), fields, hidden=hidden, notes=tuple(notes))
 
 
 @public
@@ -87,8 +206,8 @@ def slice(
         >>> captions = np.repeat(images, 5, axis=0) + rng.standard_normal((250, 8))
         >>> report = vsebench.evaluate(images, captions, captions_per_image=5, metrics="R@1")
         >>> slices = slice(report, "positives", direction="i2t")
-        >>> slices.to_frame()[["slice", "n", "images"]].values.tolist()
-        [['5', 50, 50]]
+        >>> slices.to_frame()[["slice", "n"]].values.tolist()
+        [['5', 50], ['all queries', 50]]
     """
     _check(by, direction, file, captions)
     how, cut = Resampling(float(ci), resamples, seed), read_bins(bins)

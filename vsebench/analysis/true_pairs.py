@@ -5,15 +5,60 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..numeric.parallel import each
-from ..results.description import SceneFacts, spread
 from ..scenes.content import KINDS
 from ..scenes.encode import FACTS_COUNT, FACTS_KIND
 from ..scenes.truth import Truth
 from ..types import Bool, Int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Numbers of items: their mean, and the values that 5 %, half and 95 % of the items do not exceed."""
+
+    mean: float
+    p5: float
+    median: float
+    p95: float
+
+
+def spread(values: npt.NDArray[Any]) -> Spread:
+    """The spread of (item,) integers; zeros without items."""
+    if not len(values):
+        return Spread(0.0, 0.0, 0.0, 0.0)
+    low, median, high = np.percentile(values, (5, 50, 95), method="inverted_cdf").tolist()
+    return Spread(float(values.mean()), low, median, high)
+
+
+@dataclass(frozen=True)
+class SceneFacts:
+    """What is known of a part of scenes.
+
+    A pair of an image and a caption is true when all facts of the caption, at least one, hold in the image.
+
+    Attributes:
+        facts: facts of a caption, generic ones left out.
+        kinds: share of captions by kind: true, wrong, generic.
+        false_negatives: of all true pairs, the share whose caption was written for another image.
+        ambiguous: of the captions that are true of their image, the share that is true of another one, too.
+        images_a_caption: images that a caption is true of, for the captions that are true of their own.
+        captions_an_image: mean number of captions that are true of an image and were written for another one.
+        step: pairs were counted for every ``step``-th caption.
+    """
+
+    facts: Spread
+    kinds: dict[str, float]
+    false_negatives: float
+    ambiguous: float
+    images_a_caption: Spread
+    captions_an_image: float
+    step: int
+
 
 MOST_PAIRS = 1 << 30  # that are compared, 15 s on 2 cores; of larger parts, every second, third, ... caption is
 _BLOCK = 1 << 22  # pairs at once: 4 MB

@@ -62,8 +62,8 @@ def run(
     **more: Any,
 ) -> None:
     """Correlate relevances, or a model, with human judgements: Pearson, Spearman and Kendall with intervals."""
+    from ..human import figure as drawing
     from ..human.study import correlate
-    from ..results import figure as drawing
 
     formats = output_formats(terminal, style, output)
     if figure is not None:

@@ -15,7 +15,7 @@ from .results import report_options
 from .terminal import Terminal
 
 if TYPE_CHECKING:
-    from ..results.joint import Joint
+    from ..analysis.joint import Joint
     from ..results.report import Report
 
 System = tuple[str, Path | None, Path | None]  # its name, and the files of its images (or both sides) and texts

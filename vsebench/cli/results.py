@@ -76,6 +76,7 @@ def deliver(
     from ..errors import DiskError
     from ..files.atomic import write_atomically
     from ..results import per_query as per_query_file
+    from ..results.table import grids
     from ..results.terminal import show
 
     remark(terminal, result)
@@ -98,7 +99,7 @@ def deliver(
     except DiskError as error:  # what was computed is printed all the same
         failed = error
     if shown is None:
-        show(result.grids(), terminal.out)
+        show(grids(result.tables()), terminal.out)
     else:
         (terminal.emit if printed == "json" else terminal.write)(shown)
     if failed is not None:

@@ -55,7 +55,7 @@ class Accumulator:
         ...     validation.update(vectors[ids // 5], vectors[ids // 5], ids)
         >>> report = validation.compute()
         >>> report.to_dict(prefix="val/")
-        {'val/i2t_R@1': 1.0, 'val/t2i_R@1': 1.0, 'val/RSum': 6.0}
+        {'val/R@1 i2t': 1.0, 'val/R@1 t2i': 1.0, 'val/RSum': 6.0}
         >>> validation.reset()
     """
 

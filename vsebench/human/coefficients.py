@@ -23,8 +23,8 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..metrics.tau import balance, tau, without_groups
 from ..options import spell
-from ..results.correlation import COEFFICIENTS, Coefficient, Over, Tau
 from ..types import Float, Int
+from .correlation import COEFFICIENTS, Coefficient, Over, Tau
 
 
 @dataclass(frozen=True, eq=False)

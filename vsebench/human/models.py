@@ -19,9 +19,9 @@ from ..errors import BadInput
 from ..numeric.parallel import default_threads
 from ..options import spell
 from ..rank.exact import exact_pairs, norms
-from ..results.correlation import Over, Row, Sampled
 from ..types import Embeddings, Float, Int, Modality
 from .coefficients import Points
+from .correlation import Over, Row, Sampled
 from .protocols import Task, correlations
 
 SAMPLES = 1000

@@ -21,9 +21,9 @@ import numpy as np
 
 from ..errors import BadInput, count_of
 from ..files.ids import places
-from ..results.correlation import Over, Row, Tau
 from ..types import Bool, Float, Int, Modality, Split, frozen
 from .coefficients import Points, agreement
+from .correlation import Over, Row, Tau
 from .cxc import TASKS, CxcRatings
 from .flickr8k import Flickr8k, Rated
 

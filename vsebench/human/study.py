@@ -15,12 +15,12 @@ from ..log import logged
 from ..options import spell
 from ..registry import unknown
 from ..relevance.sources import load_gains
-from ..results.correlation import Over, Row, Study
 from ..results.model import check_level, check_seed
 from ..sets import catalogue
 from ..sets.align import align_embeddings
 from ..types import Embeddings, Float, Modality
 from . import sources
+from .correlation import Over, Row, Study
 from .cxc import TASKS, fetch, read_cxc
 from .flickr8k import read_flickr8k
 from .judgements import find

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Literal
 
 from ..types import Unit
 from .model import Resampling
+
+# What is no value of a metric: counts, p-values, coefficients from -1 to 1, sizes of effects, means, and shares, which
+# are printed as percent.
+Form = Unit | Literal["count", "probability", "correlation", "tau", "effect", "mean", "percent", "share"]
 
 ARROWS = {"i2t": "image→text", "t2i": "text→image", "i2i": "image→image", "t2t": "text→text", None: "sum"}
 UNITS = "Fractions are printed times 100, ranks as ranks (↓ lower is better)."
@@ -38,26 +43,40 @@ def _decimal(value: float) -> Decimal:
     return Decimal(f"{value:.{DIGITS - 1}e}")
 
 
-def printed(value: float, unit: Unit) -> str:
+def printed(value: float, form: Form) -> str:
     """A number as printed: fractions times 100 with two decimals, ranks with one or none, distances as they are."""
-    if unit in ("distance", "number"):
-        return f"{float(Context(4, ROUND_HALF_UP).create_decimal(_decimal(value))):.4g}"
-    if unit == "rank":
-        return fixed(value, 0 if float(value).is_integer() else 1, form=",")
-    return fixed(value, 2, times=100)
+    match form:
+        case "fraction":
+            return fixed(value, 2, times=100)
+        case "rank":
+            return fixed(value, 0 if float(value).is_integer() else 1, form=",")
+        case "distance" | "number":
+            return f"{float(Context(4, ROUND_HALF_UP).create_decimal(_decimal(value))):.4g}"
+        case "count":
+            return f"{value:,}"
+        case "probability":  # one digit and an exponent where it is small
+            return fixed(value, 4) if value >= 0.00005 or value == 0 else f"{value:.0e}"
+        case "correlation" | "tau":
+            return fixed(value, 4 if form == "correlation" else 2)
+        case "effect":
+            return fixed(value, 2, form="+").replace("-0.00", "+0.00")
+        case "mean":
+            return fixed(value, 1, form=",")
+        case "percent" | "share":
+            return fixed(value, 1, times=100) + " %" * (form == "share")
 
 
-def signed(value: float, unit: Unit) -> str:
+def signed(value: float, form: Form) -> str:
     """A difference as printed, with its sign; none when it is printed as zero."""
-    text = printed(value, unit)
+    text = printed(value, form)
     if not any(c in "123456789" for c in text):
         return text.lstrip("-")
     return text if value < 0 else f"+{text}"
 
 
-def bracketed(ends: tuple[float, float] | None, unit: Unit) -> str:
+def bracketed(ends: tuple[float, float] | None, form: Form) -> str:
     """An interval as printed, ``[35.21, 37.80]``; the empty text without one."""
-    return "" if ends is None else f"[{printed(ends[0], unit)}, {printed(ends[1], unit)}]"
+    return "" if ends is None else f"[{printed(ends[0], form)}, {printed(ends[1], form)}]"
 
 
 def best_two(values: Sequence[float | None], higher_is_better: bool) -> tuple[float | None, float | None]:
@@ -67,16 +86,6 @@ def best_two(values: Sequence[float | None], higher_is_better: bool) -> tuple[fl
         return None, None
     distinct = sorted(set(known), reverse=higher_is_better)
     return distinct[0], distinct[1] if len(known) >= RANKED and len(distinct) > 1 else None
-
-
-def best_of(systems: int) -> tuple[str, str]:
-    """What is bold and underlined in a table of so many systems, as the marks of a grid."""
-    return ("best" if systems > 1 else "", "second best" if systems >= RANKED else "")
-
-
-def probability(p: float) -> str:
-    """A p-value as printed: four decimals, or one digit and an exponent when it is smaller."""
-    return fixed(p, 4) if p >= 0.00005 or p == 0 else f"{p:.0e}"
 
 
 def interval_words(how: Resampling, units: str = "images") -> str:

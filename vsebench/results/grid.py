@@ -5,7 +5,6 @@ Text from outside (ids, names) is cleaned here, for all renderers (``errors.prin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..errors import printable
@@ -120,17 +119,6 @@ def sentences(grid: Grid, bold: str = "in bold", underlined: str = "underlined")
     return (*grid.notes, *([f"{words[0].upper()}{words[1:]}."] if words else []))
 
 
-def remarks(notes: Iterable[str], warnings: Iterable[str]) -> list[Grid]:
-    """Notes and warnings of a result as a grid without a table; nothing without any."""
-    found = Grid("", (), 0, (), tuple(f"· {note}" for note in notes), warnings=tuple(warnings))
-    return [found] if found.notes or found.warnings else []
-
-
 def cells(*texts: str) -> tuple[Cell, ...]:
     """Plain cells."""
     return tuple(Cell(t) for t in texts)
-
-
-def text_only(*notes: str, literal: str = "") -> Grid:
-    """A grid without a table: sentences, and a line that is not wrapped."""
-    return Grid("", (), 0, (), notes, literal)

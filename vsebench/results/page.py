@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,11 +13,10 @@ from ..errors import printable
 from . import charts, explorer
 from .charts import Panel
 from .explorer import Explorer
-from .grid import Grid
 from .html import fragment
 from .render import Rendered
+from .table import Table, grids
 
-SCHEMA = "vsebench/page/1"
 ARROWS = {"i2t": "image → text", "t2i": "text → image"}
 
 
@@ -37,8 +36,8 @@ class Part:
     name: str
     title: str
     panels: tuple[Panel, ...] = ()
-    tables: tuple[Grid, ...] = ()
-    folded: tuple[tuple[str, tuple[Grid, ...]], ...] = ()
+    tables: tuple[Table, ...] = ()
+    folded: tuple[tuple[str, tuple[Table, ...]], ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -51,18 +50,19 @@ class Page(Rendered):
         systems: names.
         signatures: one a system.
         parts: the sections; the first is the summary, whose tables the other formats have.
-        rows: the records of the summary.
         explorer: single queries, or None.
         absent: why there is no explorer.
         warnings: what may be wrong.
     """
 
+    kind: ClassVar = "page"
     heading: ClassVar = "Evaluation on {split}"
+    main: ClassVar = "results"
+    settings: ClassVar = ("split", "systems", "signatures")
     split: str
     systems: tuple[str, ...]
     signatures: tuple[str, ...]
     parts: tuple[Part, ...]
-    rows: tuple[dict[str, Any], ...]
     explorer: Explorer | None
     absent: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -78,30 +78,25 @@ class Page(Rendered):
         """All charts."""
         return tuple(panel for part in self.parts for panel in part.panels)
 
-    def grids(self) -> list[Grid]:
-        """The tables of the summary."""
-        return list(self.parts[0].tables)
+    def tables(self) -> list[Table]:
+        """The tables of the summary: those of the report, or of the comparison, whose tests are only records."""
+        first = self.parts[0]
+        more = (table for _, folded in first.folded for table in folded if table.name != "results")
+        return [*first.tables, *(replace(table, shown=False) for table in more)]
 
-    def records(self) -> list[dict[str, Any]]:
-        """The records of the summary: those of the report, or of the comparison."""
-        return [dict(row) for row in self.rows]
+    def records(self, table: str | None = None) -> list[dict[str, Any]]:
+        """The results of one system, or the tests of several."""
+        return super().records(table or ("results" if len(self.systems) == 1 else "tests"))
 
     def to_dict(self) -> dict[str, Any]:
-        """The document of schema ``vsebench/page/1``: what the page has, without its numbers."""
+        """The document of schema ``vsebench/page/2``: what the page has."""
         found = self.explorer
-        return {
-            "schema": SCHEMA,
-            "split": self.split,
-            "systems": dict(zip(self.systems, self.signatures, strict=True)),
-            "parts": [part.title for part in self.parts],
-            "charts": [panel.name for panel in self.panels],
-            "explorer": None if found is None else {
-                "queries": {s.direction: found.queries(s.direction) for s in found.sides},
-                "items": found.k, "captions": found.split.captions is not None, "thumbnails": len(found.thumbnails),
-            },
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
+        shown = None if found is None else {
+            "queries": {s.direction: found.queries(s.direction) for s in found.sides},
+            "items": found.k, "captions": found.split.captions is not None, "thumbnails": len(found.thumbnails),
         }  # fmt: skip
+        titles, charts = [part.title for part in self.parts], [panel.name for panel in self.panels]
+        return {**super().to_dict(), "parts": titles, "charts": charts, "explorer": shown}
 
     def figures(self, folder: str | os.PathLike[str], kind: str = "svg") -> list[Path]:
         """Write every chart to a file of its own, see ``charts.write``; the files."""
@@ -154,9 +149,9 @@ def _part(part: Part, systems: Sequence[str], lacking: Exception | None) -> str:
     elif part.panels:
         body.append(f"<p class='note'>{escape(f'{lacking}'.replace(chr(10), '; '))}</p>\n")
     if part.tables:
-        body.append(fragment(part.tables))
+        body.append(fragment(grids(part.tables)))
     for heading, tables in part.folded:
-        body.append(f"<details><summary>{_text(heading)}</summary>{fragment(tables)}</details>\n")
+        body.append(f"<details><summary>{_text(heading)}</summary>{fragment(grids(tables))}</details>\n")
     body += [f"<p class='note'>{escape(printable(note))}</p>\n" for note in part.notes]
     return "".join([*body, "</section>\n"])
 

@@ -1,4 +1,4 @@
-"""Rendering: every result is a list of grids, a list of records and a plain document; all formats come from these."""
+"""Results: tables with notes, warnings and settings, from which all formats are made."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import io
 import json
 import os
 from abc import ABC, abstractmethod
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ..errors import UsageError, csv_cell, printable
 from . import charts, html, latex, markdown, terminal
-from .grid import Grid, remarks
+from .grid import Grid
+from .table import Table, grids, records, remarks
 
 # Endings of files, and the format that is written to them.
 ENDINGS = {".json": "json", ".tex": "latex", ".md": "markdown", ".html": "html", ".csv": "csv"}
@@ -27,10 +29,19 @@ def json_text(document: dict[str, Any]) -> str:
 
 
 class Rendered(ABC):
-    """A result that can be printed, shown in a notebook, and written as LaTeX, Markdown, HTML, CSV, JSON or a data
-    frame."""
+    """What is printed, shown in a notebook, and written as LaTeX, Markdown, HTML, CSV, JSON or a data frame.
 
-    heading: ClassVar[str]  # the title of a page, with attributes in braces
+    Attributes:
+        kind: of the document, as in the schema ``vsebench/slices/2``.
+        heading: the title of a page, with attributes in braces.
+        main: the name of the tables whose records data frames and CSV have.
+        settings: attributes of the document beside its tables.
+    """
+
+    kind: ClassVar[str]
+    heading: ClassVar[str]
+    main: ClassVar[str]
+    settings: ClassVar[tuple[str, ...]] = ()
 
     @property
     def title(self) -> str:
@@ -38,16 +49,8 @@ class Rendered(ABC):
         return printable(self.heading.format_map(vars(self)))
 
     @abstractmethod
-    def grids(self) -> list[Grid]:
+    def tables(self) -> list[Table]:
         """The tables."""
-
-    @abstractmethod
-    def records(self) -> list[dict[str, Any]]:
-        """The rows of the data frame."""
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document as plain values: fractions as fractions, None instead of NaN."""
 
     @property
     def remarks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -56,7 +59,7 @@ class Rendered(ABC):
 
     def _complete(self) -> list[Grid]:
         """The tables, with notes and warnings below: what every format has. Commands print the remarks on stderr."""
-        return [*self.grids(), *remarks(*self.remarks)]
+        return grids([*self.tables(), *remarks(*self.remarks)])
 
     def __str__(self) -> str:
         """The tables as in a terminal, without colours."""
@@ -68,19 +71,23 @@ class Rendered(ABC):
     def _repr_html_(self) -> str:
         return html.fragment(self._complete())
 
-    def to_frame(self) -> Any:
-        """A ``pandas.DataFrame``, one row a record."""
+    def records(self, table: str | None = None) -> list[dict[str, Any]]:
+        """The records of the tables of a name, by default of those that say most: fractions as fractions."""
+        return records(self.tables()).get(table or self.main, [])
+
+    def to_frame(self, table: str | None = None) -> Any:
+        """A ``pandas.DataFrame``, one row a record, see ``records``."""
         import pandas as pd
 
-        return pd.DataFrame.from_records(self.records())
+        return pd.DataFrame.from_records(self.records(table))
 
-    def _for_paper(self) -> list[Grid]:
+    def _for_paper(self) -> list[Table]:
         """The tables in LaTeX."""
-        return self.grids()
+        return self.tables()
 
     def to_latex(self) -> str:
         """One ``tabular`` a table, for the package booktabs; of several systems one in all, unless with ``details``."""
-        return latex.latex([*self._for_paper(), *remarks(*self.remarks)])
+        return latex.latex(grids([*self._for_paper(), *remarks(*self.remarks)]))
 
     def to_markdown(self) -> str:
         """GitHub-flavoured tables."""
@@ -94,10 +101,22 @@ class Rendered(ABC):
         """The records as comma-separated values below a line of names, unrounded: fractions as fractions."""
         rows = self.records()
         stream = io.StringIO()
-        writer = csv.DictWriter(stream, list(rows[0]) if rows else [], lineterminator="\n")
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        writer = csv.DictWriter(stream, names, lineterminator="\n")
         writer.writeheader()
         writer.writerows({key: csv_cell(value) for key, value in row.items()} for row in rows)
         return stream.getvalue()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document as plain values: settings, notes, warnings, and the records of every table by its name."""
+        notes, warnings = self.remarks
+        return {
+            "schema": f"vsebench/{self.kind}/2",
+            **{name: _plain(getattr(self, name)) for name in self.settings},
+            "notes": list(notes),
+            "warnings": list(warnings),
+            "tables": records(self.tables()),
+        }
 
     def to_json(self) -> str:
         """The document as indented JSON text."""
@@ -152,8 +171,8 @@ class Drawn(Rendered):
         return charts.plot(self.panels(), getattr(self, "systems", (self.split,)))
 
 
-def record(facts: dict[str, Any]) -> dict[str, Any]:
-    """Facts as a record: in place of ``interval`` the columns ``low`` and ``high``, None without an interval."""
-    ends = dict(zip(("low", "high"), facts["interval"] or (None, None), strict=True))
-    columns = (ends if key == "interval" else {key: value} for key, value in facts.items())
-    return {key: value for column in columns for key, value in column.items()}
+def _plain(value: Any) -> Any:
+    """A setting as a value of JSON."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return list(value) if isinstance(value, tuple) else value

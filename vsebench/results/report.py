@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
+from .. import signature
+from ..relevance.sources import LABELS, heading
 from ..types import Direction, Split
-from . import lists, per_query, table, values
+from . import lists, per_query, values
 from .charts import Panel, curves
-from .grid import Grid
+from .format import UNITS, interval_words
 from .lists import Lists
 from .model import MetricName, Resampling, Result, plain
-from .render import Drawn, json_text, record
+from .render import Drawn, json_text
+from .table import Column, Entry, Table, Value, arrow, label, named, sentences, way
 
 SCHEMA = "vsebench/report/1"
+CROSS_MODAL: tuple[Direction, ...] = ("i2t", "t2i")
+INTRA_MODAL: tuple[Direction, ...] = ("i2i", "t2t")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +54,9 @@ class Report(Drawn):
         | R@1 | 100.00 \\[100.00, 100.00\\] | 100.00 \\[100.00, 100.00\\] | 20 / 100 |
     """
 
+    kind: ClassVar = "report"
     heading: ClassVar = "Evaluation on {split}"
+    main: ClassVar = "results"
     split: str
     signature: str
     results: tuple[Result, ...]
@@ -85,14 +93,33 @@ class Report(Drawn):
         measured = ", ".join(f"{r.metric} {r.direction or ''}".strip() for r in self.results)
         raise KeyError(f"{metric} {direction or ''}".strip() + f" was not measured; measured are {measured}")
 
-    def grids(self) -> list[Grid]:
-        """One table for each set of judgements or gains; how to read them and the signature below the last."""
-        return table.grids(self.split, self.results, self.intervals, self.signature)
+    def tables(self) -> list[Table]:
+        """One table for each view and kind of retrieval; how to read them and the signature below the last.
 
-    def records(self) -> list[dict[str, Any]]:
-        """One a result: metric, direction (None for a sum), value, low, high, n, undefined, unit."""
-        names = ("metric", "direction", "value", "interval", "n", "undefined", "unit")
-        return [record(plain(r, *names)) for r in self.results]
+        A record is a result: metric, direction (None for a sum), value, low, high, n, undefined, unit.
+        """
+        if not self.results:
+            words = "There are no results: no requested metric has a value."
+            return [sentences(words, literal=self.signature)]
+        groups: dict[tuple[str, tuple[Direction, ...]], list[Result]] = {}
+        for result in self.results:
+            directions = INTRA_MODAL if result.direction in INTRA_MODAL else CROSS_MODAL
+            groups.setdefault((result.metric.view, directions), []).append(result)
+        found = []
+        for (view, directions), group in groups.items():
+            if view == LABELS:  # a row a list length
+                found += [_by_length(group), replace(_by_metric("", directions, group), shown=False)]
+                continue
+            title = heading(view)
+            if view == "gt" and directions == CROSS_MODAL:
+                title = f"{self.split} · {title}"
+            title = " · ".join((title, *corrected(self.signature))) if not found else title
+            found.append(_by_metric(title, directions, group))
+        by_labels = all(view == LABELS for view, _ in groups)
+        words = "nDCG is printed times 100, label distances as they are (↓ lower is better)." if by_labels else UNITS
+        if self.intervals is not None and any(r.interval for r in self.results):
+            words += f" {interval_words(self.intervals, 'queries' if by_labels else 'images')}."
+        return [*found, sentences(words, literal=self.signature)]
 
     def panels(self) -> list[Panel]:
         """Curves over k of the metrics that were measured for several, a panel a metric and direction."""
@@ -104,12 +131,12 @@ class Report(Drawn):
         return per_query.frame(self.results)
 
     def to_dict(self, prefix: str = "") -> dict[str, Any]:
-        """One float a result, under keys such as ``i2t_R@1`` and ``RSum``; fractions are fractions.
+        """One float a result, under keys such as ``R@1 i2t`` and ``RSum``; fractions are fractions.
 
         Args:
             prefix: in front of every key, such as ``val/``: what ``wandb.log`` and ``SummaryWriter.add_scalar`` take.
         """
-        return {prefix + "_".join(filter(None, (r.direction, str(r.metric)))): float(r.value) for r in self.results}
+        return {prefix + label(r.metric, r.direction): float(r.value) for r in self.results}
 
     def document(self, per_query: bool = True) -> dict[str, Any]:
         """The document of schema ``vsebench/report/1`` as plain values: what ``to_json`` writes and ``load`` reads.
@@ -138,3 +165,51 @@ class Report(Drawn):
         document = self.document(per_query)
         ReportDocument.model_validate(document)
         return json_text(document)
+
+
+def corrected(line: str) -> list[str]:
+    """No or one text about the scores of a report, from its signature: ``csls, transductive``."""
+    rule = signature.read(line).get("normalise", "")
+    words = rule.split(",")
+    return [", ".join([words[0], *(w for w in words if w == "transductive")])] if rule else []
+
+
+def _by_metric(title: str, directions: tuple[Direction, ...], results: Sequence[Result]) -> Table:
+    """One row a metric, its directions side by side."""
+    rows: dict[str, dict[Direction | None, Result]] = {}
+    for result in results:
+        rows.setdefault(str(result.metric), {})[result.direction] = result
+    shown = [d for d in (*directions, None) if any(d in row for row in rows.values())]
+    lines: list[tuple[Entry, ...]] = []
+    for row in rows.values():
+        queries = " / ".join(f"{row[d].n:,}" for d in directions if d in row)
+        metric = next(iter(row.values())).metric
+        lines.append((named(metric, view=False), *(_value(row.get(d)) for d in shown), queries))
+    columns = (Column(way(d).shown, fields={"direction": d}) for d in shown)
+    return Table("results", title, (Column("metric", words=True), *columns, Column("queries", "")), tuple(lines))
+
+
+def _by_length(results: Sequence[Result]) -> Table:
+    """One row a list length k, its metrics side by side."""
+    rows: dict[int | None, dict[str, Result]] = {}
+    for result in results:
+        rows.setdefault(result.metric.k, {})[result.metric.template] = result
+    shown = {name: result for row in rows.values() for name, result in row.items()}
+    headings = [
+        ("mean label distance@k" if r.unit == "distance" else r.metric.template.format(k="k"))
+        + arrow(r.higher_is_better)
+        for r in shown.values()
+    ]
+    lines = []
+    for k, row in rows.items():
+        queries = next(iter(row.values())).n
+        lines.append((str(k), *(_value(row.get(name)) for name in shown), f"{queries:,}"))
+    columns = (Column("k"), *map(Column, headings), Column("queries"))
+    return Table("", "judged by labels", columns, tuple(lines))
+
+
+def _value(result: Result | None) -> Entry:
+    if result is None:
+        return ""
+    facts = {"n": result.n, "undefined": result.undefined, "unit": result.unit}
+    return Value(result.value, result.unit, result.interval, facts=facts)

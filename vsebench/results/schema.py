@@ -143,9 +143,9 @@ class JointDocument(_Strict):
 
     schema_: Literal["vsebench/joint/1"] = Field(alias="schema")
     split: str
-    columns: list[str]
+    notes: list[str]
     warnings: list[str]
-    mean: dict[str, float | dict[str, float | None] | None] | None = None  # by column; of several systems for each
+    tables: dict[str, list[dict[str, Any]]]
     systems: list[SystemDocument] = Field(min_length=1)
 
 

@@ -1,94 +1,234 @@
-"""Layout of a report: its tables and their cells."""
+"""Tables: what every result has. All formats are made of them: text for people (``grid``), and records.
+
+A table has a row a metric or a system, and cells that are words or numbers. How a number is printed, where arrows and
+brackets are, and which values are the best is decided here, once::
+
+    Table ──► grid() ──► Grid: text ──► terminal · notebook · latex · html · markdown
+      └─────► records() ──► pandas · csv · json
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
-from .. import signature
-from ..relevance.sources import LABELS, heading
 from ..types import Direction
-from .format import ARROWS, UNITS, bracketed, interval_words, printed
-from .grid import Cell, Grid, text_only
-from .model import Resampling, Result
-
-CROSS_MODAL: tuple[Direction, ...] = ("i2t", "t2i")
-INTRA_MODAL: tuple[Direction, ...] = ("i2i", "t2t")
+from .format import ARROWS, RANKED, UNDEFINED, Form, best_two, bracketed, printed, signed
+from .grid import Cell, Grid
+from .model import MetricName
 
 
-def grids(split: str, results: Sequence[Result], how: Resampling | None, line: str) -> list[Grid]:
-    """One table for each view and kind of retrieval, then a text: how to read them, and the signature.
+class Text(NamedTuple):
+    """Words that people read, the value or the fields that records have in their place, and what is dim behind them."""
 
-    Args:
-        split: name of the test set.
-        results: in the order of their rows.
-        how: how intervals were made.
-        line: the signature of the report.
+    shown: str
+    value: Any
+    aside: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A number.
+
+    Attributes:
+        value: in its unit (fractions as fractions); None where it is undefined.
+        form: how it is printed.
+        interval: (low, high), or None.
+        higher_is_better: of values that are compared; None for others.
+        signed: a difference, with its sign.
+        mark: a superscript behind it.
+        aside: words behind it, where it has no interval.
+        bold: in bold, whatever the other values are.
+        facts: further fields of its record.
     """
-    if not results:
-        return [text_only("There are no results: no requested metric has a value.", literal=line)]
-    groups: dict[tuple[str, tuple[Direction, ...]], list[Result]] = {}
-    for result in results:
-        directions = INTRA_MODAL if result.direction in INTRA_MODAL else CROSS_MODAL
-        groups.setdefault((result.metric.view, directions), []).append(result)
-    tables = []
-    for (view, directions), group in groups.items():
-        if view == LABELS:  # a row a list length
-            tables.append(_by_length(group))
-            continue
-        title = heading(view)
-        if view == "gt" and directions == CROSS_MODAL:
-            title = f"{split} · {title}"
-        title = " · ".join((title, *corrected(line))) if not tables else title
-        tables.append(_by_metric(title, directions, group))
-    by_labels = all(view == LABELS for view, _ in groups)
-    words = "nDCG is printed times 100, label distances as they are (↓ lower is better)." if by_labels else UNITS
-    if how is not None and any(r.interval for r in results):
-        words += f" {interval_words(how, 'queries' if by_labels else 'images')}."
-    return [*tables, text_only(words, literal=line)]
+
+    value: float | None
+    form: Form = "fraction"
+    interval: tuple[float, float] | None = None
+    higher_is_better: bool | None = None
+    signed: bool = False
+    mark: str = ""
+    aside: str = ""
+    bold: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def corrected(line: str) -> list[str]:
-    """No or one text about the scores of a report, from its signature: ``csls, transductive``."""
-    rule = signature.read(line).get("normalise", "")
-    words = rule.split(",")
-    return [", ".join([words[0], *(w for w in words if w == "transductive")])] if rule else []
+Entry = str | Text | Value
 
 
-def _by_metric(title: str, directions: tuple[Direction, ...], results: Sequence[Result]) -> Grid:
-    """One row a metric, its directions side by side."""
-    rows: dict[str, dict[Direction | None, Result]] = {}
-    for result in results:
-        rows.setdefault(result.metric.name + _arrow(result), {})[result.direction] = result
-    shown = [d for d in (*directions, None) if any(d in row for row in rows.values())]
-    lines = []
-    for name, row in rows.items():
-        queries = " / ".join(f"{row[d].n:,}" for d in directions if d in row)
-        lines.append((Cell(name), *(_value(row.get(d)) for d in shown), Cell(queries)))
-    return Grid(title, ("metric", *(ARROWS[d] for d in shown), "queries"), 1, tuple(lines))
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        heading: above it.
+        key: its field in records; None for the heading, empty where records do not have it.
+        fields: of a column of numbers that all mean the same, such as ``{"system": "ours"}``: each of its numbers is a
+            record of its own with these fields and ``value``, ``low`` and ``high``.
+        group: above the heading; neighbours with one group share it.
+        words: it has words, which are set to the left.
+        ends: records have the ends of its intervals, ``low`` and ``high``.
+    """
+
+    heading: str
+    key: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    group: str = ""
+    words: bool = False
+    ends: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its field in records."""
+        return self.heading if self.key is None else self.key
 
 
-def _by_length(results: Sequence[Result]) -> Grid:
-    """One row a list length k, its metrics side by side."""
-    rows: dict[int | None, dict[str, Result]] = {}
-    for result in results:
-        rows.setdefault(result.metric.k, {})[result.metric.template] = result
-    shown = {name: result for row in rows.values() for name, result in row.items()}
-    headings = [
-        ("mean label distance@k" if r.unit == "distance" else r.metric.template.format(k="k")) + _arrow(r)
-        for r in shown.values()
-    ]
-    lines = []
-    for k, row in rows.items():
-        queries = next(iter(row.values())).n
-        lines.append((Cell(str(k)), *(_value(row.get(name)) for name in shown), Cell(f"{queries:,}")))
-    return Grid("judged by labels", ("k", *headings, "queries"), 0, tuple(lines))
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table with its notes.
+
+    Attributes:
+        name: of its records; tables of one name are one list of records. Empty where there are none.
+        title: above it.
+        columns: those of words first.
+        rows: as many entries as columns.
+        fields: of all its records.
+        best: values are compared along a ``row`` or a ``column``, and the best of each is marked.
+        bold: what is in bold where single values are, see ``Value.bold``.
+        brackets: intervals are printed.
+        hidden: rows that only records have.
+        shown: people see it; others are only records.
+        notes, literal, warnings: below it, as in a ``Grid``.
+    """
+
+    name: str = ""
+    title: str = ""
+    columns: tuple[Column, ...] = ()
+    rows: tuple[tuple[Entry, ...], ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    best: Literal["", "row", "column"] = ""
+    bold: str = ""
+    brackets: bool = True
+    hidden: frozenset[int] = frozenset()
+    shown: bool = True
+    notes: tuple[str, ...] = ()
+    literal: str = ""
+    warnings: tuple[str, ...] = ()
 
 
-def _arrow(result: Result) -> str:
-    return "" if result.higher_is_better else " ↓"
+def named(metric: MetricName, view: bool = True) -> Text:
+    """A metric as the heading of its row, with an arrow where lower is better; ``view``: with its view."""
+    return Text((str(metric) if view else metric.name) + arrow(metric.higher_is_better), str(metric))
 
 
-def _value(result: Result | None) -> Cell:
-    if result is None:
-        return Cell("")
-    return Cell(printed(result.value, result.unit), aside=bracketed(result.interval, result.unit))
+def way(direction: Direction | None) -> Text:
+    """A direction in words; a sum over both has none."""
+    return Text(ARROWS[direction], direction)
+
+
+def arrow(higher_is_better: bool) -> str:
+    """Behind the name of a metric of which lower values are better."""
+    return "" if higher_is_better else " ↓"
+
+
+def label(metric: MetricName, direction: Direction | None) -> str:
+    """A metric with its direction, as in ``R@1 i2t``."""
+    return str(metric) if direction is None else f"{metric} {direction}"
+
+
+def sentences(*notes: str, literal: str = "") -> Table:
+    """Notes without a table, and a line that is not wrapped."""
+    return Table(notes=notes, literal=literal)
+
+
+def remarks(notes: Iterable[str], warnings: Iterable[str]) -> list[Table]:
+    """Notes and warnings of a result below its tables; nothing without any."""
+    found = Table(notes=tuple(f"· {note}" for note in notes), warnings=tuple(warnings))
+    return [found] if found.notes or found.warnings else []
+
+
+def grids(tables: Iterable[Table]) -> list[Grid]:
+    """What people see of tables, as text."""
+    return [grid(table) for table in tables if table.shown]
+
+
+def grid(table: Table) -> Grid:
+    """A table as text: numbers as printed, with brackets, and the best ones marked."""
+    places = [i for i in range(len(table.rows)) if i not in table.hidden]
+    rows = [table.rows[i] for i in places]
+    best: dict[Value, str] = {}
+    most = 0
+    if table.best:
+        for line in rows if table.best == "row" else zip(*rows, strict=True):
+            compared = [x for x in line if isinstance(x, Value) and x.higher_is_better is not None]
+            most = max(most, len(compared))
+            best |= _marked(compared)
+    marks = ("best" if most > 1 else "", "second best" if most >= RANKED else "")
+    groups = tuple(column.group for column in table.columns)
+    return Grid(
+        table.title,
+        tuple(column.heading for column in table.columns),
+        sum(column.words for column in table.columns),
+        tuple(tuple(_cell(x, table.brackets, best) for x in row) for row in rows),
+        table.notes,
+        table.literal,
+        groups if any(groups) else (),
+        marks if table.best else (table.bold, ""),
+        table.warnings,
+    )
+
+
+def _marked(compared: Sequence[Value]) -> dict[Value, str]:
+    """Which values of a line are the ``best`` and the ``second`` best."""
+    if not compared:
+        return {}
+    first, second = best_two([x.value for x in compared], bool(compared[0].higher_is_better))
+    known = [x for x in compared if x.value is not None]
+    return {x: "second" for x in known if x.value == second} | {x: "best" for x in known if x.value == first}
+
+
+def _cell(entry: Entry, brackets: bool, best: Mapping[Value, str]) -> Cell:
+    if not isinstance(entry, Value):
+        return Cell(entry) if isinstance(entry, str) else Cell(entry.shown, aside=entry.aside)
+    if entry.value is None:
+        return Cell(UNDEFINED, entry.mark, entry.aside)
+    text = (signed if entry.signed else printed)(entry.value, entry.form)
+    aside = entry.aside or (bracketed(entry.interval, entry.form) if brackets else "")
+    place = best.get(entry)
+    return Cell(text, entry.mark, aside, entry.bold or place == "best", place == "second")
+
+
+def records(tables: Iterable[Table]) -> dict[str, list[dict[str, Any]]]:
+    """The records of tables by their names: a row, or of columns with fields a number, is one."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for table in tables:
+        if table.name:
+            found.setdefault(table.name, []).extend(record for row in table.rows for record in _records(table, row))
+    return found
+
+
+def _records(table: Table, row: Sequence[Entry]) -> Iterator[dict[str, Any]]:
+    pairs = list(zip(table.columns, row, strict=True))
+    head: dict[str, Any] = dict(table.fields)
+    for column, entry in pairs:
+        if column.name and not column.fields:
+            head |= _field(column, entry)
+    if not any(column.fields for column in table.columns):
+        yield head
+    for column, entry in pairs:
+        if column.fields and isinstance(entry, Value):
+            yield {**head, **column.fields, "value": entry.value, **_ends(entry), **entry.facts}
+
+
+def _field(column: Column, entry: Entry) -> dict[str, Any]:
+    if isinstance(entry, str):
+        return {column.name: entry}
+    if isinstance(entry, Text):
+        return entry.value if isinstance(entry.value, dict) else {column.name: entry.value}
+    return {column.name: entry.value, **(_ends(entry) if column.ends else {}), **entry.facts}
+
+
+def _ends(value: Value) -> dict[str, float | None]:
+    low, high = value.interval or (None, None)
+    return {"low": low, "high": high}

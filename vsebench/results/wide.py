@@ -9,44 +9,45 @@ from ..errors import count_of
 from ..options import spell
 from ..relevance.sources import heading
 from ..types import Direction
-from .format import ARROWS, best_of
-from .grid import Cell, Grid
+from .format import ARROWS
 from .model import MetricName
+from .table import Column, Entry, Table, arrow
 
-Column = tuple[MetricName, Direction | None]
-CellsOf = Callable[[Column], Sequence[Cell]]
+Key = tuple[MetricName, Direction | None]
+ValuesOf = Callable[[Key], Sequence[Entry]]
+DIRECTIONS = ("i2t", "t2i", "i2i", "t2t", None)  # the order of columns: those of one direction together, then sums
 
 
-def wide(split: str, systems: Sequence[str], columns: Sequence[Column], cells_of: CellsOf, **more: Any) -> Grid:
+def wide(split: str, systems: Sequence[Entry], keys: Sequence[Key], values_of: ValuesOf, **more: Any) -> Table:
     """A table with directions above the metrics, and their set of judgements or gains where there are several.
 
     Args:
         split: in the title, with the set of judgements or gains of the columns if they have one in common.
         systems: names, one a row.
-        columns: metrics and directions; neighbours of one direction share a heading.
-        cells_of: the cells of a column, one a system.
-        more: of the grid.
+        keys: metrics and directions, one a column; neighbours of one direction share a heading.
+        values_of: the values of a column, one a system.
+        more: of the table.
     """
-    views = {m.view: heading(m.view) for m, _ in columns}
-    above = []
-    for metric, direction in columns:
+    views = {m.view: heading(m.view) for m, _ in keys}
+    columns = [Column("system", words=True)]
+    for metric, direction in keys:
         view = views[metric.view] if len(views) > 1 and metric.view != "gt" else ""
-        above.append(", ".join(filter(None, (view, "" if direction is None else ARROWS[direction]))))
-    headings = (metric.name + ("" if metric.higher_is_better else " ↓") for metric, _ in columns)
-    values = zip(*map(cells_of, columns), strict=True)
-    rows = tuple((Cell(name), *row) for name, row in zip(systems, values, strict=True))
+        above = ", ".join(filter(None, (view, "" if direction is None else ARROWS[direction])))
+        fields = {"metric": str(metric), "direction": direction}
+        columns.append(Column(metric.name + arrow(metric.higher_is_better), fields=fields, group=above))
+    rows = tuple((name, *row) for name, row in zip(systems, zip(*map(values_of, keys), strict=True), strict=True))
     title = f"{split} · {next(iter(views.values()))}" if len(views) == 1 else split
-    return Grid(title, ("system", *headings), 1, rows, groups=("", *above), **more)
+    return Table("values", title, tuple(columns), rows, best="column", brackets=False, **more)
 
 
 def of_paper(
-    split: str, systems: Sequence[str], columns: Sequence[Column], named: bool, note: str, cells_of: CellsOf
-) -> Grid:
+    split: str, systems: Sequence[Entry], keys: Sequence[Key], named: bool, note: str, values_of: ValuesOf
+) -> Table:
     """The one table of a paper: all columns where they were named, otherwise those of the first view, with a note."""
-    shown = [c for c in columns if named or c[0].view == columns[0][0].view]
+    shown = [key for key in keys if named or key[0].view == keys[0][0].view]
     notes = [note]
-    if left := len(columns) - len(shown):
+    if left := len(keys) - len(shown):
         counted = count_of(left, "further column is", "further columns are")
         chooses = f"{spell('metrics')} chooses its columns, {spell('details', True)} adds tables"
         notes.append(f"{counted} not in this table: {chooses}.")
-    return wide(split, systems, shown, cells_of, notes=tuple(notes), marks=best_of(len(systems)))
+    return wide(split, systems, shown, values_of, notes=tuple(notes))

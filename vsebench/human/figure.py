@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import UsageError, printable
 from ..options import spell
-from .charts import converted, missing
+from ..results.charts import converted, missing
 from .correlation import COEFFICIENTS, Row, Study, interval_note, label
 
 SUFFIXES = (".png", ".svg", ".html")

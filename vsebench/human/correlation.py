@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
-from .format import UNDEFINED, fixed
-from .grid import Cell, Grid, cells, text_only
-from .model import plain
-from .render import Rendered, record
+from ..results.format import UNDEFINED, fixed
+from ..results.render import Rendered
+from ..results.table import Column, Entry, Table, Text, Value, sentences
 
-SCHEMA = "vsebench/correlation/1"
 Over = Literal["images", "pairs"]
 Tau = Literal["b", "c"]
 COEFFICIENTS = {"pearson": "Pearson r", "spearman": "Spearman ρ", "kendall": "Kendall τ"}
@@ -71,16 +70,20 @@ class Study(Rendered):
     Attributes:
         data: ``cxc`` or ``flickr8k``.
         rows: the correlations.
-        settings: of every relevance.
+        gains: the settings of every relevance.
         notes: what was decided.
         level: of the intervals in percent, or None without them.
         over: what the jackknife left out, one at a time.
         seed: of the samples of models.
     """
 
+    kind: ClassVar = "correlation"
+    heading: ClassVar = "Agreement with human judgements"
+    main: ClassVar = "coefficients"
+    settings: ClassVar = ("data", "gains", "level", "over")
     data: str
     rows: tuple[Row, ...]
-    settings: dict[str, dict[str, str]]
+    gains: dict[str, dict[str, str]]
     notes: tuple[str, ...]
     level: float | None
     over: Over
@@ -91,17 +94,22 @@ class Study(Rendered):
         """The title of a page."""
         return f"Agreement with human judgements · {DATA_TITLES[self.data]}"
 
-    def grids(self) -> list[Grid]:
+    def tables(self) -> list[Table]:
         """A table for every set of pairs, one row a relevance; and one for the sampled correlation of models."""
-        tables = []
-        for title, rows in self.groups().items():
-            variants = {"kendall": f"-{rows[0].tau}"}
-            headings = ("relevance", *(text + variants.get(name, "") for name, text in COEFFICIENTS.items()))
-            of_rows = (
-                (Cell(label(r.relevance)), *(_cell(r.coefficients[name]) for name in COEFFICIENTS)) for r in rows
-            )
-            tables.append(Grid(title, headings, 1, tuple(of_rows)))
-        return [*tables, *_sampled(self), text_only(*_notes(self))]
+        return [*(self._table(*group) for group in self.groups().items()), *_sampled(self), sentences(*_notes(self))]
+
+    def _table(self, title: str, rows: Sequence[Row]) -> Table:
+        tau = rows[0].tau
+        columns = [Column("relevance", words=True)]
+        for name, text in COEFFICIENTS.items():
+            of = {"coefficient": name} | ({"variant": tau} if name == "kendall" else {})
+            columns.append(Column(f"{text}-{tau}" if name == "kendall" else text, fields=of))
+        lines: list[tuple[Entry, ...]] = [
+            (Text(label(r.relevance), r.relevance), *(_value(r.coefficients[name], r) for name in COEFFICIENTS))
+            for r in rows
+        ]
+        fields = {"task": rows[0].task, "subset": rows[0].subset}
+        return Table("coefficients", title, tuple(columns), tuple(lines), fields)
 
     def groups(self) -> dict[str, list[Row]]:
         """The rows of every set of pairs, by its title."""
@@ -112,30 +120,6 @@ class Study(Rendered):
             title = f"{DATA_TITLES[self.data]} {row.task}{subset} · {row.pairs:,} pairs{judged}"
             found.setdefault(title, []).append(row)
         return found
-
-    def records(self) -> list[dict[str, Any]]:
-        """One a coefficient: task, subset, relevance, coefficient, value, low, high, pairs, points."""
-        found = []
-        for row in self.rows:
-            names, counts = plain(row, "task", "subset", "relevance"), plain(row, "pairs", "points")
-            for name, coefficient in row.coefficients.items():
-                found.append(
-                    record({**names, "coefficient": name, **plain(coefficient, "value", "interval"), **counts})
-                )
-        return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document of schema ``vsebench/correlation/1``: fractions, None where a correlation is undefined."""
-        intervals: dict[str, Any] | None = None
-        if self.level is not None:
-            intervals = {"method": "jackknife, Fisher z", "confidence": self.level / 100, "over": self.over}
-        return {
-            "schema": SCHEMA,
-            "data": self.data,
-            "intervals": intervals,
-            **plain(self, "settings", "notes"),
-            "rows": [_document(row) for row in self.rows],
-        }
 
 
 def label(relevance: str) -> str:
@@ -148,14 +132,11 @@ def interval_note(study: Study) -> str:
     return "" if study.level is None else f"{study.level:g} % jackknife over {study.over} on Fisher's z scale"
 
 
-def _cell(found: Coefficient) -> Cell:
-    if found.value is None:
-        return Cell(UNDEFINED)
-    ends = found.interval
-    return Cell(fixed(found.value, 4), aside="" if ends is None else f"[{fixed(ends[0], 4)}, {fixed(ends[1], 4)}]")
+def _value(found: Coefficient, row: Row) -> Value:
+    return Value(found.value, "correlation", found.interval, facts={"pairs": row.pairs, "points": row.points})
 
 
-def _sampled(study: Study) -> list[Grid]:
+def _sampled(study: Study) -> list[Table]:
     found: dict[str, dict[str, Sampled]] = {}
     for row in study.rows:
         if row.sampled is not None:
@@ -163,12 +144,23 @@ def _sampled(study: Study) -> list[Grid]:
     if not found:
         return []
     tasks = list(dict.fromkeys(task for of in found.values() for task in of))
-    rows = []
+    rows: list[tuple[Entry, ...]] = []
     for model, of in found.items():
         mean = sum(s.mean for s in of.values()) / len(of)
-        values = (f"{fixed(of[t].mean, 4)} ± {fixed(of[t].deviation, 4)}" for t in tasks)
-        rows.append(cells(label(model), *values, fixed(mean, 4)))
-    return [Grid("CxC correlation · sampled Spearman ρ", ("model", *tasks, "mean"), 1, tuple(rows))]
+        values = (
+            Value(
+                of[t].mean, "correlation", aside=f"± {fixed(of[t].deviation, 4)}",
+                facts={"sd": of[t].deviation, "queries": of[t].queries, "samples": of[t].samples},
+            )
+            for t in tasks
+        )  # fmt: skip
+        rows.append((Text(label(model), model), *values, Value(mean, "correlation")))
+    columns = (
+        Column("model", words=True),
+        *(Column(task, fields={"task": task}) for task in tasks),
+        Column("mean", fields={"task": "mean"}),
+    )
+    return [Table("sampled", "CxC correlation · sampled Spearman ρ", columns, tuple(rows))]
 
 
 def _notes(study: Study) -> list[str]:
@@ -183,11 +175,3 @@ def _notes(study: Study) -> list[str]:
     if any(c.value is None for row in study.rows for c in row.coefficients.values()):
         notes.append(f"{UNDEFINED} undefined: one side has the same value for all of these pairs.")
     return notes
-
-
-def _document(row: Row) -> dict[str, Any]:
-    document = plain(row, "task", "subset", "relevance", "pairs", "points")
-    document |= {name: plain(row.coefficients[name], "value", "interval") for name in COEFFICIENTS}
-    document["kendall"]["variant"] = row.tau
-    sampled = row.sampled and {"mean": row.sampled.mean, "sd": row.sampled.deviation}
-    return {**document, "sampled_spearman": sampled and {**sampled, **plain(row.sampled, "queries", "samples")}}
