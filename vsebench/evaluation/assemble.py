@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .. import __version__, signature
+from .. import __version__
 from ..errors import BadInput
 from ..log import note, said
 from ..metrics import Metric
@@ -17,6 +17,7 @@ from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES, is_gains
 from ..results.model import Result
 from ..results.report import Report
+from ..signature import captions_fingerprint, fingerprint, write
 from ..types import Direction, Int, Observation, Split
 from . import intervals, warnings
 from .inputs import System
@@ -63,7 +64,7 @@ def report(
     log = said()
     return Report(
         plan.split.name,
-        signature.write(_signature(plan, data, ratings)),
+        signature(plan, data, ratings),
         tuple(shown),
         tuple(log.warnings),
         tuple(log.notes),
@@ -105,16 +106,16 @@ def _sum(m: Metric, parts: Sequence[Result], directions: int) -> Result:
     return Result(m, None, sum(p.value for p in parts), n, undefined, ties=ties)
 
 
-def _signature(plan: Plan, data: System, ratings: str | None) -> dict[str, str]:
-    """Everything that can move a digit."""
+def signature(plan: Plan, data: System, ratings: str | None) -> str:
+    """The line that identifies the values: everything that can move a digit."""
     # Metrics that read gains have two tie rules only, and do not depend on queries without positives.
     binary = ratings is not None or not all(m.graded for m in plan.metrics)
     judged = {
         view: j.identity(plan.split) for view, j in plan.judgements.items() if any(m.view == view for m in plan.metrics)
     }
-    return {
+    fields = {
         "vsebench": __version__,
-        "split": f"{plan.split.name}#{signature.fingerprint(plan.split)}",
+        "split": f"{plan.split.name}#{fingerprint(plan.split)}",
         **{view: identity for view, identity in judged.items() if identity is not None},
         "score": data.score,
         **data.stages,
@@ -125,6 +126,7 @@ def _signature(plan: Plan, data: System, ratings: str | None) -> dict[str, str]:
         **_gains_identities(plan.gains, plan.split),
         **({} if ratings is None else {INTRA: ratings}),
     }
+    return write(fields)
 
 
 def _gains_identities(gains: Mapping[str, Gains], split: Split) -> dict[str, str]:
@@ -133,5 +135,5 @@ def _gains_identities(gains: Mapping[str, Gains], split: Split) -> dict[str, str
     of_kinds = {view: g for view, g in gains.items() if is_gains(view)}  # others are judgements
     fields = {view: ",".join(f"{k}={v}" for k, v in g.settings.items() if k != "file") for view, g in of_kinds.items()}
     if split.captions is not None and any(SOURCES[view].captions != "unused" for view in of_kinds):
-        fields["captions"] = signature.captions_fingerprint(split.captions)
+        fields["captions"] = captions_fingerprint(split.captions)
     return fields

@@ -13,8 +13,8 @@ same as here. It keeps what it has read, with the lengths of the vectors, for th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,11 +36,11 @@ from ..rank.count import Counter, count, count_block, joined, make_counters
 from ..rank.observe import observations
 from ..rank.order import scores_of, top_lists
 from ..rank.scorers import Scorer, of_queries
-from ..rank.ties import EXPECTED
 from ..relevance.gains import Spec
 from ..types import Direction, Observation, Split, Tops, is_path
 from . import corrections, cuts, second_stage, system
 from . import depths as backend_depths
+from .assemble import signature
 from .cuts import Shard, rankings_of
 from .inputs import System
 from .plan import Plan, make_plan
@@ -139,31 +139,12 @@ def _regular(path: Path) -> list[Path]:
 def identity(data: System, plan: Plan) -> str:
     """A hash of all that decides the values, besides the contents of the files."""
     request = plan.request
-    parts = [
-        data.score, data.rows, data.stages, [(d, s.depth, s.reach, s.weight) for d, s in data.second.items()],
-        plan.split, plan.directions, plan.depth, plan.targets, [str(m) for m in plan.single],
-        [(view, gains.name, gains.settings) for view, gains in plan.gains.items()],
-        request.ties == EXPECTED, request.resampling is not None,
+    decided = (
+        signature(plan, data, None), *map(str, plan.single), plan.directions, plan.depth,
+        request.resampling is not None, request.rerank_depth, request.weight,
         request.image_key, request.text_key, request.scores_key,
-    ]  # fmt: skip
-    return fingerprint(*_contents(parts))
-
-
-def _contents(value: Any) -> Iterator[str | bytes]:
-    """What a value consists of, in order: arrays as bytes, what has no parts in words."""
-    if isinstance(value, np.ndarray):
-        yield f"{value.dtype} {value.shape}"
-        yield np.ascontiguousarray(value).tobytes()
-    elif is_dataclass(value):
-        yield from _contents([getattr(value, f.name) for f in fields(value)])
-    elif isinstance(value, Mapping):
-        yield from _contents(list(value.items()))
-    elif isinstance(value, (list, tuple)):
-        yield str(len(value))
-        for part in value:
-            yield from _contents(part)
-    else:
-        yield str(value)
+    )  # fmt: skip
+    return fingerprint(*map(str, decided))
 
 
 class Used(NamedTuple):
