@@ -124,12 +124,11 @@ def new_metrics() -> Iterator[None]:
     """Metrics that a test declares are removed from the table of metrics after it."""
     from vsebench.metrics import declare
 
-    table = declare._FAMILIES
-    items, aliases = dict(table._items), dict(table._aliases)
+    before = list(declare._FAMILIES)
     try:
         yield
     finally:
-        table._items, table._aliases = items, aliases
+        declare._FAMILIES[:] = before
 
 
 SCENES = "scenes-90-seed4-size16-near0.3-wrong0.1-generic0.1"  # 45 images of train, 22 each of val and test

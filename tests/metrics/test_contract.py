@@ -15,7 +15,7 @@ from tests import oracle
 from tests.worlds import relevance
 from vsebench.evaluation.binary import measure
 from vsebench.metrics import Family, Metric, families, metric, metric_sum, parse
-from vsebench.metrics.declare import DEPTHS, family_of, known_names
+from vsebench.metrics.declare import DEPTHS, known_names
 from vsebench.metrics.suites import SUITES
 from vsebench.relevance import judgements
 from vsebench.types import UNRANKED, Ranks, Relevance, Split
@@ -61,7 +61,6 @@ def orders() -> Iterator[tuple[int, ...]]:
 
 def test_every_metric_is_tested() -> None:
     assert {m.template for m in ALL} == {f.template for f in BINARY}
-    assert all(family_of(f.template, graded=False) is f for f in BINARY)
     # The oracle defines every metric that has a value for a query.
     stems = {m.name.split("@")[0] + "@" if m.family.takes_k else m.name for m in PER_QUERY}
     assert stems == set(oracle.PER_QUERY)
@@ -206,4 +205,4 @@ def test_a_name_cannot_be_declared_twice() -> None:
     ):
         with pytest.raises(vsebench.VsebenchError, match="is registered twice"):
             declare()
-    assert family_of("New", graded=False) is None and families() == EVERY
+    assert families() == EVERY

@@ -12,7 +12,7 @@ from tests.messages import Pinned
 from vsebench.errors import USAGE, UsageError
 from vsebench.evaluation.plan import choose_metrics
 from vsebench.metrics import Metric, families, parse
-from vsebench.metrics.suites import INTRA, SUITES, default_words, expand, members
+from vsebench.metrics.suites import SUITES, default_words, expand, members
 from vsebench.relevance import judgements, judgements_of
 from vsebench.types import DIRECTIONS, Split
 
@@ -108,7 +108,6 @@ def test_suites_in_a_view() -> None:
     assert members("eccv:cxc") is None and members("all") is None
     assert [str(m) for m in expand("mine", ["gt", "mine"])] == ["mine:R@1", "mine:R-P", "mine:mAP@R"]
     assert all(name == suite.name and suite.meaning and suite.metrics for name, suite in SUITES.items())
-    assert [name for name, suite in SUITES.items() if suite.intra] == [INTRA]
 
 
 def test_lists_of_names() -> None:

@@ -238,7 +238,7 @@ def test_every_function_of_the_api_has_an_example_that_runs(name, tmp_path, monk
         clip_models.photos(tmp_path / "photos", ["a.png", "b.png", "c.png"])
         clip_models.captions_csv(tmp_path / "captions.csv", ["a.png", "b.png", "c.png"])
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(declare._FAMILIES, "_items", dict(declare._FAMILIES._items))
+    monkeypatch.setattr(declare, "_FAMILIES", list(declare._FAMILIES))
     function = getattr(vsebench, name)
     names = {**vars(inspect.getmodule(function)), "folder": human_files.flickr8k(tmp_path / "human")}
     example = doctest.DocTestParser().get_doctest(function.__doc__, names, name, None, 0)

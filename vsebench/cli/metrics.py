@@ -120,7 +120,7 @@ def _suite(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     from ..evaluation.sources import suits
     from ..metrics import parse
     from ..metrics.declare import DEFAULT_GAINS
-    from ..metrics.suites import ALL, SUITES, expand, members
+    from ..metrics.suites import ALL, INTRA, SUITES, expand, members
     from ..relevance import judgements
 
     word = word.strip()
@@ -136,7 +136,7 @@ def _suite(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     view, _, stem = word.rpartition(":")
     suite = SUITES[stem.lower()]
     through = _known(view or parse(names[0]).view, views)
-    if suite.intra:
+    if suite.name == INTRA:
         ratings = " and ".join(f"{at:g} between {side}s" for side, at in THRESHOLD.items())
         through = f"Crisscrossed Captions ratings of at least {ratings}; the query itself is no candidate"
     elif not view and suite.graded:

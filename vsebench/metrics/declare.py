@@ -25,7 +25,7 @@ import numpy as np
 from ..arguments import shown
 from ..errors import UsageError
 from ..options import spell
-from ..registry import Registry, closest, unknown
+from ..registry import closest, unknown
 from ..relevance.sources import is_gains
 from ..types import Float, Int, Ranks, Unit
 from .graded_ranking import GradedRanking
@@ -166,7 +166,7 @@ class Family:
         return all(parse(part).family.normalised for part in self.parts) if self.parts else "ideal" in self.needs
 
 
-_FAMILIES: Registry[Family] = Registry("metric")
+_FAMILIES: list[Family] = []
 
 
 def families(graded: bool | None = None) -> list[Family]:
@@ -174,20 +174,22 @@ def families(graded: bool | None = None) -> list[Family]:
     return [f for f in _FAMILIES if graded is None or (f.graded == graded and not f.of_lists)]
 
 
-def family_of(template: str, graded: bool) -> Family | None:
-    """The metric of a template or an alias; the same template may be declared for binary judgements and for gains."""
-    key = _key(template, graded)
-    return _FAMILIES.get(key) if key in _FAMILIES else None
+def _named(template: str) -> tuple[Family | None, Family | None]:
+    """The metric of a template or an alias for binary judgements, and that for gains.
+
+    Other capitals name a metric where they leave one possibility.
+    """
+    alike = [(name, f) for f in _FAMILIES for name in (f.template, *f.aliases) if name.lower() == template.lower()]
+    exact = [(name, f) for name, f in alike if name == template]
+    found = exact or (alike if len({name for name, _ in alike}) == 1 else [])
+    binary, graded = (next((f for _, f in found if f.graded == reads), None) for reads in (False, True))
+    return binary, graded
 
 
 def _family(template: str, view: str) -> Family | None:
     """The metric of a template for a view: of gains the graded one, if there is one; of judgements the binary one."""
-    binary, graded = family_of(template, False), family_of(template, True)
+    binary, graded = _named(template)
     return (graded or binary) if is_gains(view) else (binary or graded)
-
-
-def _key(template: str, graded: bool) -> str:
-    return f"graded {template}" if graded else template
 
 
 def _declare(family: Family) -> None:
@@ -199,8 +201,10 @@ def _declare(family: Family) -> None:
     for key, option in family.options.items():
         if not isinstance(option, Option):
             raise UsageError(f"{named}: option '{key}' is {option!r}", fix="give an Option")
-    aliases = [_key(alias, family.graded) for alias in family.aliases]
-    _FAMILIES.add(_key(family.template, family.graded), family, aliases)
+    taken = {name for f in families() if f.graded == family.graded for name in (f.template, *f.aliases)}
+    if not taken.isdisjoint((family.template, *family.aliases)):
+        raise UsageError(f"{named} is registered twice", fix="give it another name")
+    _FAMILIES.append(family)
 
 
 def metric(
@@ -437,52 +441,30 @@ def parse(text: str) -> Metric:
         if len(parts) > 1 and all(map(_NAME.match, parts)):
             fix = f"separate names by commas: {','.join(parts)}"
         raise UsageError(f"'{text}' is not a metric name", fix=fix)
-    (stem, tail), given = _spelled(match["stem"], match["tail"]), match["view"]
-    given = given and given.lower()
+    stem, tail, given = match["stem"], match["tail"], match["view"]
     options = _options(text, match["options"])
     for template in (stem if tail is None else f"{stem}@{tail}", stem + "@{k}"):
-        binary, graded = family_of(template, False), family_of(template, True)
+        binary, graded = _named(template)
         of_gains = graded and (not binary or (options and not binary.options))
-        of_lists = binary is not None and binary.of_lists
-        view = given or (DEFAULT_GAINS if of_gains else HUBNESS if of_lists else "gt")
+        default = DEFAULT_GAINS if of_gains else HUBNESS if binary and binary.of_lists else "gt"
+        view = given.lower() if given else default
         family = _family(template, view)
-        if family is None or ("{k}" in template) != template.endswith("@{k}"):
-            continue
-        k = _depth(text, family, stem, tail) if family.takes_k else None
-        return Metric(family.template, k, view, options)
+        if family is not None:
+            return Metric(family.template, _depth(text, family, tail) if family.takes_k else None, view, options)
     raise _no_such(text, given, stem, tail)
 
 
-def _spelled(stem: str, tail: str | None) -> tuple[str, str | None]:
-    """The parts of a name as they are declared, where other capitals leave one possibility: ``R``, ``1`` of ``r@1``."""
-    declared = {template for family in families() for template in (family.template, *family.aliases)}
-    whole = stem if tail is None else f"{stem}@{tail}"
-    for written in (whole, stem + "@{k}"):
-        alike = [template for template in declared if template.lower() == written.lower()]
-        if written in alike:
-            break
-        if len(alike) == 1:
-            stem, _, own = alike[0].partition("@")
-            return stem, tail if own in ("", "{k}") else own
-    return stem, tail
-
-
-def _depth(text: str, family: Family, stem: str, tail: str | None) -> int:
+def _depth(text: str, family: Family, tail: str | None) -> int:
     """The k of a name."""
+    least, usual = family.least_k, family.stem + f"@{family.ks[-1 if family.least_k == 1 else 0]}"
     if tail is None:
         raise UsageError(f"'{text}' needs a k", fix=f"write {text}@{family.ks[-1]}")
-    if re.fullmatch(r"[0-9]{19,}", tail):
-        raise UsageError(
-            f"k of '{text}' is beyond every gallery", fix=f"give a smaller k, as in {stem}@{family.ks[-1]}"
-        )
-    if _is_count(tail) and int(tail) >= family.least_k:
+    if _is_count(tail) and int(tail) >= least:
         return int(tail)
-    least = family.least_k
-    small = f", and the least k of {stem} is {least}" if _is_count(tail) else ""
-    usual = family.ks[-1] if least == 1 else family.ks[0]
-    raise UsageError(
-        f"k of '{text}' is '{tail}'{small}", fix=f"give an integer of at least {least}, as in {stem}@{usual}"
-    )
+    if re.fullmatch(r"[0-9]{19,}", tail):
+        raise UsageError(f"k of '{text}' is beyond every gallery", fix=f"give a smaller k, as in {usual}")
+    small = f", and the least k of {family.stem} is {least}" if _is_count(tail) else ""
+    raise UsageError(f"k of '{text}' is '{tail}'{small}", fix=f"give an integer of at least {least}, as in {usual}")
 
 
 def separate(text: str) -> list[str]:

@@ -22,8 +22,6 @@ class Suite:
         metrics: their names; those of a graded suite get the view of the gains, as in ``spice:ncs``.
         meaning: one line.
         headline: those that papers report first; ``vsebench compare`` tests them when no metric is named.
-        graded: the metrics read gains.
-        intra: the metrics are of retrieval inside a modality (i2i, t2t).
         default: measured when no metric is named and the split has these judgements.
     """
 
@@ -31,9 +29,12 @@ class Suite:
     metrics: tuple[str, ...]
     meaning: str
     headline: tuple[str, ...]
-    graded: bool = False
-    intra: bool = False
     default: bool = True
+
+    @property
+    def graded(self) -> bool:
+        """Whether the metrics read gains."""
+        return parse(self.metrics[0]).graded
 
 
 JUDGED = ("R@1", "R-P", "mAP@R")  # of judgements that know several positives of a query
@@ -69,21 +70,21 @@ SUITES: dict[str, Suite] = {
         Suite(
             "cs", ("CS@100", "CS@200", "CS@1000"),
             "Coherent Score: how far the order of the first k items agrees with the order of their gains",
-            ("CS@100",), graded=True,
+            ("CS@100",),
         ),
         Suite(
             "ncs", ("NCS@1", "NCS@5", "NCS@10", "Nsum", "NsumN"),
             "Normalised Cumulative Semantics: the gains of the first k items over the largest possible, and sums",
-            ("NCS@10",), graded=True,
+            ("NCS@10",),
         ),
         Suite(
             "sr", ("SR@1", "SR@5", "SR@10"),
             "Semantic Recall: the share of the five items with the largest gains that is among the first k",
-            ("SR@10",), graded=True,
+            ("SR@10",),
         ),
         Suite(
             "ndcg", ("nDCG@1", "nDCG@5", "nDCG@10"),
-            "normalised discounted cumulative gain of the first k items", ("nDCG@10",), graded=True,
+            "normalised discounted cumulative gain of the first k items", ("nDCG@10",),
         ),
         Suite(
             HUBNESS, ("Skewness@10", "Anti-hubs@10", "Hubs@10"),
@@ -93,7 +94,7 @@ SUITES: dict[str, Suite] = {
         Suite(
             INTRA, ("cxc:R@1", "cxc:R@5", "cxc:R@10", "cxc:MedR", "cxc:MeanR"),
             "images retrieved by images, captions by captions, judged by Crisscrossed Captions; needs its ratings "
-            "(docs/protocols.md)", ("cxc:R@1",), intra=True,
+            "(docs/protocols.md)", ("cxc:R@1",),
         ),
     )
 }  # fmt: skip
