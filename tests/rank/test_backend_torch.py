@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -128,10 +127,8 @@ def test_orders_of_ties(device: Any) -> None:
 
 @pytest.mark.parametrize("dim", gate([16, 1024], 16))
 def test_hard_vectors(dim: int, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = replace(settings.SIZES["cpu"], block=1000, piece=40 * dim)  # several blocks, vectors converted in pieces
     for kind in ("cpu", "cuda"):
-        monkeypatch.setitem(settings.SIZES, kind, sizes)
-    monkeypatch.setattr(vectors, "KEPT_DOUBLE", 0)
+        monkeypatch.setitem(settings.SCORES, kind, 1000)  # several blocks, vectors converted in pieces
     for name, images, captions, exact in hard_vectors(dim, np.random.default_rng(dim)):
         scorer = Dot(images, captions)
         for direction, scores in zip(DIRECTIONS, (exact, exact.T), strict=True):
@@ -143,14 +140,6 @@ def test_hard_vectors(dim: int, device: Any, monkeypatch: pytest.MonkeyPatch) ->
         for cosine in (False, True):
             scorer = Dot(images, captions, cosine)
             same_observations(scorer, [Targets("x", judged)], device, depth={"i2t": 5, "t2i": 5}, tile_shape=(9, 70))
-
-
-def test_a_float64_copy_needs_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    side = vectors.Side(torch.ones(4, 8), torch.ones(4).double())
-    monkeypatch.setattr(vectors, "KEPT_DOUBLE", 8 * 4 * 8 - 1)
-    assert side.float64(torch.tensor([1])).dtype == torch.float64 and side.double is None
-    monkeypatch.setattr(vectors, "KEPT_DOUBLE", 8 * 4 * 8)
-    assert side.float64(torch.tensor([1])).shape == (1, 8) and side.double is not None
 
 
 @pytest.mark.parametrize("cosine", [False, True, None])
@@ -328,8 +317,8 @@ def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.
     world = worlds.tied_world(40, 300, 3, 2, seed=1)
     scorer, requests = Dot(world.images, world.captions), [Targets("x", r) for r in world.judged.values()]
     queries, cpu, message = np.arange(40), torch.device("cpu"), "the device cpu has too little free memory"
-    calls, run = failing_at_first(scan._Scan.run, attempts, error)
-    monkeypatch.setattr(scan._Scan, "run", lambda *arguments: run(*arguments))
+    calls, tiles = failing_at_first(scan.corners, attempts, error)
+    monkeypatch.setattr(scan, "corners", tiles)
     orders, one = failing_at_first(order._of_block, attempts, error)
     monkeypatch.setattr(order, "_of_block", one)
     if attempts == 1:
@@ -341,7 +330,7 @@ def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.
             observe(scorer, requests, scan=partial(scan.scan, cpu))
         with pytest.raises(DeviceMemory, match=message):
             order.order_of(cpu, scorer, "i2t", queries, 20, None)
-    assert [attempt[0].height for attempt in calls] == [40, 5]
+    assert [height for _, height, _ in calls] == [40, 5]
     assert [len(arguments[3]) for arguments in orders] == [40, *[5] * (8 if attempts == 1 else 1)]
 
 
@@ -505,9 +494,3 @@ def test_queries_with_many_relevant_items_have_the_ranks_of_numpy(ties: str) -> 
         for name in ("numpy", "torch:cpu")
     ]
     same_reports(*found)
-
-
-def test_scores_beyond_float32_are_ordered_by_the_given_ones() -> None:
-    scores = np.random.default_rng(0).permutation(2000).reshape(2, 1000) * 1e36 + 1e39
-    found = order.order_of(torch.device("cpu"), Matrix(scores), "i2t", np.arange(2), 5, None)
-    assert np.array_equal(found.items, np.argsort(-scores, axis=1, kind="stable")[:, :5])

@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,15 +28,15 @@ from vsebench.rank.count import Targets
 from vsebench.rank.scorers import Dot
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-from vsebench.rank.torch_backend import order, scan, settings, vectors  # noqa: E402
+from vsebench.rank.torch_backend import order, scan, settings  # noqa: E402
 
-GPU = settings.SIZES["cuda"]
+GPU = settings.SCORES["cuda"]
 
 
 @pytest.fixture(params=DEVICES)
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A GPU where there is one, and the processor with the sizes of one."""
-    monkeypatch.setitem(settings.SIZES, "cpu", GPU)
+    monkeypatch.setitem(settings.SCORES, "cpu", GPU)
     return settings.device_of(request.param)
 
 
@@ -55,35 +54,14 @@ def test_default_tiles_of_a_device(device: Any) -> None:
     ((100, 50), (100, 50)), ((10**6, 40), (10**6, 67)),
 ])  # fmt: skip
 def test_tiles_of_a_device_have_its_scores(shape: tuple[int, int], tile: tuple[int, int]) -> None:
-    found = scan._tile_shape(SimpleNamespace(shape=shape), GPU, 1)  # type: ignore[arg-type]
-    assert found == (tile[0], min(tile[1], shape[1])) and found[0] * found[1] <= GPU.tile
+    found = scan._tile_shape(shape, GPU)
+    assert found == (tile[0], min(tile[1], shape[1])) and found[0] * found[1] <= GPU
 
 
 def test_tasks_of_a_device() -> None:
     """2^24 scores, up to 2^26 of a large gallery."""
     found = {n: order.together(n, 10) for n in (1, 5000, 25_000, 10**6, 10**7, 10**9)}
     assert found == {1: 1 << 24, 5000: 3355, 25_000: 671, 10**6: 64, 10**7: 6, 10**9: 1}
-
-
-def test_a_large_gallery_is_converted_once_for_many_queries(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    converted, made = list[int](), vectors.Side.float64
-
-    def float64(side: Any, items: Any) -> Any:
-        found = made(side, items)
-        converted.append(len(found))
-        return found
-
-    monkeypatch.setattr(vectors.Side, "float64", float64)
-    world = worlds.tied_world(64, 900, 4, 3, seed=5)
-    for room, copies in ((0, [64, 0, 250, 250, 250, 150]), (1 << 30, [64, 0, 900])):
-        monkeypatch.setattr(vectors, "_room", lambda _, room=room: room)
-        monkeypatch.setitem(settings.SIZES, device.type, replace(GPU, piece=1000))
-        scorer = Dot(world.images, world.captions)
-        found = order.order_of(device, scorer, "i2t", np.arange(64), 300, None)
-        assert np.array_equal(found.items, ordering.order(scorer, "i2t", np.arange(64), 300, None).items)
-        assert converted == copies
-        converted.clear()
-        assert (vectors.resident(scorer, device).captions.double is not None) == bool(room)
 
 
 def test_the_device_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:

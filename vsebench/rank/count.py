@@ -205,6 +205,11 @@ def tiles(shape: tuple[int, int], itemsize: int, threads: int) -> tuple[int, int
     return max(1, min(shape[0], TILE_BYTES // threads // (itemsize * width))), width
 
 
+def corners(shape: tuple[int, int], height: int, width: int) -> list[tuple[int, int]]:
+    """The first image and caption of every tile."""
+    return [(r, c) for c in range(0, shape[1], width) for r in range(0, shape[0], height)]
+
+
 def scan_tiles(
     scorer: Scorer, counters: Sequence[Counter], threads: int, tile_shape: tuple[int, int] | None,
     progress: Progress | None, lists: Iterable[Lists] = (),
@@ -219,7 +224,6 @@ def scan_tiles(
     """
     n_image, n_caption = scorer.shape
     height, width = tile_shape or tiles(scorer.shape, np.dtype(scorer.dtype).itemsize, threads)
-    corners = [(r, c) for c in range(0, n_caption, width) for r in range(0, n_image, height)]
 
     def worker(part: int) -> Callable[[tuple[int, int]], None]:
         buffer = np.empty(min(height, n_image) * min(width, n_caption), scorer.dtype)
@@ -236,7 +240,7 @@ def scan_tiles(
 
         return work
 
-    in_turn(corners, worker, threads, progress)
+    in_turn(corners(scorer.shape, height, width), worker, threads, progress)
 
 
 class Block(NamedTuple):

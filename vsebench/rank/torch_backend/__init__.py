@@ -5,11 +5,11 @@ stay on the device inside a call. Float32 products are those of the BLAS of the 
 precision, so that the error bounds of the reference hold. Near-ties are settled on the processor, as of the reference::
 
     scan.scan                      one pass over tiles of scores
-      count.PairCounter            candidates above each threshold
+      scan.PairCounter             candidates above each threshold
     order.order_of                 order of a block of queries
 
 - ``settings``: the device, the precision of products, threads (``numeric.torch_support``: memory that is not enough)
-- ``vectors``: vectors on the device
+- ``vectors``: vectors on the device and their products; given scores are counted and ordered by the reference
 
 These modules import torch when they are loaded, and are themselves imported inside functions.
 """

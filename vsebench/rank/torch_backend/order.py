@@ -17,9 +17,10 @@ import torch
 
 from ...numeric.torch_support import device_faults, within_memory
 from ...types import Direction, Int, Tops
-from ..order import ErrorBound, exact_scores, float32_bound, float64_bound, is_deep, rows, settled, size_of
+from ..order import ErrorBound, Found, exact_scores, float32_bound, float64_bound, is_deep, parts_of, settled, size_of
+from ..order import order as reference
 from ..scorers import Dot, Scorer
-from .settings import SIZES, exact
+from .settings import SCORES, exact
 from .vectors import Resident, Tensor, host, resident, tensor
 
 SPARE = 64  # candidates beyond k that are listed at first
@@ -31,7 +32,7 @@ _ONE = threading.Lock()
 def order_of(
     device: torch.device, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None
 ) -> Tops:
-    """The k best of some queries, in canonical order; see ``order.order``.
+    """The k best of some queries, in canonical order; see ``order.order``, which orders given scores.
 
     Args:
         device: where it is computed.
@@ -41,94 +42,69 @@ def order_of(
         DeviceFault: its products are less precise than they have to be.
     """
     width = size_of(scorer, direction, gallery)
+    if not isinstance(scorer, Dot):
+        return Tops.joined([reference(scorer, direction, some, k, gallery) for some in parts_of(queries, width)])
 
-    def work(share: int) -> list[Tops]:
+    def work(share: int) -> Tops:
         # A task may have fewer scores than a block: what is divided is what it has.
-        step = max(1, min(SIZES[device.type].block, len(queries) * width) // share // max(width, 1))
+        step = max(1, min(SCORES[device.type], len(queries) * width) // share // max(width, 1))
         blocks = [queries[a : a + step] for a in range(0, len(queries), step)]
-        return [_of_block(device, scorer, direction, block, k, gallery) for block in blocks]
+        return Tops.joined([_of_block(device, scorer, direction, block, k, gallery) for block in blocks])
 
-    return Tops.joined(within_memory(device, work))
+    return within_memory(device, work)
 
 
 def together(gallery: int, k: int) -> int:
     """How many queries a task orders together, see ``rank.order.Order``."""
-    return max(1, TOGETHER // gallery, min(FEW, SIZES["cuda"].block // gallery))
+    return max(1, TOGETHER // gallery, min(FEW, SCORES["cuda"] // gallery))
 
 
 def _of_block(
-    device: torch.device, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None
+    device: torch.device, scorer: Dot, direction: Direction, queries: Int, k: int, gallery: Int | None
 ) -> Tops:
-    tile, centre, of = None, None, None
+    deep = is_deep(scorer, k, size_of(scorer, direction, gallery))
+    bound = (float64_bound if deep else float32_bound)(scorer, direction, queries)
     with exact(device), device_faults(device), contextlib.nullcontext() if device.type == "cpu" else _ONE:
-        if isinstance(scorer, Dot):
-            of, query = resident(scorer, device), tensor(queries, device)
-            items = None if gallery is None else tensor(gallery, device)
-            if is_deep(scorer, k, size_of(scorer, direction, gallery)):
-                bound = float64_bound(scorer, direction, queries)
-                scores, centre = _float64_rows(of, direction, query, items)
-            else:
-                bound = float32_bound(scorer, direction, queries)
-                scores = _float32_rows(of, direction, query, items)
-        else:
-            tile, bound = rows(scorer, direction, queries, gallery)
-            with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties
-                scores = tensor(tile.astype(np.float32), device)
-        value, place = _best(scores, k, bound)
-        places, ordered = host(place.to(torch.int32)), host(value)
-        if of is not None:
-            best = ordered[:, 0].astype(np.float64) + (0.0 if centre is None else host(centre)[:, 0])
-            own = places[:, 0].astype(np.int64)
-            known = exact_scores(scorer, direction, queries, own if gallery is None else gallery[own])
-            allowed = bound.rate * np.abs(ordered[:, 0]) + bound.base
-            of.compare(tensor(np.abs(best - known) <= allowed, device))
-            of.check()
-    found = places, ordered, np.full(len(queries), ordered.shape[1])
-    return settled(scorer, direction, found, queries, k, bound, gallery, tile)
+        of, items = resident(scorer, device), None if gallery is None else tensor(gallery, device)
+        scores, centre = (_float64_rows if deep else _float32_rows)(of, direction, tensor(queries, device), items)
+        places, ordered, _ = found = _best(scores, k, bound)
+        own = places[:, 0].astype(np.int64)
+        known = exact_scores(scorer, direction, queries, own if gallery is None else gallery[own])
+        allowed = bound.rate * np.abs(ordered[:, 0]) + bound.base
+        of.compare(tensor(np.abs(ordered[:, 0] + host(centre) - known) <= allowed, device))
+        of.check()
+    return settled(scorer, direction, found, queries, k, bound, gallery)
 
 
-def _float32_rows(of: Resident, direction: Direction, queries: Tensor, gallery: Tensor | None) -> Tensor:
-    """(query, gallery) float32 scores."""
-    own, other = of.sides(direction)
-    items = slice(None) if gallery is None else gallery
-    rows = torch.mm(own.vectors[queries], other.vectors[items].t())
-    if of.cosine:
-        rows *= other.scale[items].float()
-        rows *= own.scale[queries, None].float()
-    return rows
+def _float32_rows(of: Resident, direction: Direction, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
+    """(query, gallery) float32 scores, and (query,) zeros: nothing is subtracted."""
+    rows = of.product(direction, queries, slice(None) if gallery is None else gallery, torch.float32)
+    return rows, torch.zeros(len(queries), dtype=torch.float64, device=of.device)
 
 
 def _float64_rows(of: Resident, direction: Direction, queries: Tensor, gallery: Tensor | None) -> tuple[Tensor, Tensor]:
-    """(query, gallery) float64 scores, less about the mean of those of the query, rounded to float32; (query, 1) it."""
-    own, other = of.sides(direction)
-    n = len(other.vectors) if gallery is None else len(gallery)
-    left, centre = own.float64(queries), None
-    if of.cosine:
-        left = left * own.scale[queries, None]
-    rows = torch.empty((len(queries), n), dtype=torch.float32, device=of.device)
-    other.float64(slice(0, 0))  # makes the copy that is kept, where there is room for it
-    step = n if other.double is not None else max(1, SIZES[of.device.type].piece // max(left.shape[1], 1))
-    for c in range(0, n, step):
-        items = slice(c, c + step) if gallery is None else gallery[c : c + step]
-        part = torch.mm(left, other.float64(items).t())
-        if of.cosine:
-            part *= other.scale[items]
-        if centre is None:
-            centre = part.mean(dim=1, keepdim=True)
-        rows[:, c : c + step] = part.sub_(centre)
+    """(query, gallery) float64 scores, less about the mean of those of the query, rounded to float32; (query,) it."""
+    items, dim = (of.captions if direction == "i2t" else of.images).vectors.shape
+    n, step = items if gallery is None else len(gallery), max(1, SCORES[of.device.type] // max(dim, 1))
+    rows, centre = torch.empty((len(queries), n), dtype=torch.float32, device=of.device), torch.zeros(())
+    for a in range(0, n, step):
+        some = slice(a, a + step) if gallery is None else gallery[a : a + step]
+        part = of.product(direction, queries, some, torch.float64)
+        centre = part.mean(dim=1) if a == 0 else centre
+        rows[:, a : a + step] = part.sub_(centre[:, None])
     return rows, centre
 
 
-def _best(rows: Tensor, k: int, bound: ErrorBound) -> tuple[Tensor, Tensor]:
-    """(query, width) scores of all items that can be among the k best, best first, and their positions."""
+def _best(rows: Tensor, k: int, bound: ErrorBound) -> Found:
+    """All items that can be among the k best of every row, best first, as ``rank.order.best_of``."""
     n, base = rows.shape[1], tensor(bound.base, rows.device)
     width = min(k + SPARE, n)
     while 2 * width < n:
         value, place = rows.topk(width, dim=1)
         kth, last = value[:, k - 1].double(), value[:, -1].double()
-        # Not where scores beyond float32 are infinite, and their difference is no number.
         if bool((kth - last > bound.rate * (kth.abs() + last.abs()) + 2 * base).all()):
-            return value, place
+            break
         width *= 2
-    value, place = rows.sort(dim=1, descending=True)
-    return value, place
+    else:
+        value, place = rows.sort(dim=1, descending=True)
+    return host(place.to(torch.int32)), host(value), np.full(len(rows), value.shape[1])

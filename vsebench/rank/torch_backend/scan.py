@@ -1,21 +1,29 @@
-"""One pass over tiles of scores on the device: ``count.scan_tiles`` as tensor code."""
+"""One pass over tiles of scores on the device: ``count.scan_tiles`` as tensor code.
+
+A tile is cut into spans of ``SPAN`` candidates. The largest score of every span says which spans have a score that is
+not certainly below a threshold; only these are compared with it. Scores between the two thresholds of a pair are
+compared by canonical score, on the processor.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
 from ...numeric.parallel import Progress, in_turn
 from ...numeric.torch_support import device_faults, within_memory
-from ..count import Counter, tiles
+from ...types import Int
+from ..count import Array, Counter, corners, scan_tiles
+from ..order import exact_scores
 from ..scorers import Dot, Scorer
-from .count import SPAN, PairCounter, Tile
-from .settings import SIZES, Sizes, exact
-from .vectors import Resident, Tensor, dtype_of, resident, tensor
+from .settings import SCORES, exact
+from .vectors import Resident, Tensor, host, resident, tensor
 
-SIDE = 1 << 13  # images of a tile on a device, if more scores fit than those of all captions with them
+SPAN = 64  # candidates of a span
+SIDE = 1 << 13  # images of a tile, if more scores fit than those of all captions with them
 
 
 def scan(
@@ -26,7 +34,7 @@ def scan(
     tile_shape: tuple[int, int] | None,
     progress: Progress | None,
 ) -> None:
-    """Add to the counts of ``counters``; see ``count.scan_tiles``.
+    """Add to the counts of ``counters``; see ``count.scan_tiles``, which counts given scores.
 
     Args:
         device: where it is computed; on a CUDA device by one thread.
@@ -35,92 +43,138 @@ def scan(
         DeviceMemory: the device has too little memory.
         DeviceFault: its products are less precise than float32.
     """
+    if not isinstance(scorer, Dot):
+        return scan_tiles(scorer, counters, threads, tile_shape, progress)
 
-    def work(share: int) -> None:
+    def work(share: int) -> list[Array]:
         with device_faults(device):
-            attempt = _Scan(device, scorer, counters, threads, tile_shape, share)
-        attempt.run(progress)
+            of = resident(scorer, device)
+            each = [PairCounter(counter, of, SCORES[device.type] // share) for counter in counters]
+        height, width = tile_shape or _tile_shape(scorer.shape, SCORES[device.type])
+        height = max(1, min(height, scorer.shape[0]) // share)
 
-    with exact(device):
-        within_memory(device, work)
+        def count(corner: tuple[int, int]) -> None:
+            r, c = corner
+            with exact(device), device_faults(device):
+                tile = of.product("i2t", slice(r, r + height), slice(c, c + width), torch.float32)
+                for direction, scores, q0, g0 in (("i2t", tile, r, c), ("t2i", tile.t(), c, r)):
+                    if own := [one for one in each if one.counter.direction == direction]:
+                        spans = _spans(scores)
+                        for one in own:
+                            one.count(scores, *spans, q0, g0)
 
+        in_turn(corners(scorer.shape, height, width), lambda _: count, threads if device.type == "cpu" else 1, progress)
+        with device_faults(device):
+            of.check()
+            return [one.found() for one in each]
 
-class _Scan:
-    """One attempt; the counters change at its end."""
-
-    def __init__(
-        self,
-        device: torch.device,
-        scorer: Scorer,
-        counters: Sequence[Counter],
-        threads: int,
-        tile_shape: tuple[int, int] | None,
-        share: int,
-    ):
-        self.device, self.scorer = device, scorer
-        self.threads = 1 if device.type == "cuda" else threads
-        self.of = resident(scorer, device) if isinstance(scorer, Dot) else None
-        sizes = SIZES[device.type].divided(share)
-        self.counters = [PairCounter(counter, self.of, device, self.threads, sizes) for counter in counters]
-        height, width = tile_shape or _tile_shape(scorer, SIZES[device.type], self.threads)
-        self.height, self.width = max(1, min(height, scorer.shape[0]) // share), min(width, scorer.shape[1])
-
-    def run(self, progress: Progress | None) -> None:
-        """Compute every tile once."""
-        n_image, n_caption = self.scorer.shape
-        corners = [(r, c) for c in range(0, n_caption, self.width) for r in range(0, n_image, self.height)]
-
-        def worker(part: int) -> Callable[[tuple[int, int]], None]:
-            size = _padded(self.height) * _padded(self.width)
-            with device_faults(self.device):
-                room = torch.empty(size, dtype=dtype_of(self.scorer), device=self.device)
-
-            def work(corner: tuple[int, int]) -> None:
-                with exact(self.device), device_faults(self.device):
-                    tile = self._tile(*corner, room)
-                    for counter in self.counters:
-                        counter.count(tile, part)
-
-            return work
-
-        in_turn(corners, worker, self.threads, progress)
-        with device_faults(self.device):
-            if self.of is not None:
-                self.of.check()
-            totals = [counter.found() for counter in self.counters]  # all, before one changes
-        for counter, total in zip(self.counters, totals, strict=True):
-            counter.counter.counts[:, 0] += total
-
-    def _tile(self, r0: int, c0: int, room: Tensor) -> Tile:
-        r1, c1 = min(r0 + self.height, self.scorer.shape[0]), min(c0 + self.width, self.scorer.shape[1])
-        height, width = _padded(r1 - r0), _padded(c1 - c0)
-        scores = room[: height * width].view(height, width)
-        scores[r1 - r0 :] = -torch.inf
-        scores[:, c1 - c0 :] = -torch.inf
-        out = scores[: r1 - r0, : c1 - c0]
-        if self.of is None:
-            given = np.empty(out.shape, self.scorer.dtype)
-            out.copy_(tensor(self.scorer.block(slice(r0, r1), slice(c0, c1), given), self.device))
-        else:
-            _products(self.of, slice(r0, r1), slice(c0, c1), out)
-        return Tile(scores, (r0, r1), (c0, c1))
+    for counter, found in zip(counters, within_memory(device, work), strict=True):
+        counter.counts[:, 0] += found
+    return None
 
 
-def _products(of: Resident, images: slice, captions: slice, out: Tensor) -> None:
-    """Fill ``out`` (image, caption) with float32 products; for the cosine, of vectors that are scaled before."""
-    x, y = of.images.vectors[images], of.captions.vectors[captions]
-    if of.cosine:
-        x, y = x * of.images.scale[images, None].float(), y * of.captions.scale[captions, None].float()
-    torch.mm(x, y.t(), out=out)
+def _tile_shape(shape: tuple[int, int], scores: int) -> tuple[int, int]:
+    """(image, caption) size of a tile of so many scores."""
+    height = min(shape[0], max(SIDE, scores // shape[1]))
+    return height, min(shape[1], max(1, scores // height))
 
 
-def _tile_shape(scorer: Scorer, sizes: Sizes, threads: int) -> tuple[int, int]:
-    """(image, caption) size of a tile."""
-    if not sizes.tile:
-        return tiles(scorer.shape, np.dtype(scorer.dtype).itemsize, threads)
-    height = min(scorer.shape[0], max(SIDE, sizes.tile // scorer.shape[1]))
-    return height, min(scorer.shape[1], max(SPAN, sizes.tile // height))
+def _spans(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """(query, span, SPAN) scores, padded with minus infinity, and (query, span) the largest of each span."""
+    padded = scores.new_full((len(scores), -(-scores.shape[1] // SPAN) * SPAN), -torch.inf)
+    padded[:, : scores.shape[1]] = scores
+    spans = padded.unflatten(1, (-1, SPAN))
+    return spans, spans.amax(2)
 
 
-def _padded(n: int) -> int:
-    return -(-n // SPAN) * SPAN
+class PairCounter:
+    """The counts of one ``count.Counter``, on the device.
+
+    Args:
+        counter: the pairs.
+        of: the vectors.
+        most: scores that are compared together.
+    """
+
+    def __init__(self, counter: Counter, of: Resident, most: int):
+        self.counter, self.of, self.most, pairs = counter, of, most, counter.pairs
+        self.query, self.item, self.high, self.low, self.first, self.last = (
+            tensor(a, of.device) for a in (pairs.query, pairs.item, pairs.high, pairs.low, pairs.first, pairs.last)
+        )
+        self.above = torch.zeros(len(pairs.query), dtype=torch.int64, device=of.device)
+        self.settled = np.zeros((3, len(pairs.query)), np.int64)
+        self.lock = threading.Lock()
+
+    def count(self, scores: Tensor, spans: Tensor, maxima: Tensor, q0: int, g0: int) -> None:
+        """Count (query, item) scores, of which the first query and item are given; the others are of ``_spans``."""
+        begin, end = self.counter.pairs.indptr[[q0, q0 + len(scores)]].tolist()
+        if begin == end:
+            return
+        row = self.query[begin:end] - q0
+        self._check(scores, row, slice(begin, end), g0)
+        possible = maxima[row] >= self.low[begin:end, None]
+        if self.counter.fold is not None:
+            possible &= self._in_fold(self.query[begin:end], g0, spans.shape[1])
+        pairs, places = possible.nonzero(as_tuple=True)
+        each, step = spans.flatten(0, 1), max(1, self.most // SPAN)
+        for a in range(0, len(pairs), step):
+            p, s = pairs[a : a + step], places[a : a + step]
+            self._compare(each.index_select(0, row[p] * spans.shape[1] + s), p + begin, s * SPAN + g0)
+
+    def _check(self, scores: Tensor, row: Tensor, pairs: slice, g0: int) -> None:
+        """Compare the scores of the pairs themselves, those that are in the tile, with their canonical scores."""
+        place = self.item[pairs] - g0
+        here = (place >= 0) & (place < scores.shape[1])
+        own = scores[row, place.clamp(0, scores.shape[1] - 1)]
+        self.of.compare(~here | ((own >= self.low[pairs]) & (own <= self.high[pairs])))
+
+    def _compare(self, values: Tensor, pair: Tensor, start: Tensor) -> None:
+        """Count ``values`` (span, SPAN), scores of the candidates from ``start`` (span,) on, for ``pair`` (span,)."""
+        if self.counter.fold is not None:
+            item = start[:, None] + torch.arange(SPAN, device=start.device)
+            values.masked_fill_(~self._candidates(self.query[pair, None], item), -torch.inf)
+        high, low = self.high[pair, None], self.low[pair, None]
+        flag = torch.empty_like(values)  # a number: on a processor torch compares to bools in three times the time
+        above = torch.gt(values, high, out=flag).sum(1)
+        # Spans with scores between the thresholds, as the item's own.
+        some = (torch.ge(values, low, out=flag).sum(1) != above).nonzero()[:, 0]
+        row, place = ((values[some] >= low[some]) & (values[some] <= high[some])).nonzero(as_tuple=True)
+        row = some[row]
+        other = start[row] + place != self.item[pair[row]]
+        row, place = row[other], place[other]
+        with self.lock:
+            self.above.index_add_(0, pair, above.long())
+            self._settle(host(pair[row]), host(start[row] + place), host(values[row, place]))
+
+    def _settle(self, pair: Int, item: Int, fast: Array) -> None:
+        """Compare the canonical scores of uncertain items with those of the pairs; ``fast`` are those of the tile."""
+        pairs = self.counter.pairs
+        value = exact_scores(self.counter.scorer, self.counter.direction, pairs.query[pair], item)
+        allowed = (pairs.high[pair].astype(np.float64) - pairs.low[pair]) / 2
+        self.of.compare(tensor(np.abs(fast - value) <= allowed, self.of.device))
+        equal, lower = value == pairs.exact[pair], item < pairs.item[pair]
+        for counts, chosen in zip(
+            self.settled, (value > pairs.exact[pair], equal & lower, equal & ~lower), strict=True
+        ):
+            np.add.at(counts, pair[chosen], 1)
+
+    def _in_fold(self, queries: Tensor, g0: int, spans: int) -> Tensor:
+        """(query, span) whether a span of the candidates from ``g0`` on may have one in the fold of the query."""
+        start = torch.arange(spans, device=queries.device) * SPAN + g0
+        if self.counter.direction == "i2t":
+            return (start < self.last[queries, None]) & (start + SPAN > self.first[queries, None])
+        image = (start[:, None] + torch.arange(SPAN, device=queries.device)).clamp(max=len(self.first) - 1)
+        first, last = self.first[image].amin(1), self.last[image].amax(1)
+        return (first <= queries[:, None]) & (queries[:, None] < last)
+
+    def _candidates(self, query: Tensor, item: Tensor) -> Tensor:
+        """(span, SPAN) whether an item is in the fold of a query, (span, 1); padding is beyond the last item."""
+        image, caption = (query, item) if self.counter.direction == "i2t" else (item, query)
+        image = image.clamp(max=len(self.first) - 1)
+        return (self.first[image] <= caption) & (caption < self.last[image])
+
+    def found(self) -> Array:
+        """(3, pair) int32 the counts of all tiles."""
+        found: Array = self.settled.astype(np.int32)
+        found[0] += host(self.above.int())
+        return found

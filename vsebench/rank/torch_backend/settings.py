@@ -7,7 +7,6 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -19,6 +18,8 @@ from ...options import spell
 from ..exact import product_bound
 
 PROBED = (128, 64, 192)  # rows, terms and columns of the products that are tried
+# Scores that are computed, compared or ordered together: a GPU takes as long for a thousand numbers as for a million.
+SCORES = {"cpu": 1 << 22, "cuda": 1 << 26}
 
 _LOCK = threading.Lock()
 _inside = 0
@@ -106,34 +107,6 @@ def _error(device: torch.device, dtype: torch.dtype) -> float:
     whole = found.double().round().long()
     bound = product_bound(terms) * (1 if dtype == torch.float32 else 2.0**-29) * float(truth.max())
     return float((whole - truth).abs().max()) / bound if bool(found.isfinite().all()) else float("inf")
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How much is computed together; a GPU takes about as long for a thousand numbers as for a million.
-
-    Attributes:
-        tile: scores of a tile of a scan; 0: those of the reference, which fit the cache.
-        spans: spans of candidates that are compared with thresholds together.
-        block: scores of queries that are ordered together.
-        piece: numbers of vectors that are converted to float64 together.
-    """
-
-    tile: int
-    spans: int
-    block: int
-    piece: int
-
-    def divided(self, share: int) -> Sizes:
-        """Less at a time, where the device has too little memory."""
-        each = (self.tile, self.spans, self.block, self.piece)
-        return Sizes(*(n // share for n in each))
-
-
-SIZES = {
-    "cpu": Sizes(tile=0, spans=1 << 14, block=1 << 24, piece=1 << 22),
-    "cuda": Sizes(tile=1 << 26, spans=1 << 20, block=1 << 26, piece=1 << 26),
-}
 
 
 @contextlib.contextmanager

@@ -1,12 +1,12 @@
-"""Vectors on the device."""
+"""Vectors on the device, and their products."""
 
 from __future__ import annotations
 
 import threading
 import warnings
 import weakref
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,42 +14,19 @@ import torch
 from ...errors import DeviceFault
 from ...options import spell
 from ...types import Direction
-from ..scorers import Dot, Scorer
+from ..scorers import Dot
 
-SHARE = 8  # of the free memory of a GPU: what a float64 copy takes is at most one in so many
-KEPT_DOUBLE = 1 << 28  # bytes of the vectors of one side up to which their float64 copy is kept on the processor
 Tensor = Any  # torch counts as untyped
 
 _LOCK = threading.Lock()
-_KEPT: weakref.WeakKeyDictionary[Scorer, dict[str, Resident]] = weakref.WeakKeyDictionary()
+_KEPT: weakref.WeakKeyDictionary[Dot, dict[str, Resident]] = weakref.WeakKeyDictionary()
 
 
-@dataclass(eq=False)
-class Side:
-    """The images or the captions.
-
-    Attributes:
-        vectors: (item, dim) float32.
-        scale: (item,) float64 factors on inner products.
-        double: (item, dim) float64, the vectors, once they were needed and are not too large.
-    """
+class Side(NamedTuple):
+    """The images or the captions: (item, dim) float32 vectors, (item,) float64 factors on inner products."""
 
     vectors: Tensor
     scale: Tensor
-    double: Tensor | None = field(default=None)
-
-    def float64(self, items: Tensor | slice) -> Tensor:
-        """(item, dim) float64 vectors of some items."""
-        if self.double is None and 8 * self.vectors.numel() <= _room(self.vectors.device):
-            self.double = self.vectors.double()
-        return self.vectors[items].double() if self.double is None else self.double[items]
-
-
-def _room(device: torch.device) -> int:
-    """Bytes that the float64 copy of one side may take."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0]) // SHARE
-    return KEPT_DOUBLE
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +45,14 @@ class Resident:
     cosine: bool
     outside: Tensor
 
-    def sides(self, direction: Direction) -> tuple[Side, Side]:
-        """Queries and gallery."""
-        return (self.images, self.captions) if direction == "i2t" else (self.captions, self.images)
+    def product(self, direction: Direction, queries: Tensor | slice, items: Tensor | slice, dtype: Any) -> Tensor:
+        """(query, item) scores of some queries and items: products of a dtype."""
+        own, other = (self.images, self.captions) if direction == "i2t" else (self.captions, self.images)
+        found = torch.mm(own.vectors[queries].to(dtype), other.vectors[items].to(dtype).t())
+        if self.cosine:
+            found *= own.scale[queries, None].to(dtype)
+            found *= other.scale[items].to(dtype)
+        return found
 
     def compare(self, inside: Tensor) -> None:
         """Count the scores whose distance to the canonical one, known by now, is not within the bound."""
@@ -113,8 +95,3 @@ def resident(scorer: Dot, device: torch.device) -> Resident:
 def host(values: Tensor) -> Any:
     """The array of a tensor on the device."""
     return values.contiguous().cpu().numpy()
-
-
-def dtype_of(scorer: Scorer) -> torch.dtype:
-    """The dtype of the scorer's tiles."""
-    return torch.float64 if np.dtype(scorer.dtype) == np.float64 else torch.float32
