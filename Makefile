@@ -20,13 +20,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all nightly check-fast messages lint format type docs docs-check docs-pages bench-quick
-.PHONY: bench-check study smoke site leaderboard
+.PHONY: help demo test test-all nightly check-fast messages lint format type docs docs-check docs-pages bench-check
+.PHONY: study smoke site leaderboard
 .PHONY: wheel everything check-python clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "also: test-all messages lint format type docs docs-pages docs-check bench-quick bench-check study smoke site"
+	@echo "also: test-all messages lint format type docs docs-pages docs-check bench-check study smoke site"
 	@echo "      leaderboard wheel clean"
 
 demo: $(VENV)/.stamp-demo
@@ -71,14 +71,9 @@ docs-pages: $(VENV)/.stamp-docs
 docs-check: $(VENV)/.stamp-docs
 	@$(BIN)/python -m docs.generate --check
 
-bench-quick: $(VENV)/.stamp-test
-	@$(BIN)/python -m benchmarks.ranking --quick
-
-# The values of the benchmarks against those of peers, without timing.
+# Every benchmark once, small and without timing, and their values against those of peers.
 bench-check: $(VENV)/.stamp-all
-	@for name in ranking relevance metrics losses peers scale backends; do \
-	  $(BIN)/python -m benchmarks.$$name --quick --check || failed=1; \
-	done; test -z "$$failed"
+	@$(BIN)/python -m benchmarks --quick
 
 # The validity study: its numbers, figures and page. QUICK=1 runs a tiny one into build/study.
 study: $(VENV)/.stamp-test

@@ -56,20 +56,20 @@ for e in NOTHING=1 TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1; do
 done
 
 step "The digits of numpy, on 400 images" \
-  "no differences, by faiss, torch:cpu and torch:cuda:0"
-"$python" -m benchmarks.backends --check
+  "equal, by faiss, torch:cpu and torch:cuda:0"
+"$python" -m benchmarks backends --quick
 
 step "Time" \
   "torch:cuda:0 below 1 s in the row of the full report (docs/backends.md has an estimate)"
-"$python" -m benchmarks.backends
+"$python" -m benchmarks backends
 
 step "Where the time goes" \
   "aten::mm, aten::sort or aten::topk first; the sum of Self CUDA below 0.3 s"
 "$python" - <<'END'
 import torch
-from benchmarks import backends
+from benchmarks import backends, inputs
 
-world, work = backends.report("torch", "full", 5000)
+work = backends.report(inputs.Inputs(), "torch", "full")
 work()
 with torch.profiler.profile(activities=list(torch.profiler.supported_activities())) as profile:
     work()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.document import stored_page
+from benchmarks.document import stored_page
 from docs import examples
 from docs.relevance_page import relevance_page
 

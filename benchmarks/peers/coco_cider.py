@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from vsebench.errors import MissingPackage
-from vsebench.types import Split
-
-from .inputs import Array, Inputs, Outcome, Work
+from ..inputs import Inputs
+from ..task import Needs, Outcome, Peer, Task, Work
 
 SIGMA = 6.0  # of the Gaussian of the difference of lengths
 
 
-def rows(tokenised: Sequence[str], split: Split, caption: int) -> Array:
-    """(image,) float64 CIDEr-D of one tokenised caption, with the captions of every image as references.
-
-    Raises:
-        MissingPackage: the package is not installed.
-    """
-    try:
-        from pycocoevalcap.cider.cider_scorer import CiderScorer
-    except ImportError as error:
-        raise MissingPackage("package 'pycocoevalcap' is not installed", fix="pip install 'vsebench[text]'") from error
-    scorer = CiderScorer(n=4, sigma=SIGMA)
-    order = np.argsort(split.image_of, kind="stable")
-    first = np.searchsorted(split.image_of[order], np.arange(len(split.image_ids) + 1))
-    for image in range(len(split.image_ids)):
-        scorer += (tokenised[caption], [tokenised[c] for c in order[first[image] : first[image + 1]].tolist()])
-    return np.asarray(scorer.compute_score()[1])
-
-
 def one_caption(given: Inputs) -> Work:
-    """The row of the middle caption; the captions are tokenised before."""
-    from vsebench.text import tokenise
+    """The row of the middle caption, with the captions of every image as references; they are tokenised before."""
+    from vsebench.text.tokenise import tokenise
 
-    from .. import captions
-
-    split, _ = captions.load(len(given.world.images))
-    tokenised = [" ".join(words) for words in tokenise.tokenise(split.captions or ()).lists()]
+    split = given.captions
+    tokenised = [" ".join(words) for words in tokenise(split.captions or ()).lists()]
     n = len(tokenised)
+    of = [np.flatnonzero(split.image_of == image).tolist() for image in range(len(split.image_ids))]
 
     def work() -> Outcome:
-        return Outcome({f"cider caption {n // 2} t2i": rows(tokenised, split, n // 2)}, n)
+        from pycocoevalcap.cider.cider_scorer import CiderScorer
+
+        scorer = CiderScorer(n=4, sigma=SIGMA)
+        for captions in of:
+            scorer += (tokenised[n // 2], [tokenised[c] for c in captions])
+        return Outcome({f"CIDEr-D of {n // 2} t2i": np.asarray(scorer.compute_score()[1])}, n)
 
     return work
+
+
+TASK = Task(
+    "pycocoevalcap", "CIDEr-D of every caption with every image", one_caption, None, ">= 50_000 x",
+    Needs(("pycocoevalcap",)),
+    Peer(
+        "relevance/captions t2i", 1e-6, "pycocoevalcap", "captions, for it tokens",
+        "Scores are those of its scorer with the captions of each image as references; our gains are rounded to "
+        "float32, and our time includes the tokens.",
+    ),
+)  # fmt: skip

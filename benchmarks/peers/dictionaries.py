@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .inputs import Array, Inputs
+from ..inputs import Array, Inputs
 
+OF_LISTS = "R@1, R@5, R@10, Recall@100, R-P, nDCG@10"
 Judged = dict[str, dict[str, int]]
 Retrieved = dict[str, dict[str, float]]
 

@@ -8,108 +8,50 @@ from __future__ import annotations
 
 import contextlib
 import io
-import time
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from vsebench.errors import MissingPackage
+from ..inputs import Array, Inputs
+from ..ranking import KS, OFFICIAL
+from ..task import FLOAT32, Needs, Outcome, Peer, Task, Work
 
-Array = npt.NDArray[Any]
-Rankings = dict[int, list[int]]
-Judgements = dict[str, dict[int, list[int]]]
-KS = (1, 5, 10)
-NEEDED_GB = 14  # the full run peaks at about 11 GiB
-
-# Name of a metric in the package -> name in vsebench.
-NAMES: dict[str, str] = {
-    **{f"coco_5k_r{k}": f"R@{k}" for k in KS},
-    **{f"coco_1k_r{k}": f"1k:R@{k}" for k in KS},
-    **{f"cxc_r{k}": f"cxc:R@{k}" for k in KS},
-    **{f"eccv_r{k}": f"eccv:R@{k}" for k in KS},
-    "eccv_rprecision": "eccv:R-P",
-    "eccv_map_at_r": "eccv:mAP@R",
-}
-
-OUR_NAMES = ",".join(NAMES.values())
+TARGETS = ("coco_1k_recalls", "coco_5k_recalls", "cxc_recalls", "eccv_r1", "eccv_rprecision", "eccv_map_at_r")
+ALONE = ("eccv_recalls",)  # the package leaves them out together with mAP@R
 
 
-def rankings(scores: Array, image_ids: Array, caption_ids: Array, stable: bool = False) -> dict[str, Rankings]:
-    """Complete rankings of both directions from (image, caption) scores."""
-    kind: Literal["stable", "quicksort"] = "stable" if stable else "quicksort"
-
-    def listed(rows: Array, queries: Array, gallery: Array) -> Rankings:
-        return {
-            query: gallery[np.argsort(-row, kind=kind)].tolist()
-            for query, row in zip(queries.tolist(), rows, strict=True)
-        }
-
-    return {"i2t": listed(scores, image_ids, caption_ids), "t2i": listed(scores.T, caption_ids, image_ids)}
+def rankings(scores: Array, queries: Array, gallery: Array) -> dict[int, list[int]]:
+    """Complete rankings of ids from (query, gallery) scores."""
+    return {query: gallery[np.argsort(-row)].tolist() for query, row in zip(queries.tolist(), scores, strict=True)}
 
 
-def official() -> Any:
-    """A ``Metrics`` object of the package.
+def official(given: Inputs) -> Work:
+    """Every metric of the package for K = 1, 5, 10, from vectors."""
+    images, captions, image_ids, caption_ids = given.world
 
-    Raises:
-        MissingPackage: the package is not installed.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
+    def work() -> Outcome:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             from eccv_caption import Metrics
-        except ImportError:
-            raise MissingPackage("eccv_caption is not installed", fix="pip install 'vsebench[text]'") from None
-        return Metrics()
+
+            metrics = Metrics()
+        scores, found = images @ captions.T, dict[str, Any]()
+        lists = rankings(scores, image_ids, caption_ids), rankings(scores.T, caption_ids, image_ids)
+        with contextlib.redirect_stderr(io.StringIO()):  # a progress bar that cannot be turned off
+            for targets in (TARGETS, ALONE):
+                found |= metrics.compute_all_metrics(*lists, target_metrics=targets, Ks=KS, verbose=False)
+        return Outcome({f"{OFFICIAL[name]} {d}": v for name, both in found.items() for d, v in both.items()})
+
+    return work
 
 
-def restrict(metrics: Any, image_ids: Array, caption_ids: Array) -> Any:
-    """Keep only the judgements of some images and captions as queries.
-
-    Other items remain positives, which cannot be retrieved.
-    """
-    queries = {"i2t": set(image_ids.tolist()), "t2i": set(caption_ids.tolist())}
-    for name in ("coco_gts", "cxc_gts", "eccv_gts"):
-        judged: Mapping[str, Mapping[int, Sequence[int]]] = getattr(metrics, name)
-        kept = {d: {q: list(p) for q, p in judged[d].items() if q in queries[d]} for d in queries}
-        setattr(metrics, name, kept)
-    metrics.coco_ids = caption_ids
-    return metrics
-
-
-def judgements(metrics: Any) -> dict[str, Judgements]:
-    """The judgements of a ``Metrics`` object by the names of vsebench's views."""
-    return {"gt": metrics.coco_gts, "cxc": metrics.cxc_gts, "eccv": metrics.eccv_gts}
-
-
-def values(metrics: Any, retrieved: dict[str, Rankings]) -> dict[tuple[str, str], float]:
-    """Every metric of the package for K = 1, 5, 10: ``{(vsebench name, direction): fraction}``."""
-    names = ("coco_1k_recalls", "coco_5k_recalls", "cxc_recalls", "eccv_r1", "eccv_rprecision", "eccv_map_at_r")
-    with contextlib.redirect_stderr(io.StringIO()):  # a progress bar that cannot be turned off
-        found = metrics.compute_all_metrics(
-            retrieved["i2t"], retrieved["t2i"], target_metrics=names, Ks=KS, verbose=False
-        )
-        # The package leaves out ECCV recalls together with mAP@R, so they are computed separately.
-        found |= metrics.compute_all_metrics(
-            retrieved["i2t"], retrieved["t2i"], target_metrics=("eccv_recalls",), Ks=KS, verbose=False
-        )
-    return {(NAMES[name], d): float(v) for name, both in found.items() for d, v in both.items()}
-
-
-def run(images: Array, captions: Array, image_ids: Array, caption_ids: Array) -> dict[str, Any]:
-    """Values from embeddings, with the seconds of the two steps."""
-    start = time.perf_counter()
-    retrieved = rankings(images @ captions.T, image_ids, caption_ids)
-    listed = time.perf_counter()
-    metrics = official()
-    if len(metrics.coco_ids) != len(caption_ids):
-        restrict(metrics, image_ids, caption_ids)
-    found = values(metrics, retrieved)
-    done = time.perf_counter()
-    return {
-        "lists": listed - start,
-        "measure": done - listed,
-        "values": [[*key, value] for key, value in found.items()],
-    }
+TASK = Task(
+    "eccv_caption", "recalls of COCO 5K, COCO 1K, CxC and ECCV Caption, eccv:R-P, eccv:mAP@R", official, None,
+    ">= 50 x, >= 10 x MiB", Needs(("eccv_caption",), gb=14, full=True),
+    Peer(
+        "ranking/official", FLOAT32, "eccv-caption", "vectors",
+        "It measures lists of ids, so the order of ties is that of the caller. It counts an item each time that a "
+        "list repeats it, and COCO 1K is right only with complete lists, which it therefore gets.",
+    ),
+)  # fmt: skip

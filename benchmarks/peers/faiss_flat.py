@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from vsebench.types import DIRECTIONS
 
-from .inputs import Inputs, Outcome, Work
+from ..inputs import Inputs
+from ..task import Needs, Outcome, Peer, Task, Work
 
 
 def top(given: Inputs, k: int) -> Work:
@@ -23,3 +26,19 @@ def top(given: Inputs, k: int) -> Work:
         return Outcome(values)
 
     return work
+
+
+TASKS = (
+    Task(
+        "faiss k=10", "the first 10 of every query", partial(top, k=10), None, ">= 1.5 x", Needs(("faiss",)),
+        Peer(
+            "ranking/first 10", 1e-6, "faiss-cpu", "vectors",
+            "It returns items and no rank of a positive beyond k, which our time includes; products are float32, so "
+            "near-ties are ordered differently.",
+        ),
+    ),
+    Task(
+        "faiss k=1000", "the first 1,000 of every query", partial(top, k=1000), None, ">= 1 x", Needs(("faiss",)),
+        Peer("ranking/first 1000", 1e-6, "faiss-cpu", "vectors", "As with k=10."),
+    ),
+)  # fmt: skip

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from vsebench.types import DIRECTIONS
 
-from .inputs import Inputs, Outcome, Work
+from ..inputs import Inputs
+from ..task import FLOAT32, Needs, Outcome, Peer, Task, Work
 
 NAMES = {"precision_at_1": "R@1", "r_precision": "R-P", "mean_average_precision_at_r": "mAP@R"}
 
@@ -35,3 +36,15 @@ def accuracy(given: Inputs) -> Work:
         return Outcome(values)
 
     return work
+
+
+TASK = Task(
+    "pytorch-metric-learning", "R@1, R-P, mAP@R", accuracy, None, ">= 3 x",
+    Needs(("pytorch_metric_learning", "faiss", "torch")),
+    Peer(
+        "ranking/ranks", FLOAT32, "pytorch-metric-learning", "vectors",
+        "k is the largest number of positives of a query (`max_bin_count`), beyond which its reciprocal rank is 0, "
+        "so that is not compared. An item is left out of its own list only where queries and gallery are one set. "
+        "Products are float32, with the inner product instead of its default, Euclidean distance.",
+    ),
+)  # fmt: skip

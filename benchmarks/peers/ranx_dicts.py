@@ -7,8 +7,9 @@ from typing import Any
 
 from vsebench.types import DIRECTIONS
 
+from ..inputs import Array, Inputs
+from ..task import Needs, Outcome, Peer, Task, Work
 from . import dictionaries
-from .inputs import Array, Inputs, Outcome, Work
 
 BINARY = {"hit_rate@1": "R@1", "hit_rate@5": "R@5", "hit_rate@10": "R@10", "recall@100": "Recall@100",
           "r-precision": "R-P"}  # fmt: skip
@@ -48,3 +49,14 @@ def _measure(judged: dictionaries.Judged, run: Any, names: dict[str, str]) -> di
         found = evaluate(Qrels(judged), run, list(names))
     found = found if isinstance(found, dict) else dict.fromkeys(names, found)  # one name: a number
     return {ours: float(found[theirs]) for theirs, ours in names.items()}
+
+
+TASK = Task(
+    "ranx", dictionaries.OF_LISTS, from_lists, None, "", Needs(("ranx",)),
+    Peer(
+        "metrics/lists", 1e-9, "ranx", "lists of 100",
+        "Equal scores keep the order in which they were inserted. Items that are not in a list count as not found, "
+        "so reciprocal ranks are not compared. The first call compiles, which takes up to half a minute and is "
+        "not counted.",
+    ),
+)  # fmt: skip

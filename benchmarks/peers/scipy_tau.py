@@ -8,7 +8,9 @@ import numpy as np
 
 from vsebench.types import DIRECTIONS
 
-from .inputs import Array, Inputs, Outcome, Work
+from ..inputs import Array, Inputs
+from ..metrics import ks
+from ..task import Needs, Outcome, Peer, Task, Work
 
 
 def loops(scores: Array, gains: Array, ks: Sequence[int]) -> Array:
@@ -26,18 +28,27 @@ def loops(scores: Array, gains: Array, ks: Sequence[int]) -> Array:
 
 def coherent(given: Inputs) -> Work:
     """CS@k of the queries, scores and gains in memory."""
-    from . import ours
-
-    scores, gains = ours.coherent_inputs(given)
-    ks = ours.coherent_ks(given)
-    both = {"i2t": (scores, gains.values), "t2i": (scores.T, gains.transposed)}
+    images, captions = given.world[:2]
+    scores, (i2t, t2i) = images @ captions.T, given.gains.values  # type: ignore[misc]
+    both = {"i2t": (scores, i2t), "t2i": (scores.T, t2i)}
 
     def work() -> Outcome:
         values = {}
         for direction in DIRECTIONS:
             queries = given.queries(direction)
-            found = loops(*(side[queries] for side in both[direction]), ks)
-            values |= {f"CS@{k} {direction}": found[:, i] for i, k in enumerate(ks)}
+            found = loops(*(side[queries] for side in both[direction]), ks(given))
+            values |= {f"CS[captions=all]@{k} {direction}": found[:, i] for i, k in enumerate(ks(given))}
         return Outcome(values, given.scale)
 
     return work
+
+
+TASK = Task(
+    "scipy kendalltau", "CS@100, CS@500, CS@1000, CS@5000", coherent, None, ">= 35 x", Needs(("scipy",)),
+    Peer(
+        "metrics/cs", 1e-12, "scipy", "scores, gains",
+        "tau-b of one list of scores and gains; which of equal scores are among the first k is decided by the loop "
+        "that calls it (here by the index, as in vsebench).",
+        part=0.03,
+    ),
+)  # fmt: skip

@@ -6,7 +6,8 @@ from typing import Any
 
 from vsebench.types import DIRECTIONS
 
-from .inputs import Inputs, Outcome, Work
+from ..inputs import Inputs
+from ..task import FLOAT32, Needs, Outcome, Peer, Task, Work
 
 TIMED = "R@10"  # every metric groups all pairs again, so one is timed
 
@@ -24,14 +25,14 @@ def binary(given: Inputs) -> Work:
         "R@10": lambda: retrieval.RetrievalHitRate(top_k=10),
         "R-P": retrieval.RetrievalRPrecision,
     }
-    return _work(given, metrics if given.thorough else {TIMED: metrics[TIMED]}, graded=False)
+    return _work(given, metrics if given.quick else {TIMED: metrics[TIMED]}, graded=False)
 
 
 def graded(given: Inputs) -> Work:
     """nDCG@10 of integer gains."""
     from torchmetrics.retrieval import RetrievalNormalizedDCG
 
-    given.gains  # noqa: B018 (in memory before the time is measured)
+    given.judged  # noqa: B018 (in memory before the time is measured)
     return _work(given, {"nDCG@10": lambda: RetrievalNormalizedDCG(top_k=10)}, graded=True)
 
 
@@ -45,7 +46,7 @@ def _work(given: Inputs, metrics: dict[str, Any], graded: bool) -> Work:
             vectors, gallery = map(torch.from_numpy, given.sides(direction))
             scores = vectors[torch.from_numpy(queries)] @ gallery.T
             if graded:
-                rows = given.gains[queries] if direction == "i2t" else given.gains.T[queries]
+                rows = given.judged[queries] if direction == "i2t" else given.judged.T[queries]
                 target = torch.from_numpy(rows).long()
             else:
                 own, others = map(torch.from_numpy, given.labels(direction))
@@ -58,3 +59,27 @@ def _work(given: Inputs, metrics: dict[str, Any], graded: bool) -> Work:
         return Outcome(values, given.scale)
 
     return work
+
+
+NEEDS = Needs(("torchmetrics", "torch"))
+TASKS = (
+    Task(
+        "torchmetrics hit rate", "R@10 (a metric at a time)", binary, None, ">= 30 x", NEEDS,
+        Peer(
+            "ranking/ranks", FLOAT32, "torchmetrics", "vectors",
+            "It reads one entry for every pair of query and candidate, in float32, and sorts by an unstable sort, so "
+            "ties are not defined. Its recall and reciprocal rank take relevant candidates with a score of 0 or less "
+            "for irrelevant, so they are not compared. Our time is that of all metrics of the ranks.",
+            part=0.02,
+        ),
+    ),
+    Task(
+        "torchmetrics nDCG", "nDCG@10", graded, None, "", NEEDS,
+        Peer(
+            "metrics/judged", 1e-5, "torchmetrics", "vectors, gains",
+            "Gains must be integers and sums are float32; tied candidates get the mean of their gains, where ours are "
+            "ordered by index.",
+            part=0.02,
+        ),
+    ),
+)  # fmt: skip

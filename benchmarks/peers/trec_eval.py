@@ -6,8 +6,9 @@ import statistics
 
 from vsebench.types import DIRECTIONS
 
+from ..inputs import Inputs
+from ..task import FLOAT32, Needs, Outcome, Peer, Task, Work
 from . import dictionaries
-from .inputs import Inputs, Outcome, Work
 
 BINARY = {"success_1": "R@1", "success_5": "R@5", "success_10": "R@10", "recall_100": "Recall@100", "Rprec": "R-P"}
 GRADED = {"ndcg_cut_10": "nDCG@10"}
@@ -32,3 +33,13 @@ def from_lists(given: Inputs) -> Work:
         return Outcome(values)
 
     return work
+
+
+TASK = Task(
+    "pytrec_eval", dictionaries.OF_LISTS, from_lists, None, "", Needs(("pytrec_eval",)),
+    Peer(
+        "metrics/lists", FLOAT32, "pytrec-eval-terrier", "lists of 100",
+        "Scores are rounded to float32 and equal ones are ordered by the id, from last to first; gains must be "
+        "integers.",
+    ),
+)  # fmt: skip

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .inputs import sample
+from ..inputs import Inputs
+from ..task import Outcome, Peer, Task, Work
 
 Array = npt.NDArray[Any]
 
@@ -54,23 +55,26 @@ def summary(i2t: Array, t2i: Array) -> dict[str, float]:
     return out
 
 
-def run(images: Array, captions: Array, fraction: float = 1.0) -> dict[str, float]:
-    """Both directions over an evenly spread sample of the queries.
+def run(given: Inputs) -> Work:
+    """Both directions of the queries that are measured; the float64 arrays are made once."""
 
-    Args:
-        images: (image, dim) float32.
-        captions: (caption, dim) float32, five for every image, in order.
-        fraction: of the images that are queries, 0 to 1.
+    def work() -> Outcome:
+        start = time.perf_counter()
+        left, right = inputs(*given.world[:2])
+        prepared = time.perf_counter() - start
+        queries = given.queries("i2t")
+        found = summary(i2t_ranks(left, right, queries), t2i_ranks(left, right, queries))
+        return Outcome(found, given.scale, prepared)
 
-    Returns:
-        ``prepare`` seconds for the float64 arrays, ``query`` seconds, ``scale`` to extrapolate ``query`` with, and
-        the values over the queries that were measured.
-    """
-    start = time.perf_counter()
-    left, right = inputs(images, captions)
-    prepared = time.perf_counter()
-    queries = sample(len(images), fraction)
-    i2t, t2i = i2t_ranks(left, right, queries), t2i_ranks(left, right, queries)
-    done = time.perf_counter()
-    scale = len(images) / len(queries)
-    return {"prepare": prepared - start, "query": done - prepared, "scale": scale, **summary(i2t, t2i)}
+    return work
+
+
+RECALLS = "R@1, R@5, R@10, MedR, MeanR"
+TASK = Task(
+    "vsepp loops", RECALLS, run, None, ">= 30 x",
+    peer=Peer(
+        "ranking/ranks", 1e-12, start="vectors", part=0.05,
+        differs="One query at a time in float64; the order of exact ties is that of an unstable sort, so it is not "
+        "defined, and every image must have five captions in order.",
+    ),
+)  # fmt: skip

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..check import Comparison
-from .inputs import Array, Inputs, Values
-from .table import Peer
+from .inputs import Array, Inputs
+from .task import Peer
 
 SHOWN = 5  # differences
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(NamedTuple):
     """The result of one comparison.
 
     Attributes:
@@ -24,21 +22,20 @@ class Compared:
         differences: those above the tolerance, in words.
     """
 
-    numbers: int
-    largest: float
-    differences: tuple[str, ...]
-
-    def named(self, name: str) -> Comparison:
-        """As a line of ``--check``."""
-        return Comparison(f"{name} (largest difference {self.largest:.1e})", self.numbers, self.differences)
+    numbers: int = 0
+    largest: float = 0.0
+    differences: tuple[str, ...] = ()
 
 
-def compare(peer: Peer, given: Inputs, ours: Values, theirs: Values) -> Compared:
+def compare(peer: Peer, given: Inputs, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Compared:
     """Compare the values of a peer with those of the library.
 
     Values of ours of one query each are restricted to the queries that the peer measured, and averaged where the peer
-    has a mean. A difference of numbers above 1 is relative.
+    has a mean. A difference of numbers above 1 is relative. Two values that are not numbers (NaN) are equal.
+    Nothing is compared without a tolerance, or where neither has a value.
     """
+    if peer.tolerance is None or not (ours or theirs):
+        return Compared()
     numbers, largest, wrong = 0, 0.0, []
     for name, value in theirs.items():
         if name not in ours:
@@ -46,11 +43,12 @@ def compare(peer: Peer, given: Inputs, ours: Values, theirs: Values) -> Compared
             continue
         a, b = _alike(name, given, np.asarray(ours[name]), np.asarray(value))
         off = _of_scores(name, given, a, b) if b.ndim == 2 else np.abs(a - b) / np.maximum(1, np.abs(b))
+        off = np.where(np.isnan(a) & np.isnan(b), 0, off)
         numbers += b.size
         largest = max(largest, float(np.max(off, initial=0)))
         for at in np.argwhere(~(np.atleast_1d(off) <= peer.tolerance))[:SHOWN].tolist():
             where = tuple(at) if b.ndim else ()
-            wrong.append(f"{name} {where or ''}: {a[where]!r}, peer {b[where]!r}")
+            wrong.append(f"{name}{where or ''}: {a[where]}, peer {b[where]}")
     if not numbers:
         wrong.append("the peer has given no value")
     return Compared(numbers, largest, tuple(wrong))

@@ -1,0 +1,281 @@
+"""What the tasks start from: vectors, captions, judgements, gains and retrieved lists, each made once."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vsebench.errors import MissingPackage
+from vsebench.relevance.gains import Gains
+from vsebench.types import DIRECTIONS, Direction, Int, Split, Vectors
+
+CAPTIONS = 5  # of an image
+SIGNAL = 64  # latent dimensions that images and captions have in common
+COCO_IMAGES = 5_000
+DEPTH = 100  # of retrieved lists
+GRADED_IMAGES = 3  # other images whose captions have a gain
+BLOCK = 500  # queries whose scores are in memory at a time
+
+Array = npt.NDArray[Any]
+
+
+class World(NamedTuple):
+    """Vectors and ids of one synthetic test set.
+
+    Attributes:
+        images: (image, dim) float32.
+        captions: (caption, dim) float32, five for every image, in order.
+        image_ids: (image,) int64, of the first images of COCO 5K, or row numbers without the package.
+        caption_ids: (caption,) int64.
+    """
+
+    images: Array
+    captions: Array
+    image_ids: Array
+    caption_ids: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The inputs of tasks.
+
+    Attributes:
+        images: size of the test set.
+        dim: of the vectors.
+        quick: the size is small; tasks compute every value that can be compared, and not only those that are timed.
+        part: fraction of the images that are queries, 0 to 1; their captions are the queries of the other direction.
+    """
+
+    images: int = COCO_IMAGES
+    dim: int = 1024
+    quick: bool = False
+    part: float = 1.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all images of COCO 5K, which the goals are stated for."""
+        return self.images == COCO_IMAGES
+
+    @cached_property
+    def world(self) -> World:
+        """The vectors and ids."""
+        return world(self.images, self.dim)
+
+    @cached_property
+    def split(self) -> Split:
+        """The declared split COCO 5K, or a custom split with five folds."""
+        if self.split_name != "custom":
+            from vsebench import load_split
+
+            return load_split(self.split_name)
+        image_of = np.repeat(np.arange(self.images), CAPTIONS)
+        folds = np.arange(self.images) * 5 // self.images
+        return Split("custom", *self.world[2:], image_of, fold=folds)
+
+    @cached_property
+    def split_name(self) -> str:
+        """The ``--split`` of the file: ``coco-5k``, or ``custom`` for a part of it."""
+        return "coco-5k" if self.complete and _coco_ids() is not None else "custom"
+
+    @cached_property
+    def captions(self) -> Split:
+        """The split with captions: those of COCO 5K, or synthetic ones without the package."""
+        from vsebench import load_split
+
+        try:
+            coco = load_split("coco-5k", captions=True)
+        except MissingPackage:
+            return synthetic_captions(self.images)
+        if self.complete:
+            return coco
+        kept = np.flatnonzero(coco.image_of < self.images)
+        texts = tuple((coco.captions or ())[i] for i in kept.tolist())
+        return Split("custom", coco.image_ids[: self.images], coco.caption_ids[kept], coco.image_of[kept], texts)
+
+    @cached_property
+    def folder(self) -> tempfile.TemporaryDirectory[str]:
+        """A folder for files, which is removed with the inputs."""
+        return tempfile.TemporaryDirectory(prefix="vsebench-bench-")
+
+    @cached_property
+    def file(self) -> str:
+        """The embedding file that ``vsebench eval`` reads."""
+        images, captions, image_ids, caption_ids = self.world
+        path = Path(self.folder.name) / "embeddings.npz"
+        np.savez(
+            path, image_embeddings=images, text_embeddings=captions, image_ids=image_ids,
+            text_ids=caption_ids, image_of_text=np.repeat(image_ids, CAPTIONS),
+        )  # fmt: skip
+        return str(path)
+
+    @property
+    def scale(self) -> float:
+        """Number of queries over number of queries measured."""
+        return self.images / len(self.queries("i2t"))
+
+    def queries(self, direction: str) -> Array:
+        """(query,) int64 indices of the queries that are measured: those of evenly spread images."""
+        images = np.unique(np.linspace(0, self.images - 1, max(1, round(self.part * self.images))).astype(np.int64))
+        return images if direction == "i2t" else (images[:, None] * CAPTIONS + np.arange(CAPTIONS)).ravel()
+
+    def sides(self, direction: str) -> tuple[Array, Array]:
+        """(query, dim) and (gallery, dim) float32 vectors of all queries and of the gallery."""
+        both = self.world[:2]
+        return both if direction == "i2t" else both[::-1]
+
+    def labels(self, direction: str) -> tuple[Array, Array]:
+        """(query,) and (gallery,) int64: items with one label belong to one image."""
+        both = (np.arange(self.images), np.repeat(np.arange(self.images), CAPTIONS))
+        return both if direction == "i2t" else both[::-1]
+
+    @cached_property
+    def lists(self) -> dict[Direction, tuple[Array, Array]]:
+        """Direction -> (query, DEPTH) int64 gallery indices and float64 scores of all queries, best first."""
+        return {d: _lists(*self.sides(d)) for d in DIRECTIONS}
+
+    @cached_property
+    def judgements(self) -> tuple[Array, Array, Array]:
+        """(pair,) image, caption and integer gain: 3 for captions of the image, 1 or 2 for those of three others."""
+        n = self.images
+        rng = np.random.default_rng(1)
+        others = np.stack([rng.permutation(n) for _ in range(GRADED_IMAGES)], axis=1)
+        image = np.repeat(np.arange(n), (GRADED_IMAGES + 1) * CAPTIONS)
+        of = np.repeat(np.column_stack((others, np.arange(n))), CAPTIONS, axis=1)
+        caption = (of * CAPTIONS + np.tile(np.arange(CAPTIONS), GRADED_IMAGES + 1)).ravel()
+        gain = np.where(np.repeat(np.arange(n), of.shape[1]) == of.ravel(), 3, rng.integers(1, 3, of.size))
+        _, first = np.unique(image * (n * CAPTIONS) + caption, return_index=True)
+        return image[first], caption[first], gain[first]
+
+    @cached_property
+    def judged(self) -> Array:
+        """(image, caption) float32 gains of ``judgements``, 0 elsewhere."""
+        image, caption, gain = self.judgements
+        out = np.zeros((self.images, self.images * CAPTIONS), np.float32)
+        out[image, caption] = gain
+        return out
+
+    @cached_property
+    def gains(self) -> Gains:
+        """Gains in memory with a distribution like that of CIDEr-D; some are zero."""
+        rng = np.random.default_rng(0)
+        captions = self.images * CAPTIONS
+        values = np.empty((self.images, captions), np.float32)
+        for i, row in enumerate(values):
+            row[:] = np.exp(1.2 * rng.standard_normal(captions, dtype=np.float32) - 3)
+            row[rng.random(captions, dtype=np.float32) < 0.014] = 0
+            row[i * CAPTIONS : (i + 1) * CAPTIONS] += 3
+        return Gains("cider", {}, values.shape, BothWays(values, np.ascontiguousarray(values.T)), lowest=0.0)
+
+
+class BothWays(NamedTuple):
+    """(image, caption) and (caption, image) float32 values of gains, see ``relevance.gains.Values``."""
+
+    i2t: Vectors
+    t2i: Vectors
+
+    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+        """(query, gallery) float32."""
+        return (self.i2t if direction == "i2t" else self.t2i)[start:stop]
+
+    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+        """(pair,) float32."""
+        return np.asarray(self.i2t[images, captions] if direction == "i2t" else self.t2i[captions, images])
+
+
+def _lists(queries: Array, gallery: Array) -> tuple[Array, Array]:
+    """The DEPTH largest float64 inner products of every query, by plain sorting."""
+    depth = min(DEPTH, len(gallery))
+    exact = gallery.astype(np.float64).T
+    items, scores = np.empty((len(queries), depth), np.int64), np.empty((len(queries), depth))
+    for start in range(0, len(queries), BLOCK):
+        block = queries[start : start + BLOCK].astype(np.float64) @ exact
+        top = np.argpartition(-block, depth - 1, axis=1)[:, :depth]
+        found = np.take_along_axis(block, top, axis=1)
+        order = np.lexsort((top, -found), axis=1)
+        items[start : start + BLOCK] = np.take_along_axis(top, order, axis=1)
+        scores[start : start + BLOCK] = np.take_along_axis(found, order, axis=1)
+    return items, scores
+
+
+def world(images: int, dim: int, seed: int = 0) -> World:
+    """Unit-norm float32 vectors with a low-rank signal: recalls like those of a trained model, no exact ties.
+
+    An image and its captions have one latent point of ``SIGNAL`` numbers in common; noise is added for every item, and
+    one random projection to ``dim`` numbers is applied to all. With all of COCO 5K, points of images that are
+    positives of each other are moved together until ECCV mAP@R is about 0.15, as with an early model: at random points
+    the judged pairs would have much lower ranks than with any model.
+    """
+    rng = np.random.default_rng(seed)
+    weight = np.arange(1, SIGNAL + 1) ** -0.35
+    ids = _coco_ids()
+    shared = rng.standard_normal((images, SIGNAL))
+    if ids is not None and images == COCO_IMAGES:
+        shared = _moved_together(shared)
+    shared *= weight
+    own_image = shared + 0.8 * weight * rng.standard_normal((images, SIGNAL))
+    own_caption = np.repeat(shared, CAPTIONS, axis=0)
+    own_caption = own_caption + 1.1 * weight * rng.standard_normal((images * CAPTIONS, SIGNAL))
+    projection = rng.standard_normal((SIGNAL, dim)) / np.sqrt(SIGNAL)
+    image_ids, caption_ids = ids or (np.arange(images), np.arange(images * CAPTIONS))
+    vectors = unit(own_image @ projection), unit(own_caption @ projection)
+    return World(*vectors, image_ids[:images], caption_ids[: images * CAPTIONS])
+
+
+def _moved_together(points: Array) -> Array:
+    """(image, SIGNAL) points after three steps towards the mean of the images that ECCV Caption and CxC link."""
+    import scipy.sparse
+
+    from vsebench import load_split, relevance
+
+    split = load_split("coco-5k")
+    linked = scipy.sparse.coo_matrix(points.shape[:1] * 2)
+    for name in ("eccv", "cxc"):
+        judged = relevance.load(name, split, "i2t")
+        pair = (judged.queries[judged.query_of], split.image_of[judged.items])
+        linked = linked + scipy.sparse.coo_matrix((np.ones(len(pair[0])), pair), shape=linked.shape)
+    linked = ((linked + linked.T) > 0).astype(float).tolil()
+    linked.setdiag(0)
+    step = linked.tocsr()
+    step = scipy.sparse.diags(1 / np.maximum(np.asarray(step.sum(1)).ravel(), 1)) @ step
+    for _ in range(3):
+        points = points + 1.5 * (step @ points)
+        points /= np.sqrt((points**2).mean(1, keepdims=True))
+    return np.asarray(points)
+
+
+def unit(x: Array) -> Array:
+    """(row, dim) float32 rows of unit length."""
+    return np.ascontiguousarray(x / np.linalg.norm(x, axis=1, keepdims=True), dtype=np.float32)
+
+
+def _coco_ids() -> tuple[Array, Array] | None:
+    """The ids of the images and captions of COCO 5K, None without the package."""
+    from vsebench import load_split
+
+    try:
+        coco = load_split("coco-5k")
+    except MissingPackage:
+        return None
+    return coco.image_ids, coco.caption_ids
+
+
+def synthetic_captions(images: int) -> Split:
+    """Five captions an image of about ten words, some of them common to the captions of an image; Zipf frequencies."""
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{i}" for i in range(8000)])
+    share = 1 / np.arange(1, len(words) + 1)
+    share /= share.sum()
+    texts = []
+    for _ in range(images):
+        theme = rng.choice(words, 12, p=share)
+        for length in rng.normal(10.5, 2.3, CAPTIONS).round().clip(5, 30).astype(int):
+            chosen = np.where(rng.random(length) < 0.4, rng.choice(theme, length), rng.choice(words, length, p=share))
+            texts.append(" ".join(chosen) + ".")
+    n = np.arange(images * CAPTIONS)
+    return Split("custom", np.arange(images), n, n // CAPTIONS, tuple(texts))
