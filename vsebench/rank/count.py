@@ -340,12 +340,6 @@ class Counter:
     def _set(self, pairs: Thresholds, threads: int) -> None:
         self.pairs = pairs
         self.counts = np.zeros((3, threads, len(pairs.query)), np.int32)  # one row a thread
-        # The first pairs of all queries are counted together; caption queries rarely have further pairs.
-        is_first = np.ones(len(self.pairs.query), bool)
-        is_first[1:] = np.diff(self.pairs.query) != 0
-        self.extra = np.flatnonzero(~is_first)
-        n_query = len(self.pairs.indptr) - 1
-        self.lead = np.where(np.diff(self.pairs.indptr) > 0, self.pairs.indptr[:-1], -1)[:n_query]
 
     def part(self, scorer: Scorer, images: Range, captions: Range, threads: int) -> Counter:
         """A counter of the pairs whose queries are in a range, among the candidates of a range.
@@ -369,24 +363,18 @@ class Counter:
             kernels.count_rows(tile, r0, c0, t.indptr, t.item, t.exact, t.high, t.low, t.first, t.last, *exact, *counts)
             return
         c1 = c0 + tile.shape[1]
-        # Unsigned columns: numba gathers them without a check for negative indices.
-        lead, lead_col = self.lead[c0:c1], np.arange(c1 - c0, dtype=np.uint32)
-        lead_high, lead_low = (np.where(lead >= 0, bound[lead], np.inf).astype(tile.dtype) for bound in (t.high, t.low))
-        a, b = np.searchsorted(t.query[self.extra], (c0, c1))
+        own = slice(*t.indptr[[c0, c1]])
         # Padded to complete strips with bounds that no score reaches.
-        extra = np.pad(self.extra[a:b], (0, (a - b) % kernels.STRIP), constant_values=-1)
-        extra_col = np.where(extra >= 0, t.query[extra] - c0, c1 - c0 - 1).astype(np.uint32)
-        extra_high, extra_low = (
-            np.where(extra >= 0, bound[extra], np.inf).astype(tile.dtype) for bound in (t.high, t.low)
-        )
-        lead_over, extra_over = np.zeros(len(lead), np.int32), np.zeros(len(extra), np.int32)
+        padding = (0, (own.start - own.stop) % kernels.STRIP)
+        high, low = (np.pad(bound[own], padding, constant_values=np.inf) for bound in (t.high, t.low))
+        # Unsigned columns: numba gathers them without a check for negative indices.
+        column = np.pad(t.query[own] - c0, padding, constant_values=c1 - c0 - 1).astype(np.uint32)
+        above = np.zeros(len(column), np.int32)
         kernels.count_columns(
-            tile, r0, c0, lead, lead_col, lead_high, lead_low, extra, extra_col,
-            np.searchsorted(extra_col, np.arange(c1 - c0 + 1)), extra_high, extra_low, t.item, t.exact, t.first,
-            t.last, *exact, lead_over, extra_over, *counts[1:],
+            tile, r0, c0, column, np.searchsorted(column, np.arange(c1 - c0 + 1)), high, low, t.item[own], t.exact[own],
+            t.first, t.last, *exact, above, *counts[1:, own],
         )  # fmt: skip
-        for pair, over in ((lead, lead_over), (extra, extra_over)):
-            counts[0, pair[pair >= 0]] += over[pair >= 0]
+        counts[0, own] += above[: own.stop - own.start]
 
     def placed(self, targets: Targets, gallery: int) -> Int:
         """(3, pair) counts of the relevant items of some targets of this group, among their candidates."""

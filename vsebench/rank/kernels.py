@@ -170,14 +170,14 @@ def count_rows(
 
 @nb.njit(nogil=True, cache=True)
 def _compare_rows(
-    block, n, s0, s1, pair, col, high, low, over, r, tile, r0, c0, item, exact,
+    block, n, s0, s1, col, high, low, above, r, tile, r0, c0, item, exact,
     x, y, row_scale, col_scale, before, after, sums,
 ):  # fmt: skip
-    """Compare the scores ``block`` (row, threshold) of ``n`` image rows from ``r`` on with thresholds ``s0:s1``."""
+    """Compare the scores ``block`` (row, pair) of ``n`` image rows from ``r`` on with thresholds ``s0:s1``."""
     for s in range(s0, s1, STRIP):
         e = min(s + STRIP, s1)
         full = e - s == STRIP and n == ROWS
-        if full and _column_strip(block, s, high[s:e], low[s:e], over[s:e]) == 0:
+        if full and _column_strip(block, s, high[s:e], low[s:e], above[s:e]) == 0:
             continue
         for i in range(n):
             values = block[i]
@@ -185,17 +185,16 @@ def _compare_rows(
                 g = min(f + PIECE, e)
                 if full and g - f == PIECE and _column_piece(values[f:g], high[f:g], low[f:g]) == 0:
                     continue
-                for k in range(f, g):
-                    if values[k] > high[k]:
+                for p in range(f, g):
+                    if values[p] > high[p]:
                         if not full:
-                            over[k] += 1
-                    elif values[k] >= low[k]:
-                        p = pair[k]
+                            above[p] += 1
+                    elif values[p] >= low[p]:
                         if item[p] == r + i + r0:
                             continue
-                        value = _exact(tile, x, y, row_scale, col_scale, r + i + r0, col[k] + c0, r0, c0, sums)
+                        value = _exact(tile, x, y, row_scale, col_scale, r + i + r0, col[p] + c0, r0, c0, sums)
                         if value > exact[p]:
-                            over[k] += 1
+                            above[p] += 1
                         elif value == exact[p]:
                             side = before if r + i + r0 < item[p] else after
                             side[p] += 1
@@ -203,24 +202,20 @@ def _compare_rows(
 
 @nb.njit(nogil=True, cache=True)
 def count_columns(
-    tile, r0, c0, lead, lead_col, lead_high, lead_low, extra, extra_col, extra_from, extra_high, extra_low,
-    item, exact, first, last, x, y, row_scale, col_scale, lead_over, extra_over, before, after,
+    tile, r0, c0, col, start, high, low, item, exact, first, last,
+    x, y, row_scale, col_scale, above, before, after,
 ):  # fmt: skip
     """Add the counts of the pairs of caption queries over the rows of a tile.
 
-    The first pair of every caption is compared with complete rows, the further pairs with scores gathered from them.
-
     Args:
-        lead: (width,) first pair of every column, -1 for none; ``lead_col``, ``lead_high`` and ``lead_low`` (width,)
-            are the columns and their thresholds.
-        extra: further pairs, -1 for padding; ``extra_col`` are their columns, ascending; those from column c on begin
-            at ``extra_from[c]``, (width + 1,).
+        col: (pair,) uint32 the column of every pair, ascending; those from column c on begin at ``start[c]``.
+        high, low: (pair,) thresholds. With ``col`` and ``above`` they are padded to complete strips.
+        item, exact: (pair,) image and canonical score.
         first, last: (image,) int64, image r is a candidate of captions ``first[r]:last[r]``.
-        lead_over, extra_over: (width,) and (extra,) int32, increased by the numbers of candidates that score higher.
-        before, after: (pair,) int32, increased as by ``count_rows``; not shared with other threads.
+        above, before, after: (pair,) int32, increased as by ``count_rows``; not shared with other threads.
     """
     width = tile.shape[1]
-    gathered, sums = np.empty((ROWS, len(extra)), tile.dtype), np.empty(LANES)
+    gathered, sums = np.empty((ROWS, len(col)), tile.dtype), np.empty(LANES)
     r = np.int64(0)  # a literal is a type of its own, for which functions are compiled again
     while r < tile.shape[0]:
         a, b = max(first[r + r0] - c0, 0), min(last[r + r0] - c0, width)
@@ -229,18 +224,12 @@ def count_columns(
         while n < most and first[r + n + r0] == first[r + r0] and last[r + n + r0] == last[r + r0]:
             n += 1
         if a < b:
-            block = tile[r : r + n]
+            for i in range(n):
+                row = tile[r + i]
+                for p in range(start[a], start[b]):
+                    gathered[i, p] = row[col[p]]
             _compare_rows(
-                block, n, a, b, lead, lead_col, lead_high, lead_low, lead_over, r, tile, r0, c0, item, exact,
-                x, y, row_scale, col_scale, before, after, sums,
-            )  # fmt: skip
-            ea, eb = extra_from[a], extra_from[b]
-            for i in range(ROWS):
-                row = block[min(i, n - 1)]  # rows beyond n repeat the last one and are not compared
-                for k in range(ea, eb):
-                    gathered[i, k] = row[extra_col[k]]
-            _compare_rows(
-                gathered, n, ea, eb, extra, extra_col, extra_high, extra_low, extra_over, r, tile, r0, c0, item, exact,
+                gathered, n, start[a], start[b], col, high, low, above, r, tile, r0, c0, item, exact,
                 x, y, row_scale, col_scale, before, after, sums,
             )  # fmt: skip
         r += n
