@@ -100,20 +100,14 @@ def scorer_of(queries: Vectors, gallery: Vectors, similarity: str) -> Scorer:
 
 
 def nearest(scorer: Scorer, queries: Int, k: int, own: Int | None) -> Int:
-    """The k best items of some queries, best first; equal scores in the order of the gallery.
+    """(query, k) gallery indices of the k best items of some queries, best first; ties in the order of the gallery.
 
     Args:
         scorer: of ``scorer_of``.
         queries: (query,) rows, ascending.
         k: from 1 to the number of candidates.
         own: (query,) gallery index of the query itself, which is no candidate; None where no query is in the gallery.
-
-    Returns:
-        (query, k) int64 gallery indices.
     """
-    items = order(scorer, "i2t", queries, k + (own is not None)).items.astype(np.int64)
-    if own is None:
-        return items
-    is_own = items == own[:, None]  # the query itself, else the last item
-    is_own[~is_own.any(axis=1), -1] = True
-    return np.asarray(items[~is_own].reshape(len(items), k))
+    found = order(scorer, "i2t", queries, k + (own is not None))
+    found = found if own is None else found.keep(found.entries != np.repeat(own, k + 1)).cut(k)
+    return found.items.astype(np.int64)
