@@ -88,6 +88,13 @@ def test_rows_that_are_shifted(world: tuple[np.ndarray, np.ndarray], start: int,
         evaluate(**arrays)
 
 
+def test_few_images_with_captions(world: tuple[np.ndarray, np.ndarray]) -> None:
+    images, texts = world
+    split = Split("custom", np.arange(60), np.arange(200), OWNER[:200])
+    with pytest.raises(BadInput, match=r"with the images .* taken 1 row earlier"):
+        evaluate(images[:60], np.roll(texts[:200], -5, axis=0), split=split)
+
+
 @pytest.mark.parametrize("sides", ["both", "images", "texts"])
 @pytest.mark.parametrize("order", [(1, 0, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0)])
 def test_blocks_of_processes_in_another_order(

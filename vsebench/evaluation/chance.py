@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..rank.scorers import rows_of
 from ..types import Direction, Float, Int
 from .inputs import System
+from .top_scored import SMALLEST
 
 Pairs = tuple[Int, Int]  # (query,) images and captions: queries with an item of their rankings
 KS = (1, 10, 100)
@@ -80,8 +81,8 @@ class Sample:
 
     @property
     def at_chance(self) -> bool:
-        """Whether nothing tells these ranks from random ones, or they are worse."""
-        return self.p_values[0] >= LEVEL
+        """Whether nothing tells these ranks from random ones, or they are worse; False of too few images to tell."""
+        return len(self.units) >= SMALLEST and self.p_values[0] >= LEVEL
 
     @property
     def below_chance(self) -> bool:

@@ -92,7 +92,7 @@ def suspect(data: System, direction: Direction, order: bool = False) -> Suspicio
     few = (SAMPLE, 0.0) if order else (FEW, CLEARLY)
     for (most, margin), wide in ((few, False), ((LISTED if listed else SAMPLE, 0.0), True)):
         found = sample(data, direction, most, wide)
-        if len(found.units) < SMALLEST:
+        if len(found.units if not order else found.best) < SMALLEST:
             return None
         hits, at_end = (int((owners[texts] == images).sum()) for images, texts in (found.first, found.last))
         # Short lists that are reversed have a high recall at their length.
