@@ -40,6 +40,7 @@ class Declared:
         allowed: the allowed values, empty where there are too many.
         least, most: the allowed range of a number.
         flags: the names on the command line where they are not ``--`` and the name of the field.
+        of: the option without which it has no meaning, as ``rerank``, or one with a value, as ``engine=dask``.
     """
 
     help: str
@@ -50,6 +51,7 @@ class Declared:
     least: float | None = None
     most: float | None = None
     flags: tuple[str, ...] = ()
+    of: str = ""
 
     @property
     def text(self) -> str:
@@ -108,6 +110,22 @@ def check_one(options: Any, name: str, value: Any) -> None:
     if not (-math.inf if low is None else low) <= value <= (math.inf if high is None else high):
         fix = f"give at least {low:,}" if high is None else f"give {low:,} to {high:,}"
         raise UsageError(f"{spell(name)} is {value:,}", fix=fix)
+
+
+def check_alone(options: Any, given: Mapping[str, Any]) -> None:
+    """Refuse options without the one that they belong to (``of``); raises UsageError.
+
+    Args:
+        options: the options.
+        given: what they may belong to, by name; what is false is not given.
+    """
+    for name, (field, facts) in declared(options).items():
+        of, _, value = facts.of.partition("=")
+        own = getattr(options, name)
+        if of and own != field.default and not (given[of] == value if value else given[of]):
+            named = spell(name, None if isinstance(own, str) else own)
+            what = f"{named} has no meaning without {spell(of, value or None)}"
+            raise UsageError(what, fix="add it, or leave this out")
 
 
 def check_word(name: str, value: str, allowed: Sequence[str]) -> None:

@@ -176,7 +176,7 @@ def test_a_depth_without_lists_to_save_is_refused(small: str) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (
         2,
         "",
-        "error: --depth 10 has no meaning without --save-run\n  fix: add --save-run FILE, or leave it out\n",
+        "error: --depth 10 has no meaning without --save-run\n  fix: add it, or leave this out\n",
     )
 
 

@@ -40,9 +40,7 @@ def test_the_command_line_is_made_of_the_fields() -> None:
         assert of_command[name].help == facts.text and of_command[name].default in (fields()[name], None)
 
 
-@pytest.mark.parametrize(
-    "given", [{"direction": "i2x"}, {"resamples": 9}, {"lists": 101}, {"depth": 5}, {"resume": True}]
-)
+@pytest.mark.parametrize("given", [{"direction": "i2x"}, {"resamples": 9}, {"lists": 101}])
 def test_values_that_are_not_allowed(given: dict[str, Any], pinned: Pinned) -> None:
     with pytest.raises(UsageError) as error:
         Options(**given)

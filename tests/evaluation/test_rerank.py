@@ -227,7 +227,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no number": ({"rerank": {"i2t": np.ones((N, M))}, "combine": "add:x"}, "combine is 'add:x'"),
     "a rule alone": ({"combine": "add"}, "combine has no meaning without rerank"),
-    "a depth alone": ({"rerank_depth": 5}, "rerank_depth has no meaning without rerank"),
+    "a depth alone": ({"rerank_depth": 5}, "rerank_depth=5 has no meaning without rerank"),
     "ties": (
         {"rerank": {"i2t": np.ones((N, M))}, "rerank_depth": 5, "ties": "expected"},
         "rerank has no meaning with ties='expected'",

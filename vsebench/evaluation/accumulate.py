@@ -14,7 +14,7 @@ from ..options import spell
 from ..results.report import Report
 from ..sets import catalogue
 from ..sets.placing import Unordered
-from ..types import Embeddings, Split, Vectors, as_array
+from ..types import Embeddings, Modality, Split, Vectors, as_array
 from .request import request
 from .run import evaluate
 
@@ -75,10 +75,8 @@ class Accumulator:
         self._split = loaded
         self._per_image = captions_per_image or CAPTIONS_PER_IMAGE
         self._options = {"trust": True, **options}
-        self._row_of: dict[str, dict[Key, int]] = {}
-        if loaded is not None:
-            for side, ids in (("image", loaded.image_ids), ("text", loaded.caption_ids)):
-                self._row_of[side] = {name: row for row, name in enumerate(ids.tolist())}
+        ids = {} if loaded is None else {"image": loaded.image_ids, "text": loaded.caption_ids}
+        self._known: dict[str, set[Key]] = {side: set(names.tolist()) for side, names in ids.items()}
         self.reset()
 
     def reset(self) -> None:
@@ -147,12 +145,11 @@ class Accumulator:
             raise BadInput(
                 "there are no vectors of " + ("images" if self._captions else "captions"), fix="call update()"
             )
-        split, image_keys, caption_keys = self._items()
+        split = self._items()
         sides = []
-        for side, kept, keys, ids in (
-            ("image", self._images, image_keys, split.image_ids),
-            ("caption", self._captions, caption_keys, split.caption_ids),
-        ):
+        kinds: tuple[tuple[Modality, dict[Key, Kept]], ...] = (("image", self._images), ("caption", self._captions))
+        for side, kept in kinds:
+            keys = split.ids(side).tolist()
             missing = [key for key in keys if key not in kept]
             if missing:
                 raise BadInput(
@@ -161,7 +158,7 @@ class Accumulator:
                     "leave items out",
                 )
             vectors = np.stack([kept[key][1] for key in keys])
-            sides.append(Embeddings("image" if side == "image" else "caption", ids, vectors))
+            sides.append(Embeddings(side, split.ids(side), vectors))
         return evaluate(*sides, split=split, **self._options)
 
     def _of_rows(self, ids: npt.ArrayLike) -> tuple[list[Key], list[Key], list[int]]:
@@ -177,8 +174,10 @@ class Accumulator:
             what = f"ids hold {bad[0]}, which is no row{of}"
             raise BadInput(what, fix="count rows from 0; ids of the split are text_ids")
         self._named_by("ids")
-        owner = rows // self._per_image if self._split is None else self._split.owners[rows]
-        return owner.tolist(), rows.tolist(), rows.tolist()
+        if self._split is None:
+            return (rows // self._per_image).tolist(), rows.tolist(), rows.tolist()
+        owners, captions = self._split.image_ids[self._split.owners[rows]], self._split.caption_ids[rows]
+        return owners.tolist(), captions.tolist(), rows.tolist()
 
     def _of_ids(
         self, images: Any, texts: Any, image_ids: npt.ArrayLike | None, text_ids: npt.ArrayLike | None
@@ -189,13 +188,11 @@ class Accumulator:
             if (vectors is None) != (given is None):
                 raise UsageError(f"{side}s and {side}_ids do not come together", fix="give both or none")
             named: list[Key] = [] if given is None else as_array(given, f"{side}_ids").tolist()
-            known = self._row_of.get(side)
-            strange = [] if known is None else [x for x in named if x not in known]
-            if strange:
+            if strange := [] if self._split is None else [x for x in named if x not in self._known[side]]:
                 counted = count_of(len(strange), f"{side} id is", f"{side} ids are")
                 what = f"{counted} not in split '{self._split.name}' (first: {strange[0]})"  # type: ignore[union-attr]
                 raise BadInput(what, fix="give ids of the split; rows counted from 0 are ids")
-            keys.append(named if known is None else [known[x] for x in named])
+            keys.append(named)
         if self._split is not None:
             return keys[0], keys[1], [0] * len(keys[0])
         if len(keys[0]) != len(keys[1]):
@@ -241,21 +238,17 @@ class Accumulator:
             if known is None or rank < known[0]:
                 kept[key] = rank, row.copy()
 
-    def _items(self) -> tuple[Split, list[Key], list[Key]]:
-        """The split, and the keys of its images and captions in its order."""
+    def _items(self) -> Split:
+        """The split whose ids are the keys of the items."""
         if self._split is not None:
-            return self._split, list(range(len(self._split.image_ids))), list(range(len(self._split.caption_ids)))
-        if self._by == "ids":
-            n = max(int(row) for row in self._captions) + 1
-            owner = np.arange(n) // self._per_image
-            if n % self._per_image:
-                what = f"{n:,} captions are no multiple of {self._per_image} captions an image"
-                raise BadInput(
-                    what,
-                    fix=f"give {spell('captions_per_image', 'N')} or split; drop_last=True of a loader drops items",
-                )
-            m = n // self._per_image
-            return Split("custom", np.arange(m), np.arange(n), owner), list(range(m)), list(range(n))
-        captions = np.unique(np.array(list(self._owner)))
-        images, owner = np.unique(np.array([self._owner[c] for c in captions.tolist()]), return_inverse=True)
-        return Unordered("custom", images, captions, owner), images.tolist(), captions.tolist()
+            return self._split
+        if self._by == BY_IDS:
+            captions = np.unique(np.array(list(self._owner)))
+            images, owner = np.unique(np.array([self._owner[c] for c in captions.tolist()]), return_inverse=True)
+            return Unordered("custom", images, captions, owner)
+        n = max(int(row) for row in self._captions) + 1
+        if n % self._per_image:
+            what = f"{n:,} captions are no multiple of {self._per_image} captions an image"
+            fix = f"give {spell('captions_per_image', 'N')} or split; drop_last=True of a loader drops items"
+            raise BadInput(what, fix=fix)
+        return Split("custom", np.arange(n // self._per_image), np.arange(n), np.arange(n) // self._per_image)

@@ -77,7 +77,10 @@ class Options(Fields):
         (), "Judgements of yours: NAME=FILE, NAME=i2t:FILE, NAME=labels:FILE. Repeatable.", MEASURED,
         reads=list[str], value="FILE",
     )  # fmt: skip
-    level: float = option(1.0, "Of --judgements: the smallest grade of a positive.", reads=float, value="GRADE")
+    level: float = option(
+        1.0, "Of --judgements: the smallest grade of a positive.", reads=float, value="GRADE",
+        of="judgements",
+    )  # fmt: skip
     captions: Captions | None = option(
         None, "The captions, for splits whose captions are not known.", MEASURED, reads=Path, value="FILE"
     )
@@ -106,29 +109,32 @@ class Options(Fields):
     )  # fmt: skip
     run_order: str = option(
         "score", "Order of TREC runs, by the largest score or by the rank column", value="WORD",
-        allowed=("score", "rank"),
+        allowed=("score", "rank"), of="run",
     )  # fmt: skip
     captions_per_image: int | None = option(
         None, "Texts an image, in order, for files without ids.", reads=int, value="N", least=1
     )
-    depth: int | None = option(None, f"Items a query in --save-run; {DEPTH} by default.", reads=int, value="N", least=1)
+    depth: int | None = option(
+        None, f"Items a query in --save-run; {DEPTH} by default.", reads=int, value="N", least=1, of="save_run"
+    )
     lists: int = option(
         0, "Items a query to keep in the report, with scores and gains, for its page; 0 for none.", value="N",
         least=0, most=MOST,
     )  # fmt: skip
     weights: str | None = option(
-        None, "Of --fuse: one a system, the first for FILE; all 1 by default.", reads=str, value="W,W,..."
+        None, "Of --fuse: one a system, the first for FILE; all 1 by default.", reads=str, value="W,W,...", of="fuse"
     )
     normalise: str | None = option(
         None, "Correct hubness: csls:k=10, dsl:beta=100 or qb:beta=20; with other queries qb:BANK.npz:beta=20.",
         reads=str, value="RULE",
     )  # fmt: skip
     combine: str = option(
-        "replace", "Of --rerank: the second scores alone, or add:WEIGHT times them to the first.", value="RULE"
-    )
+        "replace", "Of --rerank: the second scores alone, or add:WEIGHT times them to the first.", value="RULE",
+        of="rerank",
+    )  # fmt: skip
     rerank_depth: int | None = option(
         None, "Of --rerank: items a query; by default as many as every query has scores for.", reads=int, value="N",
-        least=1,
+        least=1, of="rerank",
     )  # fmt: skip
     resamples: int = option(1000, "Resamples an interval is made of.", value="N", least=10, most=1_000_000)
     seed: int = option(0, "Fixes what is drawn at random.", value="N", least=0, most=2**63 - 1)
@@ -145,12 +151,14 @@ class Options(Fields):
         allowed=("local", "dask"),
     )  # fmt: skip
     scheduler: str | None = option(
-        None, "Of --engine dask: a running scheduler; by default one on this machine.", reads=str, value="ADDRESS"
-    )
+        None, "Of --engine dask: a running scheduler; by default one on this machine.", reads=str, value="ADDRESS",
+        of="engine=dask",
+    )  # fmt: skip
     workers: int | None = option(
-        None, "Of --engine dask: processes on this machine; 2 by default.", reads=int, value="N", least=1, most=1024
-    )
-    resume: bool = option(False, "Of --engine dask: continue an evaluation that was ended.")
+        None, "Of --engine dask: processes on this machine; 2 by default.", reads=int, value="N", least=1, most=1024,
+        of="engine=dask",
+    )  # fmt: skip
+    resume: bool = option(False, "Of --engine dask: continue an evaluation that was ended.", of="engine=dask")
     progress: ReportProgress | None = option(None, "", compare=False)
 
     def __post_init__(self) -> None:
@@ -162,19 +170,6 @@ class Options(Fields):
         backends.check(self.backend, here=self.engine == "local")
         if isinstance(self.gains, str) and not words(self.gains):
             raise UsageError(f"{spell('gains')} is empty", fix="name a kind of gains, such as cider, or leave it out")
-        if self.depth is not None and self.save_run is None:
-            what = f"{spell('depth', self.depth)} has no meaning without {spell('save_run')}"
-            raise UsageError(what, fix=f"add {spell('save_run', 'FILE')}, or leave it out")
-        self._check_engine()
-
-    def _check_engine(self) -> None:
-        given = {"scheduler": self.scheduler, "workers": self.workers, "resume": self.resume or None}
-        for name, value in given.items():
-            if value is not None and self.engine == "local":
-                what = (
-                    f"{spell(name, value if value is True else None)} has no meaning without {spell('engine', 'dask')}"
-                )
-                raise UsageError(what, fix="add it, or leave this out")
         if self.scheduler is not None and self.workers is not None:
             what = f"{spell('workers')} has no meaning with {spell('scheduler')}, whose workers are started already"
             raise UsageError(what, fix="leave it out")

@@ -21,7 +21,7 @@ from ..errors import UsageError, printable
 from ..files import run_folder
 from ..metrics.declare import HUBNESS
 from ..metrics.suites import ALL, INTRA, SUITES, expand, words
-from ..options import settings, spell
+from ..options import check_alone, settings, spell
 from ..rank import corrected
 from ..relevance.gains import Spec
 from ..relevance.sources import LABELS, SOURCES, is_gains, parse_spec, source_of
@@ -158,13 +158,15 @@ def request(arguments: Mapping[str, Any]) -> Request:
     same -= {"gains", "judgements", "weights"}
     measured = None if options.metrics is None else words(options.metrics)
     names = None if measured is None else tuple(w for w in measured if w.lower() != INTRA)
+    judgements = _judgements(options.judgements)
+    check_alone(options, {**vars(options), **vars(given), "judgements": judgements})
     found = Request(
         **{f.name: getattr(given, f.name) for f in dataclasses.fields(Given)},
         **{name: getattr(options, name) for name in same},
         names=names,
         intra=names is not None and len(names) < len(measured or ()),
         gains=_gains(options.gains),
-        judgements=_judgements(options.judgements),
+        judgements=judgements,
         directions=DIRECTIONS if options.direction == "both" else (options.direction,),  # type: ignore[arg-type]
         resampling=resampling(options),
         part=_part(options.only),
@@ -310,19 +312,12 @@ def check_input(given: Given) -> None:
 
 
 def _check_together(request: Request) -> None:
-    """Refuse options that have no meaning without others; raises UsageError."""
-    level, judged = request.level, bool(request.judgements)
-    if not math.isfinite(level) or (level != 1 and not judged):
-        what = f"{spell('level', level)} has no meaning" + ("" if judged else f" without {spell('judgements')}")
-        raise UsageError(what, fix="give the smallest grade of a positive" if judged else "leave it out")
-    for name in ("combine", "rerank_depth") if not request.rerank else ():
-        if name in request.settings:
-            raise UsageError(f"{spell(name)} has no meaning without {spell('rerank')}", fix="leave it out")
+    """Refuse values that do not fit together; raises UsageError."""
+    if not math.isfinite(request.level):
+        raise UsageError(f"{spell('level', request.level)} has no meaning", fix="give the smallest grade of a positive")
     if idle := [direction for direction in request.rerank if direction not in request.directions]:
         what = f"{spell('rerank')} gives {idle[0]}, and {request.directions[0]} alone is measured"
         raise UsageError(what, fix=f"leave out {idle[0]}, or {spell('direction')}")
-    if request.run_order != "score" and request.run is None:
-        raise UsageError(f"{spell('run_order')} has no meaning here", fix="leave it out")
 
 
 def refuse_gains(word: str) -> None:
@@ -370,11 +365,9 @@ def _weight(combine: str) -> float | None:
 
 
 def _weights(text: str | None, systems: int) -> tuple[float, ...]:
-    """The weights of so many systems; raises UsageError where they are not as many, not above 0, or of one system."""
+    """The weights of so many systems; raises UsageError where they are not as many, or not above 0."""
     if text is None:
         return (1.0,) * systems
-    if systems == 1:
-        raise UsageError(f"{spell('weights')} has no meaning without {spell('fuse')}", fix="leave it out")
     found = [_number(word) for word in text.split(",")]
     weights = tuple(w for w in found if w is not None and w > 0)
     what = f"{spell('weights')} is '{printable(text[:60])}'"
