@@ -75,7 +75,8 @@ docs-check: $(VENV)/.stamp-docs
 bench-check: $(VENV)/.stamp-all
 	@$(BIN)/python -m benchmarks --quick
 
-# The validity study: its numbers, figures and page. QUICK=1 runs a tiny one into build/study.
+# The validity study: its numbers and figures; docs-pages writes the tables of its page. QUICK=1 runs a tiny one into
+# build/study.
 study: $(VENV)/.stamp-test
 	@$(BIN)/python -m studies.validity $(if $(QUICK),--quick)
 

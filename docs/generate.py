@@ -248,13 +248,20 @@ def training_page() -> str:
     return (HERE / "training.md").read_text(encoding="utf-8") if found is None else _with_table("training.md", found)
 
 
-def _with_table(name: str, table: str) -> str:
-    """A page of which only the table between two marks is generated."""
-    page = (HERE / name).read_text(encoding="utf-8")
-    if any(page.count(mark) != 1 for mark in TABLE):
-        raise SystemExit(f"{name}: the marks of the table are not there once")
-    before, _, rest = page.partition(TABLE[0])
-    return before + TABLE[0] + table + TABLE[1] + rest.partition(TABLE[1])[2]
+def study_page() -> str:
+    """docs/studies/metric_validity.md, of which only the tables are generated."""
+    from studies.validity.tables import stored_tables
+
+    return _with_table("studies/metric_validity.md", *stored_tables())
+
+
+def _with_table(name: str, *tables: str) -> str:
+    """A page of which only the tables between two marks are generated, one after the other."""
+    first, *parts = (HERE / name).read_text(encoding="utf-8").split(TABLE[0])
+    if len(parts) != len(tables) or any(part.count(TABLE[1]) != 1 for part in parts):
+        raise SystemExit(f"{name}: the marks of its {len(tables)} tables are not there once")
+    rests = [part.partition(TABLE[1])[2] for part in parts]
+    return first + "".join(TABLE[0] + table + TABLE[1] + rest for table, rest in zip(tables, rests, strict=True))
 
 
 def environment_page() -> str:
@@ -290,6 +297,7 @@ def main() -> int:
     check, stale = given.check, 0
     pages = {name: MARK + make() for name, make in PAGES.items()}
     pages |= {"formats.md": formats_page(), "statistics.md": statistics_page(), "training.md": training_page()}
+    pages["studies/metric_validity.md"] = study_page()
     texts = {name: (HERE / name).read_text(encoding="utf-8") for name in examples.PAGES}
     texts["sets.md"] = _with_table("sets.md", sets_table())
     pages |= {name: text if given.no_examples else examples.rerun(text) for name, text in texts.items()}

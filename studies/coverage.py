@@ -26,21 +26,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vsebench import __version__
+import vsebench
 from vsebench.analysis.comparison import compare
-from vsebench.evaluation import binary, intervals
-from vsebench.evaluation.intervals import Key
-from vsebench.graded import engine as graded
-from vsebench.metrics import parse
-from vsebench.rank.count import Targets
-from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Dot
-from vsebench.relevance import load
-from vsebench.relevance.gains import Gains
-from vsebench.relevance.grades import of_pairs
-from vsebench.results.model import Resampling, Result
 from vsebench.results.report import Report
-from vsebench.types import DIRECTIONS, Direction, Int, Relevance, Split, Vectors
+from vsebench.types import Bool, Direction, Split, Vectors
 
 STORED = Path(__file__).resolve().parent.parent / "docs" / "coverage.json"
 SIZES = {200: 1000, 1000: 400}  # images of a test set -> number of test sets
@@ -50,7 +39,7 @@ GRADED = (
     "cider:NCS@1", "cider:NCS@10", "cider:Nsum", "cider:NCS[gt=out]@10", "cider:NsumN", "cider:SR@1", "cider:SR@10",
     "cider:R@1", "cider:R@10", "cider:nDCG@10", "cider:CS@100", "cider:CS[captions=all]@100", "cider:Kendall",
 )  # fmt: skip
-HOW = Resampling(95.0, 1000, 0, "bca")
+OURS = {"eccv:": "given:", "cider:": "matrix:"}  # the views of judgements and of gains that are given
 LATENT = np.random.default_rng(11).standard_normal((60, 24))  # kinds of images
 
 
@@ -67,21 +56,6 @@ class TestSet:
     split: Split
     gains: Vectors
     systems: tuple[tuple[Vectors, Vectors], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Values of gains in memory, see ``relevance.gains.Values``: (image, caption) float32."""
-
-    table: Vectors
-
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32."""
-        return np.array((self.table if direction == "i2t" else self.table.T)[start:stop])
-
-    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
-        """(pair,) float32."""
-        return np.asarray(self.table[images, captions])
 
 
 def draw(images: int, rng: np.random.Generator) -> TestSet:
@@ -106,47 +80,26 @@ def _noisy(vectors: npt.NDArray[Any], rng: np.random.Generator) -> Vectors:
     return np.asarray(_unit(vectors + 0.9 * rng.standard_normal(vectors.shape)), np.float32)
 
 
-def judgements(test: TestSet, direction: Direction) -> Relevance:
-    """Positives beyond the captions written for the image: pairs of large gain, and the pairs of the ground truth."""
+def judgements(test: TestSet) -> Bool:
+    """(image, caption) positives beyond the captions written for the image: pairs of large gain, and these."""
     positive = test.gains > 0.4
     positive[test.split.image_of, np.arange(positive.shape[1])] = True
-    positive = positive if direction == "i2t" else positive.T
-    return of_pairs("eccv", direction, positive.shape, *np.nonzero(positive)).positives
+    return positive
 
 
 def evaluate(test: TestSet, system: int) -> Report:
     """All metrics of one system, with intervals."""
-    scorer, split = Dot(*test.systems[system], False), test.split
-    requests = [
-        request
-        for d in DIRECTIONS
-        for request in (Targets("gt", load("gt", split, d)), Targets("eccv", judgements(test, d)))
-    ]
-    observed = observe(scorer, requests, threads=1)
-    single, sums = [], []
-    for m in map(parse, BINARY):
-        (sums if m.family.compute is None else single).append(m)
-    results: dict[Key, Result] = {}
-    for m in dict.fromkeys((*single, *(part for s in sums for part in s.parts()))):
-        for d in DIRECTIONS:
-            results[m, d] = binary.measure(m, observed[d].ranks[m.view], split, d, "skip")
-    chosen = [parse(name) for name in GRADED]
-    sums += [m for m in chosen if m.family.compute is None]
-    gains = Gains("cider", {}, (test.gains.shape[0], test.gains.shape[1]), Table(test.gains), lowest=0.0)
-    found = graded.run(scorer, split, chosen, {"cider": gains}, threads=1, influence=True)
-    for (m, d), got in found.items():
-        known = ~np.isnan(got.values)
-        queries = split.ids("image" if d == "i2t" else "caption")[got.index[known]]
-        results[m, d] = Result(
-            m, d, got.mean, int(known.sum()), queries=queries, per_query=got.values[known], influence=got.influence
-        )
-    members = {(m, None): [(part, d) for part in m.parts() for d in DIRECTIONS] for m in sums}
-    for key, parts in members.items():
-        results[key] = Result(key[0], None, sum(results[part].value for part in parts), 2)
-    results = intervals.add(results, members, split, HOW, threads=1)  # type: ignore[arg-type]
-    shown = [r for key, r in results.items() if str(key[0]) in (*BINARY, *GRADED)]
-    others = [r for key, r in results.items() if str(key[0]) not in (*BINARY, *GRADED)]
-    return Report("custom", "vsebench:0|split:custom", tuple(shown), intervals=HOW, parts=tuple(others), items=split)
+    names = [_renamed(name, OURS) for name in (*BINARY, *GRADED)]
+    return vsebench.evaluate(
+        *test.systems[system], split=test.split, metrics=names, gains=[test.gains], similarity="dot",
+        judgements={"given": judgements(test)}, trust=True, threads=1,
+    )  # fmt: skip
+
+
+def _renamed(name: str, views: dict[str, str]) -> str:
+    for old, new in views.items():
+        name = name.replace(old, new)
+    return name
 
 
 def one(images: int, number: int) -> dict[str, tuple[float, float, float, float]]:
@@ -165,7 +118,7 @@ def one(images: int, number: int) -> dict[str, tuple[float, float, float, float]
 
 
 def _name(metric: Any, direction: Direction | None) -> str:
-    return f"{metric} {direction or 'both'}"
+    return f"{_renamed(str(metric), {new: old for old, new in OURS.items()})} {direction or 'both'}"
 
 
 def table(images: int, sets: int, workers: int, progress: bool) -> dict[str, dict[str, float]]:
@@ -207,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"{name:34s} {row['value']:7.3f} {row['coverage']:9.1%} {row['width']:6.2f} {row['level']:6.1%}")
     if given.write:
         document = {
-            "version": __version__,
+            "version": vsebench.__version__,
             "sets": {str(n): s for n, s in sizes.items()},
             "rows": {str(n): r for n, r in found.items()},
         }

@@ -1,34 +1,282 @@
-"""Run the study, or draw its page again from the numbers.
+"""Run the study: write its numbers, with what made them, and its figures.
 
-python -m studies.validity                 all of it; writes the numbers, the figures and the page
-python -m studies.validity --page          only the figures and the page, from the stored numbers
-python -m studies.validity --quick --out FOLDER    a tiny world and few systems, to see that it works
-python -m studies.validity --parts FOLDER  keep every measured system there: a run that was stopped goes on
+python -m studies.validity                 all of it, into the repository; then run python -m docs.generate
+python -m studies.validity --figures       only the figures, from the stored numbers
+python -m studies.validity --quick         a tiny world and few systems, into build/study, to see that it works
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import platform
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from studies.validity import document, figures, page
+import numpy as np
+from scipy.stats import rankdata
+
+import vsebench
+from studies.validity import figures, findings
+from studies.validity.measure import DRAWS, FIRST, GAINS, SMALL, Measured, measure
+from studies.validity.pool import DEPTH, judgements, pool_systems, pooled, registered
+from studies.validity.ratings import JUDGED
+from studies.validity.systems import (
+    BASE_NOISE,
+    CUE,
+    CUE_WEIGHT,
+    DIMENSIONS,
+    LEVELS,
+    Oracle,
+    System,
+    decomposed,
+    family_systems,
+    mixed_systems,
+)
+from studies.validity.world import REMOVABLE, World, open_world
+from vsebench.files.atomic import write_atomically
+from vsebench.scenes.settings import GENERATOR
+from vsebench.types import DIRECTIONS, Bool, Direction
 
 ROOT = Path(__file__).resolve().parents[2]
-NUMBERS = Path("leaderboards/studies/metric_validity.json")
-PAGES = Path("docs/studies")
+NUMBERS, PAGES = Path("leaderboards/studies/metric_validity.json"), Path("docs/studies")
+SCHEMA = "vsebench/study/metric-validity/1"
+PACKAGES = ("numpy", "scipy", "numba")
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is computed.
+
+    Attributes:
+        split: of scenes.
+        seeds: systems of every level of a family.
+        mixed: systems with several corruptions.
+        levels: of a family, with the base.
+        resamples: bootstrap samples.
+        dimensions: of the oracle embeddings that are compared with ``match``.
+    """
+
+    split: str
+    seeds: int
+    mixed: int
+    levels: int
+    resamples: int
+    dimensions: tuple[int, ...]
+
+
+FULL = Size("scenes-10k-test", 3, 60, 7, 1000, (32, 64, 128, 256, 512, 1000))
+QUICK = Size("scenes-tiny-test", 1, 3, 3, 50, (16, 32))
+
+
+def study(size: Size, said: Callable[[str], None]) -> Record:
+    """Run the study and return its numbers.
+
+    Args:
+        size: ``FULL`` or ``QUICK``.
+        said: gets lines of progress.
+    """
+    world = open_world(size.split)
+    oracle = Oracle(world)
+    levels = {family: strengths[: size.levels] for family, strengths in LEVELS.items()}
+    systems = [s for seed in range(size.seeds) for s in family_systems(seed, levels)] + mixed_systems(size.mixed)
+    pool = pool_systems()
+    positive = pooled(world, oracle, pool)
+    with registered(JUDGED, judgements(positive)):
+        measured = measure(world, systems, oracle, size.resamples, said)
+    said("findings")
+    return {
+        "schema": SCHEMA,
+        "signature": measured.signature,
+        "versions": _versions(),
+        "settings": _settings(size, pool),
+        "world": _world(world),
+        "oracle": [_oracle(world, d) for d in size.dimensions],
+        "match as scores": _exact(world),
+        "match of true pairs": {d: _of_true_pairs(world, d) for d in DIRECTIONS},
+        "pool": _pool(world, positive),
+        "systems": _systems(measured),
+        "order": findings.recovered(measured),
+        "images needed": findings.sizes_needed(measured),
+        "quality": findings.agreement_with_quality(measured),
+        "false negatives": _false_negatives(measured),
+    }
+
+
+def text(record: Any, indent: int = 0) -> str:
+    """JSON with an entry a line, except in objects and lists that hold no other object."""
+    flat = json.dumps(record, allow_nan=False)
+    if not isinstance(record, (dict, list)) or "{" not in flat[1:]:
+        return flat if indent else flat + "\n"
+    pad = " " * (indent + 1)
+    if isinstance(record, dict):
+        rows = [f"{pad}{json.dumps(key)}: {text(value, indent + 1)}" for key, value in record.items()]
+    else:
+        rows = [f"{pad}{text(value, indent + 1)}" for value in record]
+    first, last = "{}" if isinstance(record, dict) else "[]"
+    inside = ",\n".join(rows)
+    return f"{first}\n{inside}\n{' ' * indent}{last}" + ("" if indent else "\n")
+
+
+def rounded(value: Any) -> Any:
+    """Floats with four significant digits; None for what is not a number."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(item) for item in value]
+    if isinstance(value, float):
+        return float(f"{value:.4g}") if math.isfinite(value) else None
+    return value
+
+
+def _versions() -> Record:
+    return {"vsebench": vsebench.__version__, "python": platform.python_version(), **{p: version(p) for p in PACKAGES}}
+
+
+def _settings(size: Size, pool: list[System]) -> Record:
+    return {
+        "split": size.split,
+        "generator": GENERATOR,
+        "seeds": list(range(size.seeds)),
+        "mixed systems": size.mixed,
+        "levels": {family: list(strengths[: size.levels]) for family, strengths in LEVELS.items()},
+        "removable": list(REMOVABLE),
+        "base noise": BASE_NOISE,
+        "dimensions": DIMENSIONS,
+        "cue dimensions": CUE,
+        "cue weight": CUE_WEIGHT,
+        "gains": list(GAINS),
+        "resamples": size.resamples,
+        "resample seed": 0,
+        "small test set": SMALL,
+        "small test sets": DRAWS,
+        "first results": FIRST,
+        "judged by": findings.JUDGED_BY,
+        "equal quality": findings.EQUAL,
+        "pool": [s.corruption.as_json() for s in pool],
+        "pool depth": DEPTH,
+    }
+
+
+def _world(world: World) -> Record:
+    true = world.entails
+    others = true.copy()
+    others[world.split.image_of, np.arange(true.shape[1])] = False
+    return {
+        "images": true.shape[0],
+        "captions": true.shape[1],
+        "true captions of an image": _spread(true.sum(axis=1)),
+        "true images of a caption": _spread(true.sum(axis=0)),
+        "captions true of their image": float(true[world.split.image_of, np.arange(true.shape[1])].mean()),
+        "captions true of another image": float(others.any(axis=0).mean()),
+    }
+
+
+def _spread(counts: Any) -> Record:
+    return {"mean": float(counts.mean()), "median": float(np.median(counts))}
+
+
+def _oracle(world: World, dimensions: int) -> Record:
+    """How nearly an embedding of so many dimensions orders candidates as ``match`` does."""
+    images, captions = decomposed(world.match, dimensions)
+    tiny = np.random.default_rng(0)  # captions that state nothing have a vector of zeros, which is no embedding
+    captions = captions + 1e-9 * tiny.standard_normal(captions.shape)
+    names = ["match:Kendall[tau=b]", "match:NCS@10"]
+    report = vsebench.evaluate(
+        images, captions, split=world.split, metrics=names, gains="match", similarity="dot", trust=True, ci=0
+    )
+    found = {name: [report[name, d].value for d in DIRECTIONS] for name in names}
+    return {"dimensions": dimensions, "tau": found[names[0]], "NCS@10": found[names[1]]}
+
+
+def _exact(world: World) -> Record:
+    """The metrics of a system whose scores are ``match`` itself, ties resolved at random."""
+    names = ["R@1", "R@5", "R@10", "RSum", "entails:R@1", "entails:mAP@R"]
+    report = vsebench.evaluate(
+        scores=world.match.astype(np.float32), split=world.split, metrics=names, ties="expected", trust=True, ci=0
+    )
+    return {f"{r.metric} {r.direction or 'both'}": r.value for r in report.results}
+
+
+def _of_true_pairs(world: World, direction: Direction) -> float:
+    """How often a true candidate has a larger ``match`` than one that is not (the area under the ROC curve).
+
+    The mean over the queries that have both; ties count half.
+    """
+    match, true = (x if direction == "i2t" else x.T for x in (world.match, world.entails))
+    count = true.sum(axis=1)
+    both = (count > 0) & (count < true.shape[1])
+    match, true, count = match[both], true[both], count[both]
+    above = np.where(true, rankdata(match, axis=1), 0).sum(axis=1) - count * (count + 1) / 2
+    return float((above / (count * (true.shape[1] - count))).mean())
+
+
+def _pool(world: World, positive: dict[Direction, Bool]) -> Record:
+    """How many true pairs the pooled judgements have found."""
+    return {
+        d: {
+            "mean": float(p.sum() / p.shape[d == "t2i"]),
+            "share": float((p & world.entails).sum() / world.entails.sum()),
+        }
+        for d, p in positive.items()
+    }
+
+
+def _systems(measured: Measured) -> Record:
+    """Every system, with its values by metric and direction; ranks are ranks."""
+    lower = np.array([-1.0 if key[0].endswith(("MedR", "MeanR")) else 1.0 for key in measured.keys])
+    return {
+        "metrics": [" ".join(key) for key in measured.keys],
+        "quality": list(measured.quality),
+        "systems": [
+            {
+                "name": s.name,
+                "family": s.family,
+                "level": s.level,
+                "seed": s.seed,
+                "corruption": s.corruption.as_json(),
+                "values": (measured.values[n] * lower).tolist(),
+                "quality": [float(q[n]) for q in measured.quality.values()],
+                "wrong": measured.wrong[n].tolist(),
+                "wrong but true": measured.wrong_but_true[n].tolist(),
+            }
+            for n, s in enumerate(measured.systems)
+        ],
+    }
+
+
+def _false_negatives(measured: Measured) -> Record:
+    """R@1 of the ground truth against complete and pooled judgements."""
+    recall, found = ("R@1", "both"), ("entails:R@1", "both")
+    every = ("entails:mAP@R", "both")
+    pool = ("pooled:mAP@R", "both")
+    pairs = {
+        "R@1 and entails:R@1": (recall, found),
+        "R@1 and entails:mAP@R": (recall, every),
+        **{f"R@1 and {g}:NCS@10": (recall, (f"{g}:NCS@10", "both")) for g in ("holds", "match")},
+        **{f"entails:mAP@R and {g}:NCS@10": (every, (f"{g}:NCS@10", "both")) for g in ("holds", "match")},
+        "pooled:mAP@R and entails:mAP@R": (pool, every),
+    }
+    keys = [recall, found, every, pool, *((f"{gains}:NCS@10", "both") for gains in GAINS)]
+    return {
+        "agreement": {name: findings.agreement_of(measured, *two) for name, two in pairs.items()},
+        "equal quality": findings.of_equal_quality(measured, keys),
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the numbers, the figures and the page below a folder, by default the repository."""
+    """Write the numbers and the figures below a folder, by default the repository."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tiny world and few systems")
-    parser.add_argument("--page", action="store_true", help="only the figures and the page")
+    parser.add_argument("--figures", action="store_true", help="only the figures")
     parser.add_argument("--out", type=Path, help="folder; by default the repository, with --quick build/study")
-    parser.add_argument("--parts", type=Path, help="folder of the systems measured so far, by the same code")
     given = parser.parse_args(arguments)
     out = given.out or (ROOT / "build" / "study" if given.quick else ROOT)
     started = time.perf_counter()
@@ -36,14 +284,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def said(words: str) -> None:
         print(f"{time.perf_counter() - started:6.0f} s  {words}", file=sys.stderr, flush=True)
 
-    if not given.page:
-        size = document.QUICK if given.quick else document.FULL
-        document.write(document.study(size, said, given.parts), out / NUMBERS)
-    record = json.loads((out / NUMBERS).read_text(encoding="utf-8"))
-    (out / PAGES).mkdir(parents=True, exist_ok=True)
-    figures.write(record, out / PAGES)
-    page.write(record, out / PAGES / "metric_validity.md", strict=not given.quick)
-    said(f"written: {out / NUMBERS}, {out / PAGES / 'metric_validity.md'} and its figures")
+    for folder in (NUMBERS.parent, PAGES):
+        (out / folder).mkdir(parents=True, exist_ok=True)
+    if not given.figures:
+        record = study(QUICK if given.quick else FULL, said)
+        with write_atomically(out / NUMBERS, "w") as stream:
+            stream.write(text(rounded(record)))
+    figures.write(json.loads((out / NUMBERS).read_text(encoding="utf-8")), out / PAGES)
+    said(f"written: {out / NUMBERS}, and figures in {out / PAGES}")
 
 
 if __name__ == "__main__":

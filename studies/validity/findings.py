@@ -91,21 +91,17 @@ def neighbours(systems: tuple[System, ...]) -> dict[str, Pairs]:
 def recovered(measured: Measured) -> Record:
     """``{metric: {direction: {family: [tau, low, high, tau on few images]}}}``; of qualities tau alone."""
     groups = true_pairs(measured.systems)
-    pairs = groups[ALL]
-    index = {pair: n for n, pair in enumerate(zip(pairs.better.tolist(), pairs.worse.tolist(), strict=True))}
-    where = {
-        name: np.array([index[pair] for pair in zip(g.better.tolist(), g.worse.tolist(), strict=True)])
-        for name, g in groups.items()
-    }
     out: Record = {}
     for k, (metric, direction) in enumerate(measured.keys):
-        value, sample, small = (_signs(v[..., k], pairs) for v in (measured.values, measured.samples, measured.small))
-        for name, at in where.items():
-            found = [*tau_interval(value[at].mean(), sample[:, at].mean(axis=1)), float(small[:, at].mean())]
+        for name, pairs in groups.items():
+            value, sample, small = (
+                _signs(v[..., k], pairs).mean(axis=-1) for v in (measured.values, measured.samples, measured.small)
+            )
+            found = [*tau_interval(value, sample), float(small.mean())]
             out.setdefault(metric, {}).setdefault(direction, {})[name] = found
     for quality, values in measured.quality.items():
-        signs = _signs(values, pairs)
-        out[f"quality: {quality}"] = {"both": {name: [float(signs[at].mean())] for name, at in where.items()}}
+        taus = {name: [float(_signs(values, pairs).mean())] for name, pairs in groups.items()}
+        out[f"quality: {quality}"] = {"both": taus}
     return out
 
 

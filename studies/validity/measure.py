@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,7 @@ import numpy.typing as npt
 import vsebench
 from studies.validity.systems import Oracle, System, vectors
 from studies.validity.world import World
-from vsebench.errors import UsageError
 from vsebench.evaluation.intervals import column, population
-from vsebench.files.atomic import write_atomically
 from vsebench.metrics import Metric, parse
 from vsebench.results.report import Report
 from vsebench.stats import kernels
@@ -37,7 +34,6 @@ FIRST = 10  # results of a query that the quality of a system is judged by
 QUALITIES = ("holds of the first", "holds of ten", "true of ten", "match of ten")  # see ``quality_of``
 
 Key = tuple[str, str]  # name of a metric; i2t, t2i or both
-Row = dict[str, npt.NDArray[Any]]  # one system, arrays by name
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +70,7 @@ class Measured:
 
 
 def measure(
-    world: World,
-    systems: Sequence[System],
-    oracle: Oracle,
-    resamples: int,
-    said: Callable[[str], None],
-    parts: Path | None = None,
+    world: World, systems: Sequence[System], oracle: Oracle, resamples: int, said: Callable[[str], None]
 ) -> Measured:
     """Evaluate all systems.
 
@@ -89,57 +80,33 @@ def measure(
         oracle: of the world.
         resamples: number of bootstrap samples.
         said: gets a line of progress.
-        parts: folder in which every system is kept once it is measured, so that a run that was stopped goes on.
     """
     rows = []
     for number, system in enumerate(systems, 1):
-        rows.append(_kept(parts, system, lambda s=system: _row(world, s, oracle, resamples)))  # type: ignore[misc]
+        rows.append(_row(world, system, oracle, resamples))
         if number % 10 == 0 or number == len(systems):
             said(f"{number} of {len(systems)} systems")
-    first = rows[0]
-    if any(row["keys"].tolist() != first["keys"].tolist() or row["signature"] != first["signature"] for row in rows):
-        raise UsageError(f"{parts} holds systems of another run", fix="remove that folder, and run again")
-    values, samples, small, quality, errors = (
-        [row[name] for row in rows] for name in ("values", "samples", "small", "quality", "errors")
-    )
+    values, samples, small, quality, errors = ([row[n] for row in rows] for n in range(5))
     wrong, true = np.stack(errors, axis=1)
+    *_, keys, signature = rows[0]
     return Measured(
-        tuple(systems), tuple((metric, direction) for metric, direction in first["keys"].tolist()),
-        np.stack(values), np.stack(samples, axis=1), np.stack(small, axis=1),
-        dict(zip(QUALITIES, np.stack(quality, axis=1), strict=True)), wrong, true,
-        len(world.split.image_ids), str(first["signature"]),
+        tuple(systems), keys, np.stack(values), np.stack(samples, axis=1), np.stack(small, axis=1),
+        dict(zip(QUALITIES, np.stack(quality, axis=1), strict=True)), wrong, true, len(world.split.image_ids),
+        signature,
     )  # fmt: skip
 
 
-def _row(world: World, system: System, oracle: Oracle, resamples: int) -> Row:
-    """One system: the arrays that ``measure`` stacks."""
+def _row(world: World, system: System, oracle: Oracle, resamples: int) -> tuple[Any, ...]:
+    """One system: the arrays that ``measure`` stacks, then the keys and the signature."""
     images, captions = vectors(system, oracle)
     # Influences of the images as candidates come with the intervals, which are made anew for all systems.
     report = vsebench.evaluate(
         images, captions, split=world.split, metrics=list(METRICS), gains=list(GAINS), similarity="dot",
         trust=True, resamples=10,
     )  # fmt: skip
-    keys, (values, samples, small) = sampled(report, world.split, resamples)
+    keys, oriented = sampled(report, world.split, resamples)
     scores = images @ captions.T
-    quality = list(quality_of(scores, world).values())
-    return {
-        "keys": np.array(keys), "values": values, "samples": samples, "small": small, "quality": np.array(quality),
-        "errors": np.array(errors_of(scores, world)), "signature": np.array(report.signature),
-    }  # fmt: skip
-
-
-def _kept(folder: Path | None, system: System, make: Callable[[], Row]) -> Row:
-    """What is kept of a system, or else what is made now, and kept."""
-    if folder is None:
-        return make()
-    path = folder / f"{system.name}.npz"
-    if not path.is_file():
-        row = make()
-        folder.mkdir(parents=True, exist_ok=True)
-        with write_atomically(path, "wb") as stream:
-            np.savez(stream, **row)
-    with np.load(path) as stored:
-        return dict(stored)
+    return *oriented, list(quality_of(scores, world).values()), errors_of(scores, world), keys, report.signature
 
 
 def sampled(
