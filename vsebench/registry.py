@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from .errors import UsageError
@@ -28,7 +28,7 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str | None = None
 
 
 class Registry(Generic[T]):
-    """A table of objects of one kind (metrics, losses) by name and alias, in order of registration."""
+    """A table of objects of one kind, such as losses, by name and alias, in order of registration."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -57,6 +57,3 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._items or name in self._aliases
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self._items.values())
