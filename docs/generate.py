@@ -158,6 +158,9 @@ def _options(command: Any) -> dict[str, str]:
 
 
 def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
+    from vsebench.cli.analyses import ANALYSES, made
+
+    command = made(command.name) if command.name in ANALYSES else command
     children = getattr(command, "commands", None)
     if children is None:
         yield path, command

@@ -223,7 +223,6 @@ def test_too_few_images_for_any_test(tmp_path: Path) -> None:
         (["{good}", "{bad}", "--alpha", "5"], 2),
         (["{good}", "{bad}", "--alpha", "1"], 2),
         (["{good}", "{bad}", "--alpha", "0"], 2),
-        (["{good}", "{bad}", "--ci", "0"], 2),
         (["{good}", "{bad}", "-o", "{folder}"], 2),
         (["{good}", "{folder}/none.json"], 3),
     ],

@@ -18,6 +18,7 @@ from tests import reports
 from tests.commands import invoke
 from tests.hostile import good
 from vsebench.cli import app
+from vsebench.cli.analyses import ANALYSES, made
 from vsebench.cli.command import WRITTEN
 from vsebench.errors import DISK, EXIT_CODES, USAGE, DiskError, UsageError
 from vsebench.files.atomic import refuse_overwriting, write_atomically
@@ -100,6 +101,7 @@ def test_no_command_writes_over_its_input(command: str, given: Path, monkeypatch
 def test_every_option_that_names_a_result_is_known_to_the_check() -> None:
     def commands(group: Any, path: str = "") -> Any:
         for name, one in group.commands.items():
+            one = made(name) if name in ANALYSES else one
             yield from commands(one, f"{path} {name}") if hasattr(one, "commands") else [(f"{path} {name}", one)]
 
     wording = ("write", "also draw", "folder for")

@@ -33,8 +33,8 @@ def test_every_number_that_moves_is_named(suite, capsys):
     assert drift.main([str(suite)]) == 0 and capsys.readouterr().out == "no number moved\n"
     edit(suite / "suite.json", lambda d: d["versions"].update(vsebench="0.2.0"))
     stored = json.loads((suite.parent / "smoke.json").read_text())["runs"][RUN]
-    for by, said in ((1e-8, []), (0.004, ["i2t_R@1", "t2i_R@1"])):
-        for key in ("i2t_R@1", "t2i_R@1"):
+    for by, said in ((1e-8, []), (0.004, ["R@1 i2t", "R@1 t2i"])):
+        for key in ("R@1 i2t", "R@1 t2i"):
             edit(suite.parent / "smoke.json", lambda d, key=key, by=by: d["runs"][RUN].update({key: stored[key] + by}))
         assert drift.main([str(suite)]) == bool(said)
         lines = [f"{RUN} {key}: stored {stored[key] + by:.6g}, found {stored[key]:.6g}" for key in said]
@@ -46,7 +46,7 @@ def test_a_run_that_is_missing_is_drift(suite, capsys):
     edit(suite.parent / "smoke.json", lambda d: d["runs"].update(other=d["runs"].pop(RUN)))
     assert drift.main([str(suite)]) == 1
     said = capsys.readouterr().out
-    assert "other i2t_R@1: was not measured" in said and f"{RUN} i2t_R@1: is not stored" in said
+    assert "other R@1 i2t: was not measured" in said and f"{RUN} R@1 i2t: is not stored" in said
 
 
 def test_a_suite_that_cannot_be_compared(suite):

@@ -18,12 +18,9 @@ from vsebench.analysis.agree import agree
 from vsebench.analysis.comparison import compare
 from vsebench.analysis.page import report_page
 from vsebench.analysis.slices import slice
-from vsebench.cli import agree as agree_command
 from vsebench.cli import app
-from vsebench.cli import compare as compare_command
-from vsebench.cli import correlate as correlate_command
 from vsebench.cli import report as report_command
-from vsebench.cli import slice as slice_command
+from vsebench.cli.analyses import ANALYSES, PYTHON, made
 from vsebench.errors import BadInput, UsageError
 from vsebench.human.study import correlate
 from vsebench.results.format import best_two
@@ -142,27 +139,25 @@ def test_reports_are_files_or_objects(three: list[Report], tmp_path: Path) -> No
         compare([three[0], bare])
 
 
-@pytest.mark.parametrize(
-    ("function", "command", "only_command", "only_function"),
-    [
-        (compare, compare_command.run, set(), set()),
-        (agree, agree_command.run, set(), set()),
-        (slice, slice_command.run, set(), set()),
-        (correlate, correlate_command.run, {"figure"}, {"bar"}),
-        (report_page, report_command.run, {"figures", "figure_format"}, {"progress"}),
-    ],
-)
-def test_a_command_is_its_function(
-    function: Any, command: Any, only_command: set[str], only_function: set[str]
-) -> None:
-    shared = {"style", "output", "as_json", "quiet", "no_progress", *only_command}  # how a command prints
-    options = {n: p.default for n, p in inspect.signature(command).parameters.items() if n not in shared}
-    parameters = {
-        n: p.default for n, p in inspect.signature(function).parameters.items() if n not in only_function | {"more"}
-    }
-    if function is slice:  # the command reads text
-        assert (options.pop("bins"), parameters.pop("bins")) == ("5", 5)
-    assert options == parameters
+def test_a_command_has_the_arguments_of_its_function() -> None:
+    """Every option of an analysis has the default of the argument, and a help from the docstring."""
+    for name, analysis in ANALYSES.items():
+        options = {p.name: p for p in made(name).params}
+        parameters = list(inspect.signature(analysis.load()).parameters.values())
+        for parameter in (p for p in parameters if p.name not in PYTHON):
+            option = options[parameter.name]
+            assert getattr(option, "help", None), (name, parameter.name)
+            if parameter.default is parameter.empty:
+                assert option.required
+            else:
+                assert str(option.default) == str(parameter.default), (name, parameter.name)
+
+
+def test_the_page_is_its_function() -> None:
+    shared = {"style", "output", "as_json", "quiet", "no_progress", "figures", "figure_format"}
+    command, function = (inspect.signature(f).parameters for f in (report_command.run, report_page))
+    options = {n: p.default for n, p in command.items() if n not in shared}
+    assert options == {n: p.default for n, p in function.items() if n not in ("progress", "more")}
 
 
 @pytest.mark.parametrize("width", [30, 50, 70, 90, 200])

@@ -80,7 +80,7 @@ class Agreement(Rendered):
         split, systems: what was evaluated.
         rows: metrics with the values of all systems.
         pairs: every two metrics.
-        how: the resampling of the intervals.
+        how: the resampling of the intervals, None without them.
         listed: the two metrics (indices) whose queries are listed, or None.
         queries: queries that both have.
         discordant: queries on which they order some pair of systems in opposite ways.
@@ -98,7 +98,7 @@ class Agreement(Rendered):
     systems: tuple[str, ...]
     rows: tuple[Row, ...]
     pairs: tuple[Pair, ...]
-    how: Resampling
+    how: Resampling | None
     listed: tuple[int, int] | None
     queries: int
     discordant: int
@@ -140,16 +140,16 @@ def agree(
     Args:
         reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
             from names to them; all with per-query values.
-        metrics: names and suites, as a list or separated by commas; None for all that the reports share.
-        pair: two metrics, whose queries are listed; None for those that agree least.
-        direction: of the pair; None for the first direction that has both.
+        metrics: names and suites, separated by commas or a list; by default all that the reports share.
+        pair: two metrics, whose queries are listed; by default those that agree least.
+        direction: ``i2t``, ``t2i``, ``i2i`` or ``t2t``, of the pair; by default the first direction that has both.
         top: how many queries to list.
         most: how many pairs of metrics a table shows.
-        ci: level of the intervals in percent.
-        resamples: how many resamples an interval is made of.
-        seed: of what is drawn at random.
+        ci: level of the intervals in percent; 0 for none.
+        resamples: resamples an interval is made of.
+        seed: fixes what is drawn at random.
         force: also systems that were not measured alike.
-        threads: how many compute; never changes a result.
+        threads: threads of the kernels; never changes a result.
 
     Raises:
         UsageError: fewer than three systems, an unknown metric, signatures that differ, no two metrics.
@@ -169,7 +169,7 @@ def agree(
         >>> agreement.to_frame().tau.tolist()
         [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
-    how = Resampling(float(ci), resamples, seed)
+    how = Resampling(float(ci), resamples, seed) if ci else None
     if direction is not None:
         check_word("direction", direction, ("i2t", "t2i", "i2i", "t2t"))
     systems = load_systems(reports, more, 3)
@@ -187,14 +187,15 @@ def agree(
 
 
 def _pairs(
-    systems: Sequence[System], keys: Sequence[Key], rows: Sequence[Row], how: Resampling, threads: int | None
+    systems: Sequence[System], keys: Sequence[Key], rows: Sequence[Row], how: Resampling | None, threads: int | None
 ) -> list[Pair]:
     """Every two metrics, with tau between their rankings of the systems."""
     better = np.array([_sign(key) for key in keys])
     values = better * np.array([r.values for r in rows]).T  # (system, metric)
-    samples = better * _samples(systems, keys, how, threads)
     preferred = agreement.orders(values)
-    taus, ends = agreement.tau_b(preferred), agreement.tau_intervals(samples, how.level / 100)
+    taus, ends = agreement.tau_b(preferred), np.full((len(keys), len(keys), 2), np.nan)
+    if how is not None:
+        ends = agreement.tau_intervals(better * _samples(systems, keys, how, threads), how.level / 100)
     pairs = []
     for i in range(len(keys)):
         for j in range(i + 1, len(keys)):
@@ -350,8 +351,9 @@ def _pairs_of(study: Agreement) -> Table:
     title = f"the {study.most} of {len(rows):,} pairs of metrics that agree least" if hidden else "pairs of metrics"
     note = (
         f"tau: Kendall's tau-b between the rankings of the systems, 1 the same order, -1 the reverse, {UNDEFINED} "
-        f"undefined because a metric ties all systems. {interval_words(study.how)}."
+        "undefined because a metric ties all systems."
     )
+    note += "" if study.how is None else f" {interval_words(study.how)}."
     columns = (
         table.Column("metric", "first", words=True),
         table.Column("metric", "second", words=True),

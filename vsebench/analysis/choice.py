@@ -199,9 +199,9 @@ def choice(
         image_key, text_key: names of the arrays in files of embeddings.
         top: how many categories of a table are printed.
         ci: level of the intervals in percent; 0 for none.
-        resamples: how many resamples an interval is made of.
-        seed: of what is drawn at random.
-        threads: how many compute; never changes a result.
+        resamples: resamples an interval is made of.
+        seed: fixes what is drawn at random.
+        threads: threads of the kernels; never changes a result.
 
     Raises:
         UsageError: an unknown set, or two systems of one name.
@@ -371,10 +371,8 @@ def _of_part(
     ]
     ready = prepare(list(columns.values()), Population(int(image.max()) + 1), sums)
     values = plain_values(ready)[ready.size :].tolist()
-    ends = np.full((len(sums), 2), np.nan)
-    if how is not None:
-        samples = bootstrap.resample(ready, how.resamples, how.seed, threads)
-        ends = bootstrap.percentile(samples[:, ready.size :], how.level / 100)
+    settings = (0.0, 0, 0) if how is None else (how.level, how.resamples, how.seed)
+    ends = bootstrap.intervals(ready, *settings, threads)[ready.size :]
     chance = np.array([CHANCE.get(measure, 1 / len(item.captions)) for item in chosen])
     blind = np.array([item.order_blind for item in chosen])
     found = []

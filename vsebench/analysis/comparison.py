@@ -53,7 +53,7 @@ class Rules:
         permutations: random permutations of a test; with at most so many possible ones, all are counted instead.
         correction: ``holm``, ``bh`` or ``none``, over all tests of the comparison.
         alpha: corrected p-values up to it are called significant.
-        level: of the intervals of differences, in percent.
+        level: of the intervals of differences, in percent; 0 for none.
         resamples: of these intervals.
         seed: of the permutations and resamples.
 
@@ -76,7 +76,7 @@ class Rules:
             raise UsageError(f"alpha is {self.alpha}", fix=meant)
         if not 10 <= self.permutations <= 10_000_000:
             raise UsageError(f"{self.permutations} permutations", fix="use 10 to 10000000")
-        Resampling(self.level, self.resamples, self.seed)
+        Resampling(self.level or 95, self.resamples, self.seed)
 
 
 @dataclass(frozen=True)
@@ -233,20 +233,20 @@ def compare(
     Args:
         reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
             from names to them; all with per-query values.
-        metrics: names and suites to test, as a list or separated by commas, or ``all``. None tests the headline metrics
-            that the reports share (``docs/metrics.md`` lists them) and describes the others without p-values.
-        baseline: name of the system that all others are tested against; None for every pair.
+        metrics: names and suites to test, separated by commas or a list, or ``all``; by default the headline metrics
+            that the reports share (``docs/metrics.md`` lists them), and the others are described without p-values.
+        baseline: name of the system that all others are tested against; by default every pair is tested.
         correction: for many tests: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
         alpha: corrected p-values up to it are called significant.
-        permutations: random permutations of a test; None for as many as the number of tests and ``alpha`` need,
+        permutations: random permutations of a test; by default as many as the number of tests and ``alpha`` need,
             from 10,000 to 100,000.
-        ci: level of the intervals in percent.
-        resamples: how many resamples an interval is made of.
-        seed: of what is drawn at random.
+        ci: level of the intervals in percent; 0 for none.
+        resamples: resamples an interval is made of.
+        seed: fixes what is drawn at random.
         details: show the tests of every pair also for more than two systems, and all tables in LaTeX. Without it LaTeX
             has one table: a row a system, with the metrics that were named, or those of the first set of judgements.
         force: also systems that were not measured alike, on the queries they share.
-        threads: how many compute; never changes a result.
+        threads: threads of the kernels; never changes a result.
 
     Raises:
         UsageError: fewer than two systems, an unknown metric or baseline, signatures that differ, a value out of range.
@@ -336,8 +336,7 @@ def _tested(
         differences.append({i: 1.0 if (i - start) % 2 else -1.0 for i in range(start, len(columns))})
     ready = prepare(columns, images, differences)
     values = plain_values(ready)[ready.size :]
-    samples = bootstrap.resample(ready, rules.resamples, rules.seed, threads)[:, ready.size :]
-    ends = bootstrap.percentile(samples, rules.level / 100)
+    ends = bootstrap.intervals(ready, rules.level, rules.resamples, rules.seed, threads)[ready.size :]
     p, exact = np.full(len(cases), np.nan), np.zeros(len(cases), bool)
     if tested := [i for i, case in enumerate(cases) if rows[case.row].tested and not case.pairs[0][0].median]:
         p[tested], exact[tested] = _permuted([cases[i] for i in tested], rules, threads)
@@ -483,21 +482,21 @@ def _note(comparison: Comparison) -> str:
 
 def _tests(comparison: Comparison) -> Iterator[Table]:
     pairs = dict.fromkeys((t.first, t.second) for t in comparison.tests)
-    level = f"{comparison.rules.level:g} %"
+    rules = comparison.rules
+    how = f", with its {rules.level:g} % bootstrap interval over images ({rules.resamples:,} resamples)"
     notes: tuple[str, ...] = (
-        f"Difference: second minus first, with its {level} bootstrap interval over images "
-        f"({comparison.rules.resamples:,} resamples). In parentheses behind p: before "
+        f"Difference: second minus first{how * (rules.level > 0)}. In parentheses behind p: before "
         "correction. d: mean over standard deviation of the differences of the images, each the sum of its queries. "
         "P: share of queries on which the second is better, ties counted half. Positive d, P above 50 and wins mean "
         f"that the second is better, also where lower is better. For a sum, images are counted instead of queries. "
         f"{UNDEFINED}: not tested.",
     )
-    corrected = comparison.rules.correction != "none"
+    corrected = rules.correction != "none"
     columns = (
         table.Column("metric", words=True),
         table.Column("", "direction", words=True),
         table.Column("difference", ends=True),
-        table.Column(f"p {comparison.rules.correction}" if corrected else "p", "corrected"),
+        table.Column(f"p {rules.correction}" if corrected else "p", "corrected"),
         table.Column("d", "standardised"),
         table.Column("P", "superiority"),
         table.Column("wins:losses", ""),

@@ -62,11 +62,11 @@ def report_page(
         captions: a file of captions, or a list of them in the order of the text vectors, for splits whose captions are
             not known here.
         images: a folder with the images, for thumbnails; found by their ids as names of files or at their ends.
-        ci: level of the intervals in percent.
-        resamples: how many resamples an interval is made of.
-        seed: of what is drawn at random.
+        ci: level of the intervals in percent; 0 for none.
+        resamples: resamples an interval is made of.
+        seed: fixes what is drawn at random.
         force: also systems that were not measured alike.
-        threads: how many compute; never changes a result.
+        threads: threads of the kernels; never changes a result.
         progress: called with (done, in all).
 
     Raises:

@@ -84,7 +84,7 @@ class Slices(Drawn):
     Attributes:
         split, systems: what was evaluated.
         breakdowns: one a metric and direction.
-        how: the resampling of the intervals.
+        how: the resampling of the intervals, None without them.
         warnings: what may be wrong.
         top: how many slices of a breakdown a table shows.
         notes: what was decided.
@@ -97,14 +97,15 @@ class Slices(Drawn):
     split: str
     systems: tuple[str, ...]
     breakdowns: tuple[Breakdown, ...]
-    how: Resampling
+    how: Resampling | None
     warnings: tuple[str, ...]
     top: int = 30
     notes: tuple[str, ...] = ()
 
     def tables(self) -> list[Table]:
         """One table a metric and direction, of at most ``top`` slices; the last row has all queries."""
-        return [*(self._table(b) for b in self.breakdowns), sentences(f"{UNITS} {interval_words(self.how)}.")]
+        words = UNITS if self.how is None else f"{UNITS} {interval_words(self.how)}."
+        return [*(self._table(b) for b in self.breakdowns), sentences(words)]
 
     def panels(self) -> list[Panel]:
         """Bars, a panel a metric and direction: its value in every slice of at least 20 queries (``LEAST``)."""
@@ -177,20 +178,20 @@ def slice(
             them; all with per-query values.
         by: ``length`` (words of the caption), ``positives`` (number of relevant items), ``category`` (labels in
             ``file``, an item may have several) or ``column`` (of ``file``).
-        metrics: names and suites, as a list or separated by commas.
+        metrics: names and suites, separated by commas or a list.
         direction: ``both`` for all that there are, or ``i2t``, ``t2i``, ``i2i`` or ``t2t``.
         file: CSV, TSV, parquet or JSON lines with a column of ids (``id``, ``image_id`` or ``caption_id``).
-        column: of ``file``; None for ``category``, ``label`` or the only one.
+        column: the column of ``file`` to slice by; by default ``category``, ``label`` or the only one.
         captions: for ``length``: a file of captions (.jsonl, .txt), or a list of them in the order of the ids, for
             splits whose captions are not known.
         bins: how many bins of about equal size numbers are cut into, or their edges: a bin extends from an edge up to
             the next, which is in the bin only if it is the last.
         top: how many slices of a metric a table shows.
-        ci: level of the intervals in percent.
-        resamples: how many resamples an interval is made of.
-        seed: of what is drawn at random.
+        ci: level of the intervals in percent; 0 for none.
+        resamples: resamples an interval is made of.
+        seed: fixes what is drawn at random.
         force: also systems that were not measured alike.
-        threads: how many compute; never changes a result.
+        threads: threads of the kernels; never changes a result.
 
     Raises:
         UsageError: unknown names, options that do not fit together, or an attribute that no query has.
@@ -210,7 +211,7 @@ def slice(
         [['5', 50], ['all queries', 50]]
     """
     _check(by, direction, file, captions)
-    how, cut = Resampling(float(ci), resamples, seed), read_bins(bins)
+    how, cut = Resampling(float(ci), resamples, seed) if ci else None, read_bins(bins)
     systems = load_systems(reports)
     keys, _, warnings = alike(systems, metrics, force)
     keys = [k for k in keys if direction in ("both", k[1]) and k[1] is not None]
@@ -273,7 +274,7 @@ def _breakdown(
     key: Key,
     attribute: Attribute,
     cut: int | list[float],
-    how: Resampling,
+    how: Resampling | None,
     threads: int | None,
 ) -> Breakdown:
     """One metric in every bin.
@@ -298,8 +299,8 @@ def _breakdown(
         raise NotApplicable(what, fix="check the edges or the file")
     ready = prepare([part for parts in bins.values() for part in parts], population(items))
     values = plain_values(ready).reshape(len(bins), -1)
-    ends = bootstrap.percentile(bootstrap.resample(ready, how.resamples, how.seed, threads), how.level / 100)
-    ends = ends.reshape(len(bins), -1, 2)
+    chosen = (0.0, 0, 0) if how is None else (how.level, how.resamples, how.seed)
+    ends = bootstrap.intervals(ready, *chosen, threads).reshape(len(bins), -1, 2)
     found = []
     for i, (name, parts) in enumerate(bins.items()):
         images = len(np.unique(parts[0].image))

@@ -1,8 +1,10 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
-- one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``choice``,
-  ``report``, ``export``, ``inspect``, ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train``
-  (``train-reference``), ``encode``, ``doctor`` (checks in ``health``), ``demo``
+- one file a command: ``evaluate`` (``vsebench eval``), ``report``, ``export``, ``inspect``, ``metrics``, ``data``,
+  ``relevance``, ``leaderboard``, ``train`` (``train-reference``), ``encode``, ``doctor`` (checks in ``health``),
+  ``demo``
+- ``analyses``: commands that are public functions: ``compare``, ``agree``, ``slice``, ``choice``, ``correlate``,
+  ``unimodal``
 - ``blocks``: declared options as options of commands, and the blocks that commands share; ``results``: printing and
   writing results
 - ``command``: what all commands share: errors, checks of the files and of the environment, and a closed stdout
@@ -26,10 +28,6 @@ import typer
 from .. import __version__
 from ..errors import DISK, INTERRUPTED, VsebenchError
 from . import (
-    agree,
-    choice,
-    compare,
-    correlate,
     data,
     demo,
     doctor,
@@ -41,10 +39,9 @@ from . import (
     metrics,
     relevance,
     report,
-    slice,
     train,
-    unimodal,
 )
+from .analyses import ANALYSES, Analysis
 from .command import ClosedStdout
 from .terminal import discard_stdout, fail, message_of, system_error
 from .usage import EVAL_EPILOG, Commands, Grouped
@@ -82,18 +79,18 @@ def root(
 
 
 # The panels of the help: a line a command, whose own help describes it.
-PANELS: dict[str, dict[str, tuple[Any, str]]] = {
+PANELS: dict[str, dict[str, tuple[Any, str] | Analysis]] = {
     "Evaluate": {
         "eval": (evaluate.run, "Rank, measure and report systems."),
-        "choice": (choice.run, "Choose the right caption: SugarCrepe, VALSE, your own."),
-        "unimodal": (unimodal.run, "Rank items of one modality, judged by labels."),
-        "correlate": (correlate.run, "Correlate relevances with human judgements."),
+        "choice": ANALYSES["choice"],
+        "unimodal": ANALYSES["unimodal"],
+        "correlate": ANALYSES["correlate"],
         "metrics": (metrics.run, "List or explain the metrics."),
     },
     "Compare and show": {
-        "compare": (compare.run, "Test systems against each other."),
-        "agree": (agree.run, "Show how far metrics agree on the order of systems."),
-        "slice": (slice.run, "Break a metric down by a property of queries."),
+        "compare": ANALYSES["compare"],
+        "agree": ANALYSES["agree"],
+        "slice": ANALYSES["slice"],
         "report": (report.run, "Write a page: tables, charts, single queries."),
         "export": (export.run, "Write a report in the format of another tool."),
     },
@@ -110,13 +107,21 @@ PANELS: dict[str, dict[str, tuple[Any, str]]] = {
         "demo": (demo.run, "Evaluate vectors made from the captions of COCO 5K."),
     },
 }
-for _panel, _commands in PANELS.items():
-    for _name, (_command, _words) in _commands.items():
-        if isinstance(_command, typer.Typer):
-            app.add_typer(_command, name=_name, short_help=_words, rich_help_panel=_panel)
-            continue
-        _more: dict[str, Any] = {"cls": Grouped, "epilog": EVAL_EPILOG} if _name == "eval" else {}
-        app.command(_name, short_help=_words, rich_help_panel=_panel, **_more)(_command)
+
+
+def _declare() -> None:
+    for panel, commands in PANELS.items():
+        for name, found in commands.items():
+            if isinstance(found, Analysis):
+                app.command(name, short_help=found.words, rich_help_panel=panel)(lambda: None)  # see usage.Commands
+            elif isinstance(found[0], typer.Typer):
+                app.add_typer(found[0], name=name, short_help=found[1], rich_help_panel=panel)
+            else:
+                more: dict[str, Any] = {"cls": Grouped, "epilog": EVAL_EPILOG} if name == "eval" else {}
+                app.command(name, short_help=found[1], rich_help_panel=panel, **more)(found[0])
+
+
+_declare()
 
 
 def main() -> None:

@@ -43,7 +43,7 @@ class Selected:
         None, "Names or suites separated by commas; by default all that they share.", reads=str
     )
     force: bool = option(False, "Also systems that were not measured alike, on what they share.")
-    ci: float = option(95.0, "Level of the intervals in percent.", value="PERCENT")
+    ci: float = option(95, "Level of the intervals in percent; 0 for none.", value="PERCENT")
 
 
 @dataclass(frozen=True, kw_only=True)

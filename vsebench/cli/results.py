@@ -58,6 +58,7 @@ def deliver(
     output: Path | None = None,
     *,
     per_query: Path | None = None,
+    figure: Path | None = None,
     full: bool = True,
 ) -> None:
     """Write a result to a file if one is named, and print it; its notes and warnings go to stderr.
@@ -68,6 +69,7 @@ def deliver(
         formats: as ``output_formats`` returns them; with ``--json`` JSON is printed.
         output: a file for it.
         per_query: a file for the per-query values of a report, None for none.
+        figure: a file for the figure of correlations, None for none.
         full: JSON of a report has its per-query values.
 
     Raises:
@@ -96,6 +98,10 @@ def deliver(
                 stream.write(f"{kept}\n")
         if per_query is not None:
             per_query_file.write(result.per_query(), per_query)  # type: ignore[attr-defined]
+        if figure is not None:
+            from ..human import figure as drawing
+
+            drawing.write(result, figure)  # type: ignore[arg-type]
     except DiskError as error:  # what was computed is printed all the same
         failed = error
     if shown is None:
@@ -107,16 +113,22 @@ def deliver(
 
 
 def result_options(function: Function) -> Function:
-    """Print what a command returns, a ``report.render.Rendered``, and write the file that ``--output`` names.
+    """Print what a command returns, a ``results.render.Rendered``, and write the files that ``--output`` and
+    ``--figure`` name.
 
     A function with a parameter ``output`` is given the file as well.
     """
+
     wants = "output" in inspect.signature(function).parameters
 
     def run(terminal: Terminal, *, style: str | None, output: Path | None, **kwargs: Any) -> None:
-        formats = output_formats(terminal, style, output)
-        result = function(terminal, **kwargs, **({"output": output} if wants else {}))
-        deliver(terminal, result, formats, output)
+        formats, figure = output_formats(terminal, style, output), kwargs.pop("figure", None)
+        if figure is not None:
+            from ..human.figure import check_path
+
+            check_path(figure)
+        kwargs |= {"output": output} if wants else {}
+        deliver(terminal, function(terminal, **kwargs), formats, output, figure=figure)
 
     return extended(run, function, parameters(Result))
 

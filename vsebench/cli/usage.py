@@ -15,6 +15,7 @@ from ..errors import USAGE, printable
 from ..evaluation.options import Given, Options
 from ..options import MORE, PANELS, declared
 from ..registry import closest
+from .analyses import ANALYSES, made
 from .blocks import Flags, ReportResult
 from .terminal import fail
 
@@ -50,6 +51,11 @@ class Commands(typer.core.TyperGroup):
             return super().parse_args(ctx, args)
         except _UsageError as error:
             raise _explained(error) from None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As typer's; the command of a public function is made here."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, made(name) if name in ANALYSES else command, rest
 
     def invoke(self, ctx: Any) -> Any:
         """As typer's; errors of the command and of its groups are explained."""

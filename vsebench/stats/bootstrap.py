@@ -59,6 +59,18 @@ def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = N
     return out
 
 
+def intervals(ready: Prepared, level: float, resamples: int, seed: int, threads: int | None = None) -> Float:
+    """(column + sum, 2) float64 percentile intervals.
+
+    Args:
+        ready, resamples, seed, threads: as for ``resample``.
+        level: in percent; 0 for none, which are NaN.
+    """
+    if not level:
+        return np.full((ready.width, 2), np.nan)
+    return percentile(resample(ready, resamples, seed, threads), level / 100)
+
+
 def bca(ready: Prepared, samples: Float, level: float) -> Float:
     """(column + sum, 2) float64 bias-corrected and accelerated intervals.
 

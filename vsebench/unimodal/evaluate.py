@@ -83,7 +83,7 @@ def evaluate_unimodal(
     block: int | None = None,
     progress: ReportProgress | None = None,
 ) -> Report:
-    """Rank items of one modality and measure the lists by labels; the names and defaults of ``vsebench unimodal``.
+    """Rank items of one modality and measure the lists by labels: nDCG and mean label distance.
 
     >>> import numpy as np, vsebench as vb
     >>> poses = np.array([[0.0], [1.0], [3.0], [4.0]])
@@ -92,27 +92,28 @@ def evaluate_unimodal(
     1.0
 
     Args:
-        vectors: (item, dim) finite numbers, ranked as float32, or ``Embeddings`` with ids; or a file (.npy,
-            .npz, safetensors, torch or HDF5).
+        vectors: a file (.npy, .npz, safetensors, torch or HDF5), an array (item, dim) of finite numbers, ranked as
+            float32, or ``Embeddings`` with ids.
         labels: a file of one of these formats, an array (item, ...), or a ``LabelDistance``. See ``docs/unimodal.md``.
-        label_distance: ``euclidean``, ``precomputed``, ``miou[:ignore=N]`` or ``wmd:VECTORS``; None decides by shape.
-        labels_are: ``classes`` or ``numbers``, for labels with one value an item; None takes strings as classes, and
-            refuses integers of few distinct values.
+        label_distance: ``euclidean``, ``precomputed``, ``miou[:ignore=N]`` or ``wmd:VECTORS``; by default the shape
+            decides.
+        labels_are: ``classes`` or ``numbers``, for labels with one value an item; by default strings are classes, and
+            integers of few distinct values are refused.
         queries: how many of the first items are queries, a file that names them, (query,) item indices, or (item,)
-            truth values; None makes every item a query.
+            truth values; by default every item is a query.
         keep_queries: keep the other queries in the gallery.
-        modality: ``image`` or ``caption``; the direction is ``i2i`` or ``t2t``. None takes that of ``Embeddings``, and
-            ``image`` for others.
-        metrics: ``nDCG@k`` and ``MLD@k`` for any k; ``nDCG`` and ``MLD`` are those at k = 1, 10, 20, ... 100, None and
-            ``all`` both.
+        modality: ``image`` or ``caption``, whose direction is ``i2i`` or ``t2t``; by default that of ``Embeddings``, or
+            ``image``.
+        metrics: ``nDCG@k`` and ``MLD@k`` for any k; ``nDCG`` and ``MLD`` are those at k = 1, and at 10 to 100 in tens;
+            by default both.
         similarity: ``euclidean``, ``cosine`` or ``dot``.
         key: name of the array of vectors in a file.
         labels_key: name of the array of labels in a file.
         ci: level of the intervals in percent; 0 for none.
-        resamples: how many resamples an interval is made of.
-        seed: of what is drawn at random.
+        resamples: resamples an interval is made of.
+        seed: fixes what is drawn at random.
         interval: ``bca`` or ``percentile``; queries are resampled.
-        threads: how many compute; never changes a result.
+        threads: threads of the kernels; never changes a result.
         block: queries of a block; never changes a result.
         progress: called with (done, in all).
 
