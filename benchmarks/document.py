@@ -1,12 +1,12 @@
-"""The page ``docs/benchmarks.md``, made of the stored table of the peers.
+"""The tables of ``docs/benchmarks.md``, made of the stored run of the peers.
 
-``python -m benchmarks peers --json > docs/benchmarks.json`` stores it, and ``python -m docs.generate`` makes the page.
+``python -m benchmarks peers --json > docs/benchmarks.json`` stores it, and ``python -m docs.generate`` writes them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .machine import ROOT
@@ -19,32 +19,6 @@ COLUMNS = (
     "peer", "what it computes", "from", "time", "vsebench, the same", "times slower: wall, CPU", "goal",
     "MiB over the inputs: peer, vsebench",
 )  # fmt: skip
-INTRODUCTION = """# Benchmarks: other implementations
-
-Other implementations of the same metrics get the same inputs as vsebench. Their values are compared with ours before
-any time counts. In a checkout `python -m benchmarks peers` makes this table for your machine (`vsebench[text]`, and
-`pip install --group peers`, which needs pip 25.1); `--quick` only compares values. `benchmarks/README.md`
-describes the other benchmarks.
-"""
-METHOD = """
-F is the time of the float32 matrix product of the same vectors alone, measured around every run of vsebench. The table
-has the median of three runs, for peers that take more than a minute the only one; a new table has the least of a minute
-or of five runs. vsebench is warm, and the compilation of kernels of both is not counted. Loops in Python use one core,
-matrix products use all. The BLAS in the package of FAISS may not know the processor and is then up to four times
-slower, so it gets the kernels of numpy's BLAS (`OPENBLAS_CORETYPE`). Memory is the peak beyond the inputs and the
-imported modules; it is not given where a part was measured.
-
-Goals are for wall time on two idle cores, and are judged by the wall time that was measured. On a busy machine that is
-uncertain. In two complete runs with a load of 7 to 15, ratios of wall time differed by up to a factor of two. Those of
-CPU time differed by less than a third in all rows but one (torchmetrics hit rate, 1.7 times). CPU time does not count
-that vsebench uses all cores and loops in Python use one.
-"""
-VALUES = """## Are the values the same?
-
-Differences are absolute below 1 and relative above. Where a peer rounds scores to float32, a few queries have near-ties
-in another order; retrieved items that differ have scores that differ by no more than the tolerance. `--quick` compares
-the same on 300 images, where a recall that differs by one query is refused.
-"""
 
 
 def read(stored: str) -> Record:
@@ -59,31 +33,32 @@ def _row(fields: dict[str, Any]) -> Row:
     return Row(**{**fields, **usages, "differences": tuple(fields["differences"])})
 
 
-def stored_page() -> str:
-    """The page of the stored record."""
-    return "".join(page(read(STORED.read_text(encoding="utf-8"))))
+def stored_parts() -> tuple[str, str, str]:
+    """The parts of the page that are made of the stored record."""
+    return parts(read(STORED.read_text(encoding="utf-8")))
 
 
-def page(record: Record) -> Iterator[str]:
-    """The page of a record, in pieces."""
+def parts(record: Record) -> tuple[str, str, str]:
+    """Where it was measured and the times; whether the values are the same; definitions that differ, and versions."""
     peers = tasks("peers")
     rows = [(row, ours) for name, row in record.rows.items() if name in peers and (ours := row.ours)]
     size = f"{record.images:,} images, {5 * record.images:,} captions and vectors of {record.dim:,} numbers"
-    yield f"{INTRODUCTION}\nHere: {size}, on {_machine(record.machine)}.\n\n"
-    yield from _lines(COLUMNS, (_cells(*row) for row in rows))
     left_out = "; ".join(f"{name} ({reason})" for name, reason in record.left_out.items()) or "none"
-    yield f"\n(E): {EXTRAPOLATED}. Left out: {left_out}.\n{METHOD}\n{VALUES}\n"
-    yield from _lines(("peer", "numbers compared", "largest difference", "tolerance"), (_compared(r) for r, _ in rows))
-    yield "\n## Definitions that differ\n\n"
-    yield from (f"- **{task.name}**: {task.peer.differs}\n" for task in peers.values() if task.peer)
+    times = f"Here: {size}, on {_machine(record.machine)}.\n\n{_lines(COLUMNS, (_cells(*row) for row in rows))}"
+    values = _lines(("peer", "numbers compared", "largest difference", "tolerance"), (_compared(r) for r, _ in rows))
+    differ = "".join(f"- **{task.name}**: {task.peer.differs}\n" for task in peers.values() if task.peer)
     names = ", ".join(f"{name} {number}" for name, number in record.versions.items())
-    yield f"\n## Versions\n\nPython {record.machine['python']}, numpy {record.machine['numpy']}, {names}.\n"
+    versions = f"Python {record.machine['python']}, numpy {record.machine['numpy']}, {names}.\n"
+    return (
+        f"{times}\n(E): {EXTRAPOLATED}. Left out: {left_out}.\n",
+        values,
+        f"{differ}\n## Versions\n\n{versions}",
+    )
 
 
-def _lines(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def _lines(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table in Markdown."""
-    for cells in (heading, ["---"] * len(heading), *rows):
-        yield f"| {' | '.join(cells)} |\n"
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (heading, ["---"] * len(heading), *rows))
 
 
 def _machine(machine: dict[str, Any]) -> str:

@@ -85,13 +85,10 @@ class Inputs:
 
     @cached_property
     def captions(self) -> Split:
-        """The split with captions: those of COCO 5K, or synthetic ones without the package."""
+        """The first images of COCO 5K with their captions. Raises MissingPackage where these are not installed."""
         from vsebench import load_split
 
-        try:
-            coco = load_split("coco-5k", captions=True)
-        except MissingPackage:
-            return synthetic_captions(self.images)
+        coco = load_split("coco-5k", captions=True)
         if self.complete:
             return coco
         kept = np.flatnonzero(coco.image_of < self.images)
@@ -263,19 +260,3 @@ def _coco_ids() -> tuple[Array, Array] | None:
     except MissingPackage:
         return None
     return coco.image_ids, coco.caption_ids
-
-
-def synthetic_captions(images: int) -> Split:
-    """Five captions an image of about ten words, some of them common to the captions of an image; Zipf frequencies."""
-    rng = np.random.default_rng(0)
-    words = np.array([f"w{i}" for i in range(8000)])
-    share = 1 / np.arange(1, len(words) + 1)
-    share /= share.sum()
-    texts = []
-    for _ in range(images):
-        theme = rng.choice(words, 12, p=share)
-        for length in rng.normal(10.5, 2.3, CAPTIONS).round().clip(5, 30).astype(int):
-            chosen = np.where(rng.random(length) < 0.4, rng.choice(theme, length), rng.choice(words, length, p=share))
-            texts.append(" ".join(chosen) + ".")
-    n = np.arange(images * CAPTIONS)
-    return Split("custom", np.arange(images), n, n // CAPTIONS, tuple(texts))

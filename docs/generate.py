@@ -11,11 +11,10 @@ import inspect
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.document import stored_page
 from docs import examples
 from docs.relevance_page import relevance_page
 
@@ -186,11 +185,6 @@ def formats_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def formats_page() -> str:
-    """docs/formats.md, of which only the table of formats is generated."""
-    return _with_table("formats.md", formats_table())
-
-
 def sets_table() -> str:
     """The tables of test sets, declared ones and those in their published layout: files, then protocols and terms."""
     from vsebench.sets.declared import DECLARED
@@ -238,29 +232,34 @@ def coverage_table() -> str:
     return f"{sets}.\n\n" + "\n".join(lines) + "\n"
 
 
-def statistics_page() -> str:
-    """docs/statistics.md, of which only the table of coverage is generated."""
-    return _with_table("statistics.md", coverage_table())
-
-
-def training_page() -> str:
-    """docs/training.md, of which only the settings and the losses are generated; as it is without torch."""
+def training_tables() -> tuple[str] | None:
+    """The settings and the losses; None without torch."""
     from docs.training_page import tables
 
     found = tables()
-    return (HERE / "training.md").read_text(encoding="utf-8") if found is None else _with_table("training.md", found)
+    return None if found is None else (found,)
 
 
-def study_page() -> str:
-    """docs/studies/metric_validity.md, of which only the tables are generated."""
+def study_tables() -> tuple[str, ...]:
+    """The tables of the validity study."""
     from studies.validity.tables import stored_tables
 
-    return _with_table("studies/metric_validity.md", *stored_tables())
+    return stored_tables()
 
 
-def _with_table(name: str, *tables: str) -> str:
-    """A page of which only the tables between two marks are generated, one after the other."""
-    first, *parts = (HERE / name).read_text(encoding="utf-8").split(TABLE[0])
+def benchmark_tables() -> tuple[str, ...]:
+    """Other implementations: times, values, definitions."""
+    from benchmarks.document import stored_parts
+
+    return stored_parts()
+
+
+def with_tables(name: str, tables: Sequence[str] | None) -> str:
+    """A page of which only the tables between two marks are generated, one after the other; as it is without any."""
+    page = (HERE / name).read_text(encoding="utf-8")
+    if tables is None:
+        return page
+    first, *parts = page.split(TABLE[0])
     if len(parts) != len(tables) or any(part.count(TABLE[1]) != 1 for part in parts):
         raise SystemExit(f"{name}: the marks of its {len(tables)} tables are not there once")
     rests = [part.partition(TABLE[1])[2] for part in parts]
@@ -282,12 +281,19 @@ def environment_page() -> str:
     return "".join(out)
 
 
+TABLES: dict[str, Callable[[], Sequence[str] | None]] = {
+    "formats.md": lambda: (formats_table(),),
+    "sets.md": lambda: (sets_table(),),
+    "statistics.md": lambda: (coverage_table(),),
+    "training.md": training_tables,
+    "studies/metric_validity.md": study_tables,
+    "benchmarks.md": benchmark_tables,
+}
 PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "relevance.md": relevance_page,
     "cli.md": cli_page,
     "environment.md": environment_page,
-    "benchmarks.md": stored_page,
 }
 
 
@@ -299,10 +305,10 @@ def main() -> int:
     given = parser.parse_args()
     check, stale = given.check, 0
     pages = {name: MARK + make() for name, make in PAGES.items()}
-    pages |= {"formats.md": formats_page(), "statistics.md": statistics_page(), "training.md": training_page()}
-    pages["studies/metric_validity.md"] = study_page()
     texts = {name: (HERE / name).read_text(encoding="utf-8") for name in examples.PAGES}
-    texts["sets.md"] = _with_table("sets.md", sets_table())
+    made = {name: with_tables(name, make()) for name, make in TABLES.items()}
+    pages |= {name: text for name, text in made.items() if name not in texts}
+    texts |= {name: text for name, text in made.items() if name in texts}
     pages |= {name: text if given.no_examples else examples.rerun(text) for name, text in texts.items()}
     for name, new in pages.items():
         page = HERE / name

@@ -130,13 +130,13 @@ def test_the_command_ends_with_1_when_values_differ(monkeypatch, capsys):
             command.main([name, "--quick"])
 
 
-def test_the_page_states_the_numbers_of_the_stored_table():
+def test_the_tables_of_the_page_have_the_stored_numbers():
     stored = document.STORED.read_text(encoding="utf-8")
     record = document.read(stored)
     assert json.dumps(dataclasses.asdict(record), indent=1) + "\n" == stored
     assert {*record.rows, *record.left_out} >= {*tasks("peers")} and (record.images, record.dim) == (5_000, 1024)
     assert not re.search(r"20\d\d-\d\d-\d\d|(?<![\w.])/\w", stored), "no date, and no path from the root"
-    page = document.stored_page()
+    page = "".join(document.parts(record))
     for name, row in record.rows.items():
         task, wall = find(name), row.usage.wall / row.ours.wall
         assert row.differences == () and row.numbers > 0 and row.largest <= task.peer.tolerance, name

@@ -489,4 +489,4 @@ def test_every_entry_of_the_table_can_be_used() -> None:
 
 def test_the_documented_table_of_formats_is_current() -> None:
     page = Path(generate.HERE / "formats.md").read_text(encoding="utf-8")
-    assert page == generate.formats_page(), "run python -m docs.generate"
+    assert page == generate.with_tables("formats.md", (generate.formats_table(),)), "run python -m docs.generate"
