@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
+from tests import oracle_stats as oracle
 from tests import published_files
 from tests.commands import invoke
 from tests.messages import Pinned
@@ -53,6 +54,49 @@ def test_the_last_row_is_the_mean_of_the_languages(files: dict[str, Path], tmp_p
     printed = np.array([float(row[3]) for row in rows]).reshape(4, -1)
     assert printed[:3].tolist() == list(values.values())
     assert np.allclose(printed[3], printed[:3].mean(axis=0), rtol=1e-15)
+
+
+def test_a_mean_has_the_interval_of_images_drawn_for_all_languages_at_once(files: dict[str, Path]) -> None:
+    """Against loops: a resample of images gives a value of every language, and their mean is one value."""
+    rng = np.random.default_rng(1)
+    with np.load(files["de"]) as stored:
+        images, texts = stored["images"], stored["texts"]
+    given = {}
+    for system, noise in (("ours", 0.0), ("alike", 0.02), ("worse", 1.0)):
+        for language in ("de", "it"):
+            moved = texts + noise * rng.standard_normal(texts.shape)
+            vectors = images, moved.astype(np.float32)
+            given[f"{system}:{language}"] = vb.evaluate(
+                *vectors, split=f"xtd10:{language}", metrics="R@1,RSum,MedR", resamples=40, trust=True
+            )
+    table = vb.joint(given)
+
+    def by_image(report: vb.Report) -> np.ndarray:
+        """R@1 of the caption of every image, by ascending id of the image."""
+        items = report.items
+        return report["R@1", "t2i"].per_query[np.argsort(items.image_ids[items.owners])]
+
+    drawn = [oracle.drawn(0, r, [1000]) for r in range(40)]
+    hits = {
+        system: np.mean([by_image(given[f"{system}:{x}"]) for x in ("de", "it")], axis=0)
+        for system in ("ours", "alike", "worse")
+    }
+    means = {r["system"]: r for r in table.records() if (r["language"], r["metric"], r["direction"]) == (
+        "macro mean", "R@1", "t2i"
+    )}  # fmt: skip
+    for system, of in hits.items():
+        again = [of[chosen].mean() for chosen in drawn]
+        ends = np.quantile(again, [0.025, 0.975])
+        assert [means[system]["low"], means[system]["high"]] == pytest.approx(ends, abs=1e-12)
+    key = next(column for column in table.columns if (str(column[0]), column[1]) == ("R@1", "t2i"))
+    best = max(hits, key=lambda system: hits[system].mean())
+    tied = {system for system, mean in zip(hits, table.means, strict=True) if key in mean.tied}
+    differences = {s: [(of - hits[best])[w].mean() for w in drawn] for s, of in hits.items() if s != best}
+    ends = {s: np.quantile(d, [0.025, 0.975]) for s, d in differences.items()}
+    assert tied == {s for s, (low, high) in ends.items() if low <= 0 <= high} and "worse" not in tied
+    assert "=: the 95 % interval of its difference to the best mean includes 0." in table.to_markdown().replace(
+        "\\", ""
+    )
 
 
 def test_the_table_names_the_set_and_no_language_is_the_best(files: dict[str, Path], tmp_path: Path) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from ..arguments import public
 from ..errors import UsageError
+from ..evaluation import intervals
 from ..results.charts import Panel, curves
-from ..results.format import UNITS
+from ..results.format import UNITS, bracketed, interval_words
 from ..results.model import Result
 from ..results.render import Drawn, json_text
 from ..results.report import Report, corrected
@@ -19,10 +22,25 @@ from ..results.schema import JOINT_SCHEMA
 from ..results.table import Table, Text, Value
 from ..results.wide import DIRECTIONS, Key, of_paper, wide
 from ..sets.published import SETS, language_of, named_language
-from .systems import Names, OneReport, Reports, System, alike, check_comparable, chosen, load_systems
+from ..stats import bootstrap
+from ..stats.columns import Column, Population, Sum, plain_values, prepare
+from ..types import Split
+from .systems import (
+    Names,
+    OneReport,
+    Reports,
+    System,
+    alike,
+    check_comparable,
+    chosen,
+    column_of,
+    load_systems,
+    parts_of,
+)
 
 BY_LANGUAGE = ("split", "captions")  # fields of signatures
 MEAN = "macro mean"  # of the languages of a test set
+TIED = "="  # mark of a mean that is not distinguishable from the best
 
 
 class Language(NamedTuple):
@@ -33,13 +51,23 @@ class Language(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """The mean of a system over languages: the places of the reports, the one that its row is behind, and
-    the number of languages of the test set."""
+    """The mean of a system over languages.
+
+    Attributes:
+        system: its name, empty where there is one.
+        of: the places of the reports.
+        behind: the report that its row is behind.
+        languages: how many the test set has.
+        intervals: (low, high) by column.
+        tied: columns whose best mean is not distinguishable from it.
+    """
 
     system: str
     of: tuple[int, ...]
     behind: int
-    languages: int  # of the test set
+    languages: int
+    intervals: Mapping[Key, tuple[float, float] | None] = {}
+    tied: frozenset[Key] = frozenset()
 
     @property
     def label(self) -> str:
@@ -89,11 +117,19 @@ class Joint(Drawn):
             self._named(wide(self._title, self._labels, [c for c in self.columns if c[0].view == view], self._values))
             for view in views
         ]
-        return [*tables[:-1], replace(tables[-1], notes=(UNITS,))]
+        return [*tables[:-1], replace(tables[-1], notes=(self._note,))]
+
+    @property
+    def _note(self) -> str:
+        how = self.reports[0].intervals
+        if how is None or not any(mean.intervals for mean in self.means):
+            return UNITS
+        tied = f" {TIED}: the {how.level:g} % interval of its difference to the best mean includes 0."
+        return f"{UNITS} {interval_words(replace(how, method='percentile'))}.{tied * (len(self.means) > 1)}"
 
     def _for_paper(self) -> list[Table]:
         """One table of the columns that were named, or of the first view; with ``details`` also those of all views."""
-        one = of_paper(self._title, self._labels, self.columns, self.named, UNITS, self._values)
+        one = of_paper(self._title, self._labels, self.columns, self.named, self._note, self._values)
         return [self._named(one), *(self.tables() if self.details else ())]
 
     def panels(self) -> list[Panel]:
@@ -183,13 +219,13 @@ class Joint(Drawn):
         found = []
         for row in self._rows:
             if isinstance(row, Mean):
-                value, interval = self._mean(results, row), None
-            else:
-                own = results[row]
-                value, interval = (None, None) if own is None else (own.value, own.interval)
-            compared = isinstance(row, Mean) or not self.languages
-            better = metric.higher_is_better if compared else None
-            found.append(Value(value, metric.unit, interval, better))
+                value, ends = self._mean(results, row), row.intervals.get(column)
+                better, mark = metric.higher_is_better, TIED * (column in row.tied)
+                found.append(Value(value, metric.unit, ends, better, mark=mark, aside=bracketed(ends, metric.unit)))
+                continue
+            own = results[row]
+            value, ends = (None, None) if own is None else (own.value, own.interval)
+            found.append(Value(value, metric.unit, ends, None if self.languages else metric.higher_is_better))
         return found
 
 
@@ -244,7 +280,8 @@ def joint(
         notes = (*notes, *lacking)
     if metrics is None:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
-    columns: list[Key] = sorted(keys, key=lambda key: DIRECTIONS.index(key[1]))
+    columns = sorted(keys, key=lambda key: DIRECTIONS.index(key[1]))
+    means = tuple(_with_intervals(systems, means, columns))
     split = systems[0].report.split
     return Joint(
         split.partition(":")[0] if languages else split, tuple(s.name for s in systems),
@@ -317,3 +354,42 @@ def _means(languages: Sequence[Language], name: str) -> tuple[tuple[Mean, ...], 
         return tuple(means), [f"{over}: {'; '.join(lacking)}"]
     partial = f"the macro mean is over {len(common)} of the {number} languages of {name}"
     return tuple(means), [partial] if len(common) < number else []
+
+
+def _with_intervals(systems: Sequence[System], means: Sequence[Mean], keys: Sequence[intervals.Key]) -> Iterator[Mean]:
+    """The means with their intervals, and where the best one is not distinguishable from them.
+
+    Images are resampled, an image of several languages in all of them at once, and all systems have the same resamples.
+    """
+    how = systems[0].report.intervals
+    if how is None or not means:
+        yield from means
+        return
+    ids = np.unique(np.concatenate([systems[at].items.image_ids for mean in means for at in mean.of]))
+    images = Split("custom", ids, ids, np.arange(len(ids)))
+    ends: dict[tuple[str, Key], tuple[float, float] | None] = {}
+    tied: set[tuple[str, Key]] = set()
+    for key in keys:
+        columns: list[Column] = []
+        sums: list[Sum] = []
+        for mean in means:
+            parts = [(part, systems[at]) for at in mean.of for part in parts_of(key, systems[at])]
+            sums.append(dict.fromkeys(range(len(columns), len(columns) + len(parts)), 1 / len(mean.of)))
+            columns += [column_of(part, system, images) for part, system in parts]
+        if any(column.median for column in columns):  # medians are not resampled
+            continue
+        alone = prepare(columns, Population(len(ids)), sums)
+        values = plain_values(alone)[alone.size :].tolist()
+        best = values.index((max if key[0].higher_is_better else min)(values))
+        against = [{**{i: -w for i, w in sums[best].items()}, **one} for one in sums if one is not sums[best]]
+        ready = prepare(columns, Population(len(ids)), [*sums, *against])
+        found = bootstrap.intervals(ready, how.level, how.resamples, how.seed)[ready.size :]
+        others = [mean for mean in means if mean is not means[best]]
+        for mean, pair in zip(means, found, strict=False):
+            ends[mean.system, key] = intervals.interval(pair)
+        for mean, pair in zip(others, found[len(means) :], strict=True):
+            if pair[0] <= 0 <= pair[1]:
+                tied.add((mean.system, key))
+    for mean in means:
+        of: dict[Key, tuple[float, float] | None] = {key: ends.get((mean.system, key)) for key in keys}
+        yield mean._replace(intervals=of, tied=frozenset(key for key in keys if (mean.system, key) in tied))
