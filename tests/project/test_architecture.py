@@ -270,7 +270,7 @@ def test_a_forbidden_import_is_caught(tmp_path, file, line, message):
         ("vsebench/analysis/a.py", "from ..evaluation import run\nfrom .. import __version__"),
         ("vsebench/relevance/eccv.py", "from ..files import coco\ndef f():\n    import eccv_caption"),
         ("vsebench/rank/kernels.py", "import numba\nif TYPE_CHECKING:\n    import torch"),
-        ("vsebench/rank/torch_backend/scan.py", "import torch\nfrom .count import Tile"),
+        ("vsebench/rank/torch_backend/scan.py", "import torch\nfrom .settings import exact"),
         ("vsebench/results/terminal.py", "from rich.table import Table"),
         ("vsebench/files/torchvision_like.py", "from .torch import x"),
         ("train_reference/model.py", "import torch\nfrom vsebench.errors import UsageError"),

@@ -93,7 +93,8 @@ def test_any_errors_within_the_bound_leave_the_order(k: int, cosine: bool, rng: 
     for bound_of in (ordering.float32_bound, ordering.float64_bound):
         bound = bound_of(scorer, "i2t", queries)
         tile = (scores + 0.98 * bound.base[:, None] * rng.choice([-1, 1], scores.shape)).astype(np.float32)
-        assert ordering.order_rows(scorer, "i2t", tile, bound, queries, k).items.tolist() == want.tolist()
+        found = ordering.best_of(tile, k, bound)
+        assert ordering.settled(scorer, "i2t", found, queries, k, bound, None).items.tolist() == want.tolist()
 
 
 def test_scores_that_are_nearly_equal_are_computed_again(rng: np.random.Generator) -> None:
@@ -115,7 +116,7 @@ def test_scores_that_are_nearly_equal_are_computed_again(rng: np.random.Generato
         assert found.items.tolist() == np.argsort(-scores, axis=1, kind="stable")[:, :k].tolist()
     assert scored < 2 * scores.size / ordering.MANY
     for gallery in (np.arange(100, 400), np.sort(rng.choice(500, 90, replace=False))):
-        found = ordering.float64_order(scorer, "i2t", queries[3:9], 20, gallery)
+        found = ordering.complete_order(scorer, "i2t", queries[3:9], 20, gallery)
         want = np.argsort(-scores[3:9][:, gallery], axis=1, kind="stable")[:, :20]
         assert found.items.tolist() == want.tolist()
 

@@ -15,7 +15,7 @@ or the first items of queries (``types.Tops``), of some or of complete galleries
     order.top_lists(scorer, direction, k)             else the top of every ranking, in threads
       order.order(scorer, direction, queries, k)      the k best of some queries, also for graded metrics
         order.candidates                              float32 products of shallow orders: what can be among the k best
-        order.float64_rows                            float64 products of deep orders
+        order.complete_order                          float64 products of deep orders, or given scores
         numeric.sort.order                            order by float32 score
         sort_kernels.find_runs                        runs of near-ties
         order.settled                                 runs sorted by canonical score

@@ -23,6 +23,7 @@ from ..memory import require
 from ..numeric.openblas import kernels_of_numpy
 from ..options import spell
 from ..types import Direction, Float, Int, Vectors
+from .order import exact_scores
 from .scorers import Dot, rows_of, unit_vectors
 
 MOST_ITEMS = 2048  # of a list; more are not listed by an index on a GPU
@@ -143,9 +144,8 @@ class FlatIndex:
 
     def __init__(self, scorer: Dot, direction: Direction, gallery: Int | None = None, gpu: Gpu | None = None):
         self.scorer, self.direction, self.gallery = scorer, direction, gallery
-        (self.own, items), (self.scale, scales) = (scorer.images, scorer.captions), scorer.scales
-        if direction == "t2i":
-            (self.own, items), (self.scale, scales) = (items, self.own), (scales, self.scale)
+        turn = 1 if direction == "i2t" else -1
+        (self.own, items), (self.scale, scales) = (scorer.images, scorer.captions)[::turn], scorer.scales[::turn]
         if gallery is not None or scorer.cosine:
             copied = 4 * items.shape[1] * (len(items) if gallery is None else len(gallery))
             require(copied, fix=f"use {spell('backend', 'numpy')}, which needs no copy of the vectors")
@@ -191,18 +191,13 @@ class FlatIndex:
 
     def pairs(self, queries: Int, positions: Int) -> Float:
         """(pair,) float64 canonical scores of queries with candidates, these as positions."""
-        items = self.items(positions)
-        rows, cols = (queries, items) if self.direction == "i2t" else (items, queries)
-        return self.scorer.pairs(rows, cols, 1)
+        items = positions if self.gallery is None else self.gallery[positions]
+        return exact_scores(self.scorer, self.direction, queries, items)
 
     def rows(self, queries: Int) -> Vectors:
         """(query, candidate) float32 scores, as ``search`` and with the same error bound, of numpy."""
         scores = rows_of(self.scorer, self.direction, queries)
         return np.asarray(scores if self.gallery is None else scores[:, self.gallery])
-
-    def items(self, positions: Int) -> Int:
-        """The gallery indices of positions among the candidates."""
-        return positions if self.gallery is None else self.gallery[positions]
 
 
 def _scaled(vectors: Vectors, scale: Float) -> Vectors:

@@ -18,7 +18,7 @@ from ..numeric import compiled as nb
 LANES = 32  # partial sums of the canonical product; enough to keep the vector units of a core busy
 STRIP = 128  # columns compared in one loop; a constant trip count lets the compiler vectorise it
 ROWS = 4  # image rows compared with the same thresholds at once, so that bounds and counts are loaded once
-SPAN = 128  # columns of a row whose largest score is computed first, to skip spans below a threshold
+SPAN = 128  # columns of a row that are compared with a threshold in one loop
 PIECE = 32  # columns compared again when a strip has an uncertain score
 
 
@@ -47,26 +47,6 @@ def pair_dots(x, y, rows, cols, row_scale, col_scale, out):
     lane = np.empty(LANES)
     for p in range(rows.shape[0]):
         out[p] = dot64(x[rows[p]], y[cols[p]], lane) * row_scale[rows[p]] * col_scale[cols[p]]
-
-
-@nb.njit(nogil=True, cache=True)
-def _larger(a, b):
-    return a if a > b else b  # ``max`` takes a fifth of a second to compile
-
-
-@nb.njit(nogil=True, cache=True)
-def _span_maxima(row, a, b, lane, out):
-    """The largest score of every SPAN of ``row[a:b]``; ``lane`` (PIECE,) is scratch. Scores are finite."""
-    for i in range((b - a) // SPAN):
-        span = row[a + i * SPAN : a + (i + 1) * SPAN]
-        for j in range(PIECE):
-            lane[j] = _larger(_larger(span[j], span[j + PIECE]), _larger(span[j + 2 * PIECE], span[j + 3 * PIECE]))
-        width = PIECE // 2
-        while width:
-            for j in range(width):
-                lane[j] = _larger(lane[j], lane[j + width])
-            width //= 2
-        out[i] = lane[0]
 
 
 @nb.njit(nogil=True, cache=True)
@@ -130,21 +110,18 @@ def count_rows(
             index, and tie at a higher index.
     """
     width = tile.shape[1]
-    maxima, lane, sums = np.empty(width // SPAN + 1, tile.dtype), np.empty(PIECE, tile.dtype), np.empty(LANES)
+    sums = np.empty(LANES)
     for r in range(tile.shape[0]):
         a, b = max(first[r + r0] - c0, 0), min(last[r + r0] - c0, width)
         if a >= b or indptr[r + r0] == indptr[r + r0 + 1]:
             continue
         row = tile[r]
-        _span_maxima(row, a, b, lane, maxima)
         for p in range(indptr[r + r0], indptr[r + r0 + 1]):
             hi, lo, score, own = high[p], low[p], exact[p], item[p]
             total = 0
             for s in range(a, b, SPAN):
                 e = min(s + SPAN, b)
                 if e - s == SPAN:
-                    if maxima[(s - a) // SPAN] < lo:
-                        continue
                     over, possible = _row_span(row[s:e], hi, lo)
                 else:
                     over, possible = 0, 0

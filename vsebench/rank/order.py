@@ -30,7 +30,7 @@ from ..memory import require
 from ..numeric.parallel import Progress, in_turn
 from ..types import Direction, Float, Int, Tops, Vectors
 from .exact import UNIT_ROUNDOFF
-from .scorers import Dot, Matrix, Scorer, Some, of_queries
+from .scorers import Dot, Scorer, Some, of_queries
 
 FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64 products, or given
 SHALLOW = 64  # depth up to which float32 products are sorted
@@ -108,7 +108,7 @@ def order(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: I
     """
     n = size_of(scorer, direction, gallery)
     if is_deep(scorer, k, n) or not isinstance(scorer, Dot):
-        return order_rows(scorer, direction, *rows(scorer, direction, queries, gallery), queries, k, gallery)
+        return complete_order(scorer, direction, queries, k, gallery)
     best, step = Best(scorer, direction, queries, k, gallery), max(ITEMS, MANY * k)
     for start in range(0, n, step):
         some = slice(start, min(start + step, n)) if gallery is None else gallery[start : start + step]
@@ -209,15 +209,6 @@ class Lists:
         return Tops.joined([found[a] for a in sorted(found)], scores_of(self.scorer, self.direction, threads))
 
 
-def rows(scorer: Scorer, direction: Direction, queries: Int, gallery: Int | None = None) -> tuple[Array, ErrorBound]:
-    """(query, gallery) scores of some queries from which they are ordered, float64 products or given, and the bound."""
-    if isinstance(scorer, Dot):
-        return float64_rows(scorer, direction, queries, gallery)
-    items = slice(None) if gallery is None else gallery
-    tile = _block(scorer, direction, queries, items, size_of(scorer, direction, gallery))
-    return tile, ErrorBound(0.0, np.zeros(len(queries)), BEST)
-
-
 def _block(scorer: Scorer, direction: Direction, queries: Int, items: Some, n: int) -> Array:
     """(query, item) scores of some queries with ``n`` items, in rows."""
     tile = np.empty((len(queries), n), scorer.dtype)
@@ -257,30 +248,21 @@ def float64_rows(scorer: Dot, direction: Direction, queries: Int, gallery: Int |
     return values, float64_bound(scorer, direction, queries)
 
 
-def float64_order(scorer: Dot, direction: Direction, queries: Int, k: int, gallery: Int | None) -> Tops:
-    """The k best of some queries, as ``order``, from a float64 product of these queries and candidates."""
-    n = size_of(scorer, direction, gallery)
-    parts = [
-        order_rows(scorer, direction, *float64_rows(scorer, direction, some, gallery), some, k, gallery)
-        for some in parts_of(queries, n)
-    ]
+def complete_order(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None) -> Tops:
+    """The k best of some queries, as ``order``, from float64 products or given scores of all candidates."""
+    n, parts = size_of(scorer, direction, gallery), list[Tops]()
+    for some in parts_of(queries, n):
+        given = None
+        if isinstance(scorer, Dot):
+            values, bound = float64_rows(scorer, direction, some, gallery)
+        else:
+            given = _block(scorer, direction, some, slice(None) if gallery is None else gallery, n)
+            bound = ErrorBound(0.0, np.zeros(len(some)), BEST)
+            with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties of the given scores
+                values = given.astype(np.float32, copy=False)
+        found = best_of(values, k, bound)
+        parts.append(settled(scorer, direction, found, some, k, bound, gallery, given))
     return Tops.joined(parts)
-
-
-def order_rows(
-    scorer: Scorer, direction: Direction, tile: Array, bound: ErrorBound, queries: Int, k: int,
-    gallery: Int | None = None,
-) -> Tops:  # fmt: skip
-    """The k best of some queries, in canonical order.
-
-    Args:
-        scorer, direction, queries, k, gallery: as for ``order``.
-        tile: (query, gallery) float32 or float64 scores of these queries, of ``rows``.
-        bound: of the errors of these scores.
-    """
-    with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties, ordered by the given scores
-        values = tile.astype(np.float32, copy=False)
-    return settled(scorer, direction, best_of(values, k, bound), queries, k, bound, gallery, tile)
 
 
 def settled(
@@ -298,9 +280,10 @@ def settled(
     Where near-ties are so many that a float64 product is the faster way, it is from one, unless the scores are.
 
     Args:
-        scorer, direction, queries, k, bound, gallery: as for ``order_rows``.
+        scorer, direction, queries, k, gallery: as for ``order``.
         found: positions in the gallery of all items that can be among the k best, best first, and their float32
             scores. The positions are reordered in place.
+        bound: of the errors of these scores.
         tile: the given scores, where the scorer is a matrix.
     """
     from . import sort_kernels
@@ -310,14 +293,13 @@ def settled(
     room = np.empty((len(places) * (places.shape[1] // 2), 3), np.int32)  # pages that are not written take no memory
     n, members = sort_kernels.find_runs(ordered, count, k, *_in_float32(bound), room)
     if bound.precision < BEST and MANY * members > len(places) * n_gallery:
-        assert isinstance(scorer, Dot)
-        return float64_order(scorer, direction, queries, k, gallery)
+        return complete_order(scorer, direction, queries, k, gallery)
     runs = room[:n]
     size = runs[:, 2] - runs[:, 1]
     ends = np.cumsum(size)
     rows = np.repeat(runs[:, 0], size)
     cols = places[rows, np.arange(members) - np.repeat(ends - runs[:, 2], size)].astype(np.int64)
-    if tile is not None and isinstance(scorer, Matrix):
+    if tile is not None:
         exact = tile[rows, cols].astype(np.float64)
     else:
         exact = exact_scores(scorer, direction, queries[rows], cols if gallery is None else gallery[cols])

@@ -17,8 +17,17 @@ import torch
 
 from ...numeric.torch_support import device_faults, within_memory
 from ...types import Direction, Int, Tops
-from ..order import ErrorBound, Found, exact_scores, float32_bound, float64_bound, is_deep, parts_of, settled, size_of
-from ..order import order as reference
+from ..order import (
+    ErrorBound,
+    Found,
+    complete_order,
+    exact_scores,
+    float32_bound,
+    float64_bound,
+    is_deep,
+    settled,
+    size_of,
+)
 from ..scorers import Dot, Scorer
 from .settings import SCORES, exact
 from .vectors import Resident, Tensor, host, resident, tensor
@@ -41,9 +50,9 @@ def order_of(
         DeviceMemory: the device has too little memory.
         DeviceFault: its products are less precise than they have to be.
     """
-    width = size_of(scorer, direction, gallery)
     if not isinstance(scorer, Dot):
-        return Tops.joined([reference(scorer, direction, some, k, gallery) for some in parts_of(queries, width)])
+        return complete_order(scorer, direction, queries, k, gallery)
+    width = size_of(scorer, direction, gallery)
 
     def work(share: int) -> Tops:
         # A task may have fewer scores than a block: what is divided is what it has.
