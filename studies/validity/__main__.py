@@ -25,8 +25,8 @@ from scipy.stats import rankdata
 import vsebench
 from studies.validity import figures, findings
 from studies.validity.measure import DRAWS, FIRST, GAINS, SMALL, Measured, measure
-from studies.validity.pool import DEPTH, judgements, pool_systems, pooled, registered
-from studies.validity.ratings import JUDGED
+from studies.validity.pool import DEPTH, pool_systems, pooled
+from studies.validity.ratings import judged
 from studies.validity.systems import (
     BASE_NOISE,
     CUE,
@@ -89,8 +89,8 @@ def study(size: Size, said: Callable[[str], None]) -> Record:
     systems = [s for seed in range(size.seeds) for s in family_systems(seed, levels)] + mixed_systems(size.mixed)
     pool = pool_systems()
     positive = pooled(world, oracle, pool)
-    with registered(JUDGED, judgements(positive)):
-        measured = measure(world, systems, oracle, size.resamples, said)
+    judgements = {"judged": judged(world.split), "pooled": positive}
+    measured = measure(world, systems, oracle, judgements, size.resamples, said)
     said("findings")
     return {
         "schema": SCHEMA,

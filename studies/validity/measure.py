@@ -6,7 +6,7 @@ are oriented: more is better, so that ranks count negative.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +70,12 @@ class Measured:
 
 
 def measure(
-    world: World, systems: Sequence[System], oracle: Oracle, resamples: int, said: Callable[[str], None]
+    world: World,
+    systems: Sequence[System],
+    oracle: Oracle,
+    judgements: Mapping[str, Any],
+    resamples: int,
+    said: Callable[[str], None],
 ) -> Measured:
     """Evaluate all systems.
 
@@ -78,12 +83,13 @@ def measure(
         world: scenes and captions.
         systems: of ``systems.family_systems`` and others.
         oracle: of the world.
+        judgements: by name, beside those of scenes, see ``vsebench.evaluate``.
         resamples: number of bootstrap samples.
         said: gets a line of progress.
     """
     rows = []
     for number, system in enumerate(systems, 1):
-        rows.append(_row(world, system, oracle, resamples))
+        rows.append(_row(world, system, oracle, judgements, resamples))
         if number % 10 == 0 or number == len(systems):
             said(f"{number} of {len(systems)} systems")
     values, samples, small, quality, errors = ([row[n] for row in rows] for n in range(5))
@@ -96,13 +102,15 @@ def measure(
     )  # fmt: skip
 
 
-def _row(world: World, system: System, oracle: Oracle, resamples: int) -> tuple[Any, ...]:
+def _row(
+    world: World, system: System, oracle: Oracle, judgements: Mapping[str, Any], resamples: int
+) -> tuple[Any, ...]:
     """One system: the arrays that ``measure`` stacks, then the keys and the signature."""
     images, captions = vectors(system, oracle)
     # Influences of the images as candidates come with the intervals, which are made anew for all systems.
     report = vsebench.evaluate(
-        images, captions, split=world.split, metrics=list(METRICS), gains=list(GAINS), similarity="dot",
-        trust=True, resamples=10,
+        images, captions, split=world.split, metrics=list(METRICS), gains=list(GAINS),
+        judgements=judgements, similarity="dot", trust=True, resamples=10,
     )  # fmt: skip
     keys, oriented = sampled(report, world.split, resamples)
     scores = images @ captions.T

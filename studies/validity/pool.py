@@ -6,19 +6,15 @@ the pool retrieved stays a false negative.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 
 from studies.validity.systems import LEVELS, Corruption, Oracle, System, vectors
 from studies.validity.world import World
-from vsebench.relevance import SOURCES, Source, register
-from vsebench.relevance.grades import Grades, of_pairs
-from vsebench.types import Bool, Direction, Split
+from vsebench.types import Bool, Direction
 
 DEPTH = 10  # candidates of a query that a system of the pool proposes
-NAME = "pooled"
 
 
 def pool_systems() -> list[System]:
@@ -46,28 +42,3 @@ def pooled(world: World, oracle: Oracle, systems: Sequence[System], depth: int =
         positive &= world.entails
         positive[world.split.image_of, np.arange(positive.shape[1])] = True
     return found
-
-
-def judgements(positive: dict[Direction, Bool]) -> Source:
-    """Pairs, (image, caption) by direction, as the judgements ``pooled``."""
-
-    def load(split: Split, direction: Direction) -> Grades:
-        table = positive[direction] if direction == "i2t" else positive[direction].T
-        return of_pairs(NAME, direction, table.shape, *np.nonzero(table))
-
-    return Source(
-        name=NAME, title="pooled", meaning="true candidates among the first of five systems",
-        rule="the ground truth, and what is true among the first of a few systems", grades=load,
-        cite="chun2022eccv", reference="Chun et al., ECCV Caption: Correcting False Negatives, ECCV 2022",
-    )  # fmt: skip
-
-
-@contextmanager
-def registered(*several: Source) -> Iterator[None]:
-    """Judgements are known under their names while the context lasts."""
-    register(*several)
-    try:
-        yield
-    finally:
-        for one in several:
-            del SOURCES[one.name]

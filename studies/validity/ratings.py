@@ -18,32 +18,25 @@ of the data set, and is the same on every machine.
 
 from __future__ import annotations
 
-import hashlib
-from functools import lru_cache
 from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
 
-from vsebench.relevance import Source
-from vsebench.relevance.gains import shape_of
-from vsebench.relevance.grades import Grades, of_pairs
 from vsebench.scenes.draws import Draws
 from vsebench.scenes.shares import match
-from vsebench.scenes.truth import fingerprint, scenes_of, truth_of
-from vsebench.types import Bool, Direction, Float, Int, Split, Vectors
+from vsebench.scenes.truth import scenes_of, truth_of
+from vsebench.types import Bool, Float, Int, Split, Vectors
 
 STRATA = ((4, 0.01), (3, 0.1), (3, 1.0))  # pairs an image; of this share of the other captions, the best
 RATERS, POOL = 5, 20
 BIAS, ERROR = 0.05, 0.15  # standard deviations; a step of the scale is 0.2
 SCALE = 5  # the largest rating
 STEEP = 1.5
-PARAMETERS = (STRATA, RATERS, POOL, BIAS, ERROR, SCALE, STEEP)
 LEAST = 3.0  # mean rating of a positive, as of CxC
 Scores = npt.NDArray[np.int8]
 
 
-@lru_cache(maxsize=1)  # every system is evaluated on the same split, in two directions
 def ratings_of(split: Split) -> tuple[Int, Int, Scores]:
     """(pair,) images and captions of the rated pairs of a split of scenes, and (pair, rater) ratings, 0 to 5."""
     n = len(split.image_ids)
@@ -108,24 +101,9 @@ def _normal(draws: Draws, shape: tuple[int, ...]) -> Float:
     return np.asarray(total * (sqrt(3) / 0x10000), np.float64)
 
 
-def _load(split: Split, direction: Direction) -> Grades:
-    """The rated pairs with a mean rating of at least ``LEAST``; rated items without any are in ``without``."""
+def judged(split: Split) -> Bool:
+    """(image, caption), the rated pairs of a split of scenes with a mean rating of at least ``LEAST``."""
     images, captions, scores = ratings_of(split)
-    positive = scores.mean(axis=1, dtype=np.float64) >= LEAST
-    query, item = (images, captions) if direction == "i2t" else (captions, images)
-    return of_pairs("judged", direction, shape_of(split, direction), query[positive], item[positive], judged=query)
-
-
-def _identity(split: Split) -> str:
-    """``ratings#`` and eight digits of the SHA-256 of scenes, facts and everything that ratings depend on."""
-    made_of = " ".join(map(str, (fingerprint(truth_of(split)), PARAMETERS, LEAST)))
-    return f"ratings#{hashlib.sha256(made_of.encode()).hexdigest()[:8]}"
-
-
-JUDGED = Source(
-    name="judged", title="Simulated judgements",
-    meaning=f"rated pairs with a mean rating of at least {LEAST:g}; few pairs are rated, others count as wrong",
-    rule=f"the mean of {RATERS} simulated ratings on the scale 0 to 5 is at least {LEAST:g}",
-    cite="parekh2021cxc", reference="the protocol follows Parekh et al., Crisscrossed Captions, EACL 2021",
-    grades=_load, identity=_identity,
-)  # fmt: skip
+    found = np.zeros((len(split.image_ids), len(split.caption_ids)), bool)
+    found[images, captions] = scores.mean(axis=1, dtype=np.float64) >= LEAST
+    return found

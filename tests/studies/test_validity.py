@@ -158,11 +158,6 @@ def test_pooled_judgements_are_the_true_ones_among_the_first_and_the_written_pai
             first = {int(c) for s in scores[2 * place : 2 * place + 2] for c in np.argsort(-s[q], kind="stable")[:3]}
             written = np.flatnonzero(image_of == q).tolist() if direction == "i2t" else [image_of[q]]
             assert set(np.flatnonzero(table[q])) == {c for c in first if true[q, c]} | set(written)
-    assert pool.NAME not in pool.SOURCES
-    with pool.registered(pool.judgements(found)):
-        loaded = pool.SOURCES[pool.NAME].positives(world.split, "t2i")
-        assert loaded.size.sum() == found["t2i"].sum()
-    assert pool.NAME not in pool.SOURCES
 
 
 def test_quality_and_errors_of_first_results(world, rng):
