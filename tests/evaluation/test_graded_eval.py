@@ -105,7 +105,7 @@ def test_short_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     lists = {"i2t": {str(q): np.argsort(-(images @ captions.T)[q]).tolist()[:4] for q in range(12)}}
     (tmp_path / "run.json").write_text(json.dumps(lists))
     options: dict[str, Any] = {"metrics": "cider:NCS@3,cider:NCS@5", "direction": "i2t", "split": "coco-5k"}
-    with pytest.raises(BadInput, match=r"lists are too short for cider:NCS@5 .i2t.*has 4 usable items and 5"):
+    with pytest.raises(BadInput, match=r"lists are too short for cider:NCS@5 i2t.*has 4 usable items and 5"):
         vsebench.evaluate(run=[tmp_path / "run.json"], **options)
     with pytest.raises(BadInput, match=r"store longer lists, leave these metrics out$"):
         vsebench.evaluate(run=[tmp_path / "run.json"], short_lists="miss", **options)
@@ -290,9 +290,9 @@ def test_more_pseudo_positives_than_the_gallery_give_a_warning() -> None:
     split, images, captions = world()
     report = vsebench.evaluate(images, captions, split=split, metrics="SR[m=40]@3,SR[m=70]@3")
     assert [w for w in report.warnings if "larger" in w] == [
-        "cider:SR[m=70]@3 (i2t): k, or the number of pseudo-positives, is larger than a gallery of 60; all of the "
+        "cider:SR[m=70]@3 i2t: k, or the number of pseudo-positives, is larger than a gallery of 60; all of the "
         "gallery counts",
-        "cider:SR[m=40]@3 (t2i), cider:SR[m=70]@3 (t2i): k, or the number of pseudo-positives, is larger than a "
+        "cider:SR[m=40]@3 t2i, cider:SR[m=70]@3 t2i: k, or the number of pseudo-positives, is larger than a "
         "gallery of 12; all of the gallery counts",
     ]
 

@@ -238,7 +238,7 @@ def test_a_value_without_an_interval_is_noted():
         trust=True, direction="i2t",
     )  # fmt: skip
     assert report["mine:R@1", "i2t"].interval is None
-    assert "no interval of mine:R@1 (i2t): the queries are of fewer than two images" in report.notes
+    assert "no interval of mine:R@1 i2t: the queries are of fewer than two images" in report.notes
 
 
 def tables(rows: list[tuple[str, str, float]]) -> dict[str, str]:

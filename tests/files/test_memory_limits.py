@@ -72,7 +72,7 @@ def test_an_array_of_a_report_that_is_longer_than_its_queries(tmp_path: Path) ->
     document = json.loads(path.read_text())
     document["per_query"]["columns"][0]["values"] = pack(np.zeros(1000))
     path.write_text(json.dumps(document))
-    refused(lambda: load(path), "r.json: ", "R@1 (i2t): a packed array is damaged (more than 4 numbers)")
+    refused(lambda: load(path), "r.json: ", "R@1 i2t: a packed array is damaged (more than 4 numbers)")
 
 
 def test_captions_take_memory_by_their_size(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def faults(tmp_path: Path, entry: dict) -> list[str]:
         ({"id": "e.per-query"}, "document: the id 'e.per-query' is that of a per-query file"),
         ({"model": {"name": "E", "url": "javascript:alert(1)"}}, "model.url: 'javascript:alert(1)' is no link"),
         ({"values": []}, "document: there are no values"),
-        ({"values": ENTRY["values"] * 2}, "document: R@1 (i2t) is listed twice"),
+        ({"values": ENTRY["values"] * 2}, "document: R@1 i2t is listed twice"),
     ],
 )  # fmt: skip
 def test_a_wrong_field_is_named(tmp_path, change, message):
@@ -64,12 +64,12 @@ def test_a_wrong_field_is_named(tmp_path, change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"value": 50.0}, "R@1 (i2t) is 50, and its range is 0 to 1; is it a perc"),
+        ({"value": 50.0}, "R@1 i2t is 50, and its range is 0 to 1; is it a perc"),
         ({"interval": [0.6, 0.7]}, "outside its interval 0.6 to 0.7"),
         ({"interval": [0.7, 0.3]}, "outside its interval 0.7 to 0.3"),
         ({"metric": "Q@1"}, "unknown metric 'Q@1'"),
         ({"metric": "paper:CS"}, "unknown metric of papers 'paper:CS'"),
-        ({"metric": "MedR", "value": -1.0}, "MedR (i2t) is -1, and its range is 1 to no bound"),
+        ({"metric": "MedR", "value": -1.0}, "MedR i2t is -1, and its range is 1 to no bound"),
         ({"direction": "up"}, "values.0.direction: expected 'i2t'"),
         ({"value": "x"}, "values.0.value: expected a number"),
     ],
@@ -99,7 +99,7 @@ def test_numbers_are_finite_and_names_once(tmp_path, old, new, message):
         (lambda t: t["rows"][1].update(notes={"up R@1": "x"}), "'Second' has a note for 'up R@1', which is no column"),
         (lambda t: t["columns"].__setitem__(0, t["columns"][1]), "a column is listed twice"),
         (lambda t: t["columns"][0].update(metric="Nope"), "unknown metric 'Nope'"),
-        (lambda t: t["rows"][0]["cells"].__setitem__(0, "101.0"), "R@1 (i2t) is 1.01, and its range is 0 to 1"),
+        (lambda t: t["rows"][0]["cells"].__setitem__(0, "101.0"), "R@1 i2t is 1.01, and its range is 0 to 1"),
     ],
 )
 def test_a_wrong_table_is_named(tmp_path, change, message):
@@ -124,7 +124,7 @@ def test_contradictions_of_a_row(tmp_path):
     first, second = (published.contradictions(e) for e in read(worlds.folder(tmp_path, table)).entries)
     assert first == {
         "RSum": "the six values of the row add up to 350.0, and 370.5 is printed",
-        "R@10 (i2t)": "R@10 is 60.0, less than R@5 of the same row, 70.0",
+        "R@10 i2t": "R@10 is 60.0, less than R@5 of the same row, 70.0",
     }
     assert second == {}
 
@@ -139,7 +139,7 @@ def test_the_tables_of_the_papers():
         ("biten2022semantic", "CVSE+SAM", "f30k",
          {"paper:Nsum": "the six values of the row add up to 369.0, and 387.9 is printed"}),
         ("faghri2018vsepp", "Embedding Net", "coco-1k",
-         {"R@10 (i2t)": "R@10 is 69.4, less than R@5 of the same row, 79.3"}),
+         {"R@10 i2t": "R@10 is 69.4, less than R@5 of the same row, 79.3"}),
     ]  # fmt: skip
 
 
@@ -225,10 +225,10 @@ def test_tampered_numbers_are_refused_with_both_values(submitted):
     assert signature.startswith("signature: the entry says 'vsebench:9|split:x', the per-query file 'vsebench:")
     assert found == [
         "benchmark: the entry says 'coco-5k', the per-query file 'custom'",
-        f"R@1 (i2t): the entry says {value + 1e-6:.12g}, its per-query values give {value:.12g}",
-        f"R@1 (t2i): the entry says the interval {given}",
-        "R@5 (i2t): the entry says 61 queries, the per-query file has 60",
-        "R@5 (t2i): the entry says no interval, its per-query values give one",
+        f"R@1 i2t: the entry says {value + 1e-6:.12g}, its per-query values give {value:.12g}",
+        f"R@1 t2i: the entry says the interval {given}",
+        "R@5 i2t: the entry says 61 queries, the per-query file has 60",
+        "R@5 t2i: the entry says no interval, its per-query values give one",
     ]
 
 
@@ -245,7 +245,7 @@ def test_a_tampered_per_query_file_is_refused(submitted):
 
     edit(path, change)
     names = [f.what.split(":")[0] for f in check(folder)[1]]
-    assert names[0].startswith("its sha256 is") and set(names[1:]) == {"R@1 (i2t)", "RSum"}
+    assert names[0].startswith("its sha256 is") and set(names[1:]) == {"R@1 i2t", "RSum"}
 
 
 def test_files_that_are_missing_or_left_over(submitted):
@@ -372,7 +372,7 @@ def test_add_refuses(tmp_path, submitted):
     with pytest.raises(BadInput, match="holds no leaderboards"):
         submit.add(tmp_path / "A.json", "Other", folder=tmp_path)
     edit(tmp_path / "A.json", lambda d: d["results"][0].update(value=0.25))
-    with pytest.raises(BadInput, match=r"R@1 \(i2t\) is 0.25, and its per-query values give"):
+    with pytest.raises(BadInput, match=r"R@1 i2t is 0.25, and its per-query values give"):
         submit.add(tmp_path / "A.json", "Other", folder=folder)
     assert sorted(p.name for p in (folder / "entries").iterdir()) == [
         "a-model-custom.json", "a-model-custom.per-query.json",
@@ -438,7 +438,7 @@ def test_commands(tmp_path, submitted):
     edit(path, lambda d: d["values"][0].update(value=d["values"][0]["value"] + 1e-4))
     done = run("leaderboard", "validate", "--folder", str(folder))
     assert done.exit_code == 1 and done.stderr == "· 4 entries (2 published, 2 recomputed), 1 fault\n"
-    assert "entries/a-model-custom.json: R@1 (i2t): the entry says" in done.stdout
+    assert "entries/a-model-custom.json: R@1 i2t: the entry says" in done.stdout
     assert "fix: make the entry again: vsebench leaderboard add RESULT.json" in done.stdout
     done = run("leaderboard", "validate", "b-custom", "--folder", str(folder), "--json")
     assert done.exit_code == 0
@@ -541,7 +541,7 @@ def test_a_damaged_suite_is_named(tmp_path):
     next(iter(suite["runs"].values()))["results"][0]["value"] = 6.0
     worlds.write(folder / "suites" / "small.json", suite)
     (fault,) = check(folder)[1]
-    assert fault.file == "suites/small.json" and "R@1 (i2t) is" in fault.what
+    assert fault.file == "suites/small.json" and "R@1 i2t is" in fault.what
 
 
 def test_a_report_with_lists_is_an_entry_without_them(tmp_path):

@@ -124,7 +124,7 @@ def test_a_report_without_a_result_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as error:
         vsebench.evaluate(images, captions, split=split, metrics="matrix:CS@5", gains=(str(path),))
     assert str(error.value) == (
-        "nothing was measured: matrix:CS@5 (i2t), matrix:CS@5 (t2i): undefined for every query, left out; "
+        "nothing was measured: matrix:CS@5 i2t, matrix:CS@5 t2i: undefined for every query, left out; "
         "matrix: no pair has a gain above 0, and all values are 0; check what the gains are made from\n"
         "  fix: check the gains and what they are made from"
     )

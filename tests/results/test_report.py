@@ -134,7 +134,7 @@ def test_documents_of_other_commands_are_named(tmp_path: Path, pinned: Any) -> N
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_result_is_a_finite_number(value: float) -> None:
-    with pytest.raises(UsageError, match=r"R@1 \(i2t\) has no finite value"):
+    with pytest.raises(UsageError, match=r"R@1 i2t has no finite value"):
         Result(parse("R@1"), "i2t", value, 3)
 
 

@@ -44,17 +44,17 @@ def measure(
     """
     judged = ranks.relevance
     if not len(judged.queries):
-        raise BadInput(f"{m} ({direction}): no query has a relevant item", fix="check image_of_text and the ids")
+        raise BadInput(f"{m} {direction}: no query has a relevant item", fix="check image_of_text and the ids")
     values, kept = m.per_query(ranks), slice(None)
     skipped = judged.skipped
     if m.unit == "rank" and (lost := ranks.best() == UNRANKED).any():
         # None of its relevant items is in the gallery: such a query has no rank.
         kept, skipped = ~lost, skipped + int(lost.sum())
         if lost.all():
-            raise BadInput(f"{m} ({direction}): no relevant item is in the gallery", fix="check the ids")
+            raise BadInput(f"{m} {direction}: no relevant item is in the gallery", fix="check the ids")
     if no_positive == "miss" and skipped:
         if m.unit == "rank":
-            what = f"{m} ({direction}) has no value for {count_of(skipped, 'query', 'queries')} without positives"
+            what = f"{m} {direction} has no value for {count_of(skipped, 'query', 'queries')} without positives"
             raise UsageError(what, fix=f"leave out {spell('no_positive', 'miss')}, or the metric")
         missed, skipped = judged.without, 0
     else:

@@ -35,7 +35,7 @@ def results(plan: Plan, data: System, engine: Engine, observed: Mapping[Directio
     ids: dict[Together, Ids] = {}  # many metrics share the ids of their queries
     for (m, direction), got in found.items():
         if got.undefined == len(got.values):
-            undefined.append(f"{m} ({direction})")
+            undefined.append(f"{m} {direction}")
             continue
         if got.rankings not in ids:
             ids[got.rankings] = split.ids("image" if direction == "i2t" else "caption")[got.index]
@@ -48,7 +48,7 @@ def results(plan: Plan, data: System, engine: Engine, observed: Mapping[Directio
             influence=got.influence,
         )  # fmt: skip
         if max(m.k or 0, pseudo_positives(m)) > got.gallery:
-            clipped.setdefault(got.gallery, []).append(f"{m} ({direction})")
+            clipped.setdefault(got.gallery, []).append(f"{m} {direction}")
     for size, names in clipped.items():
         what = "k, or the number of pseudo-positives, is" if any("[" in name for name in names) else "k is"
         warn(f"{', '.join(names)}: {what} larger than a gallery of {size:,}; all of the gallery counts")

@@ -14,6 +14,7 @@ from ..errors import BadInput
 from ..files.ids import places
 from ..metrics import Metric
 from ..relevance.sources import in_folds
+from ..results import table
 from ..results.model import Resampling, Result
 from ..results.values import SIDE
 from ..stats import bootstrap
@@ -30,9 +31,8 @@ def key_of(result: Result) -> Key:
 
 
 def label(key: Key) -> str:
-    """A metric and direction as in a message: ``R@1 (i2t)``."""
-    metric, direction = key
-    return str(metric) if direction is None else f"{metric} ({direction})"
+    """A metric and direction as in a message: ``R@1 i2t``."""
+    return table.label(*key)
 
 
 def is_median(metric: Metric) -> bool:

@@ -314,5 +314,5 @@ def _refuse_misses(metrics: Sequence[Metric], targets: Sequence[Targets], no_pos
             lost = int((found.found == 0).sum())  # none of the positives is in the gallery
             if view == m.view and found.skipped + lost and lost < len(found.found):
                 without = count_of(found.skipped + lost, "query", "queries")
-                what = f"{m} ({direction}) has no value for {without} without positives"
+                what = f"{m} {direction} has no value for {without} without positives"
                 raise UsageError(what, fix=f"leave out {spell('no_positive', 'miss')}, or the metric")

@@ -50,7 +50,7 @@ class Short:
     missing: int = 0
 
     def __str__(self) -> str:
-        return f"{self.metric} ({self.direction})"
+        return f"{self.metric} {self.direction}"
 
 
 def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observation], split: Split) -> list[Short]:

@@ -29,7 +29,7 @@ def files(exported: Exported) -> dict[str, bytes]:
         facts = {"direction": result.direction, "interval": result.interval and [float(x) for x in result.interval]}
         args: dict[str, Any] = {key: value for key, value in facts.items() if value is not None}
         args |= {"queries": result.n, "signature": report.signature}
-        name = f"{result.metric} ({result.direction})" if result.direction else str(result.metric)
+        name = f"{result.metric} {result.direction}" if result.direction else str(result.metric)
         metrics.append({"type": str(result.metric), "value": float(result.value), "name": name, "args": args})
     one: dict[str, Any] = {
         "task": {"type": TASK, "name": "Image-text retrieval"},

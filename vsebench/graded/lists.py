@@ -80,7 +80,7 @@ def _refuse_short(ranking: Ranking, known: Int) -> None:
         if len(lacking):
             query, has = int(ranking.queries[lacking[0]]), int(known[lacking[0]])
             raise BadInput(
-                f"the lists are too short for {m} ({ranking.direction}): query {query} has "
+                f"the lists are too short for {m} {ranking.direction}: query {query} has "
                 f"{count_of(has, 'usable item')} and {needed:,} are needed",
                 fix=f"store longer lists, or leave it out ({spell('short_lists', 'miss')} is for binary judgements)",
             )

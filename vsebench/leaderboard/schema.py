@@ -66,8 +66,8 @@ class Value(Strict):
 
     @property
     def name(self) -> str:
-        """Metric and direction as in messages: ``R@1 (i2t)``."""
-        return f"{self.metric} ({self.direction})" if self.direction else self.metric
+        """Metric and direction as in messages: ``R@1 i2t``."""
+        return f"{self.metric} {self.direction}" if self.direction else self.metric
 
     @model_validator(mode="after")
     def _in_range(self) -> Value:

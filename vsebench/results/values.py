@@ -87,7 +87,7 @@ def restore(
 
 
 def _restored(result: Result, column: ColumnDocument, items: Split) -> Result:
-    name = f"per_query: {column.metric} ({column.direction})"
+    name = f"per_query: {column.metric} {column.direction}"
     ids = items.ids(SIDE[column.direction])
     at = np.arange(len(ids)) if column.queries is None else _integers(column.queries, name, len(ids))
     values = _unpacked(column.values, name, len(at))
