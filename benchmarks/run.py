@@ -178,7 +178,7 @@ def child(asked: dict[str, Any]) -> None:
 
 def measure(task: Task, given: Inputs, repeats: int) -> tuple[Usage, Mapping[str, Any]]:
     """Memory and values of a first run, then repetitions, with the floor before and after each."""
-    given.world  # noqa: B018 (in memory before memory and time are measured)
+    given.world, given.split  # noqa: B018 (in memory before memory and time are measured)
     work = task.make(given)
     mib, (wall, cpu, outcome) = machine.added_mib(lambda: cost(work))
     runs, floors = [(wall, cpu)], [(0.0, 0.0)]

@@ -13,7 +13,7 @@ NOTES = (
     "the least of all repetitions; F, the float32 product of the same vectors, is timed before and after each of them",
     "other load on the machine affects wall time more than CPU time",
     "MiB: peak of the first run beyond the inputs and the imported modules; compiled kernels count",
-    "x is the time over that of the task of the library above which it stands",
+    "x is the time over that of the task of the library that computes the same",
     f"(E) {EXTRAPOLATED}",
 )
 
