@@ -52,8 +52,8 @@ compared.
 """
 FURTHER = {
     "spice": "\nCaptions are parsed once, with the official Java tools, which the extra `spice` installs: "
-    "`vsebench relevance build spice --split coco-5k` (15 to 60 captions a second; it can be interrupted). "
-    "`vsebench relevance import spice FILE` reads captions that were parsed elsewhere.\n",
+    "`vsebench spice build --split coco-5k` (15 to 60 captions a second; it can be interrupted). "
+    "`vsebench spice import FILE` reads captions that were parsed elsewhere.\n",
     "sentence": "\nA file of caption vectors is matched by its ids. Without ids its rows are in the order of a "
     "declared split, or for a custom split in the order of the text vectors.\n",
     "wmd": "\nAn exact distance takes tens of microseconds a pair of captions. Metrics need all pairs of a test set, "

@@ -38,7 +38,6 @@ OF_THE_RESULT = {
     "image_ids": "give vectors with their ids: vsebench.Embeddings('image', ids, vectors)",
     "text_ids": "give vectors with their ids: vsebench.Embeddings('text', ids, vectors)",
     "ids": "give vectors with their ids: vsebench.Embeddings('image', ids, vectors)",
-    "details": "a table of several reports has it: vsebench.joint(REPORTS, details=True)",
     "figures": "what is returned writes them: .figures(FOLDER)",
     "figure_format": "what is returned writes them: .figures(FOLDER, KIND)",
     "figure": "call vsebench.human.figure.write(RESULT, FILE)",

@@ -166,7 +166,7 @@ def own(tmp_path: Path) -> str:
     ]
     file = tmp_path / "captions.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert invoke("build", "mine", "--from", file, "--force").exit_code == 0
+    assert invoke("build", "mine", "--from", file, "--replace").exit_code == 0
     return "mine"
 
 

@@ -81,7 +81,7 @@ def hashes(folder: Path) -> dict[str, str]:
         "eval shards -o shards/img_emb/img_emb_0.npy",
         "unimodal one.npy --labels labels.npy --queries queries.txt -o queries.txt",
         "unimodal one.npy --labels labels.npy -o labels.npy",
-        "relevance export spice captions.txt --captions captions.txt",
+        "spice export captions.txt --captions captions.txt",
         "correlate cxc --gains bow:v.txt -o v.txt",
         "correlate cxc --embeddings e.npz -o e.npz",
     ],
@@ -258,13 +258,13 @@ def test_a_name_is_limited_in_bytes_and_the_limit_is_named(given: Path, tmp_path
 @pytest.mark.parametrize("kind", ["build", "eval"])
 def test_a_line_ends_at_a_newline_only(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Form feeds and the line separators of Unicode are part of a caption, in every reader of lines."""
-    from vsebench.cli import relevance
+    from vsebench.cli import spice
     from vsebench.sets.captions import with_captions
 
     texts = ["a dog\u2028on grass", "two\x0ccats", "one\x1c bird\x85", "[brackets] first"]
     (tmp_path / "c.txt").write_bytes("\r\n".join([*reversed(texts), ""]).encode())
     if kind == "build":
-        assert relevance._read(tmp_path / "c.txt") == texts[::-1]
+        assert spice._read(tmp_path / "c.txt") == texts[::-1]
     else:
         from vsebench.types import Split
 

@@ -145,7 +145,7 @@ def test_verify() -> None:
     done = invoke("data", "verify", SMALL)
     assert done.exit_code == 1
     wrong = [line for line in done.stdout.splitlines() if line.startswith("FAIL")]
-    assert len(wrong) == 1 and "images.npy" in wrong[0] and f"vsebench data build {SMALL} --force" in wrong[0]
+    assert len(wrong) == 1 and "images.npy" in wrong[0] and f"vsebench data build {SMALL} --replace" in wrong[0]
     assert refused("data", "verify", "scenes-tiny") == (
         4, "error: the scenes 'scenes-tiny' are not built here fix: run: vsebench data build scenes-tiny"
     )  # fmt: skip
@@ -296,7 +296,7 @@ def test_damaged_content_is_refused_where_it_is_used(file: str, tmp_path: Path) 
     for name, command in commands.items():
         code, message = refused(*command)
         assert code == 3 and f"{file}: is damaged: its SHA-256" in message, (name, message)
-        assert message.endswith(f"fix: build it again: vsebench data build {SMALL} --force"), name
+        assert message.endswith(f"fix: build it again: vsebench data build {SMALL} --replace"), name
     assert not (tmp_path / "out").exists()
 
 

@@ -51,7 +51,7 @@ def test_a_result_that_is_printed_nowhere(more):
     ]
 
 
-@pytest.mark.parametrize("line", ["data build own --from c.jsonl", "relevance list", "data build scenes-tiny"])
+@pytest.mark.parametrize("line", ["data build own --from c.jsonl", "cache list", "data build scenes-tiny"])
 def test_a_cache_that_is_a_circle_of_links(tmp_path, monkeypatch, line):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")

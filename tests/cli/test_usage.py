@@ -75,7 +75,7 @@ def test_all_options_are_in_the_complete_help_and_in_the_docs() -> None:
         "download",
         "data download",
         "data get f30k",
-        "relevance download",
+        "spice download",
         "metrics recal@1",
         "eval {e} --metrics recal@1",
         "eval {e} --threads 0",
@@ -102,7 +102,7 @@ def test_names_that_are_separated_by_spaces(embeddings: str) -> None:
 
 
 def test_groups_without_a_command_print_their_help() -> None:
-    for args in ([], ["data"], ["relevance"]):
+    for args in ([], ["data"], ["cache"]):
         result = invoke(*args)
         assert "Usage: vsebench" in result.stdout + result.stderr and "error" not in result.stderr
         assert result.exit_code == USAGE
@@ -170,4 +170,4 @@ def test_correlate_names_captions_that_are_not_parsed(
     result = invoke("correlate", "cxc", "--tasks", "sts", "--gains", "spice")
     assert "(1) no sts_test.csv (plain or .gz)" in result.stderr
     assert "captions are not parsed\n" in result.stderr
-    assert "(2) run: vsebench relevance build spice --split coco-5k" in result.stderr
+    assert "(2) run: vsebench spice build --split coco-5k" in result.stderr

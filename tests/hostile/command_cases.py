@@ -85,7 +85,7 @@ CASES = [
     Case("--texts on scores", lambda f: scores(f, X @ Y.T, "--texts", str(f / "scores.npy")), code=2),
     Case("unknown metric to explain", lambda f: ["metrics", "nam"], code=2),
     Case("unknown split to build", lambda f: ["data", "build", "coco-9k"], code=2),
-    Case("split from nonsense", lambda f: ["data", "build", "coco-5k", "--force", "--from", npz(f)[1]]),
+    Case("split from nonsense", lambda f: ["data", "build", "coco-5k", "--replace", "--from", npz(f)[1]]),
     Case("demo into a file", lambda f: ["demo", "--out", npz(f)[1]], code=2),
     Case("inspect of NaN", lambda f: ["inspect", npz(f, **good.spoiled("image", 7, np.nan))[1]]),
 ]

@@ -97,7 +97,7 @@ def spice(data: bytes) -> Make:
 
     def make(folder: Path) -> list[str]:
         (folder / "s.jsonl").write_bytes(data)
-        return ["relevance", "import", "spice", str(folder / "s.jsonl")]
+        return ["spice", "import", str(folder / "s.jsonl")]
 
     return make
 

@@ -158,11 +158,11 @@ def test_names_are_checked_before_anything_is_read(tmp_path: Path) -> None:
 
 def test_captions_of_flickr8k_that_are_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def load(*_: object) -> None:
-        raise MissingPackage("3 of 6 captions are not parsed", fix="vsebench relevance build spice --split custom")
+        raise MissingPackage("3 of 6 captions are not parsed", fix="vsebench spice build --split custom")
 
     monkeypatch.setattr(sources, "load_gains", load)
     expert, _ = flickr8k_tasks(read_flickr8k(files.flickr8k(tmp_path)))
-    with pytest.raises(MissingPackage, match=r"cut -f2 Flickr8k.token.txt > texts.txt, and vsebench relevance build"):
+    with pytest.raises(MissingPackage, match=r"cut -f2 Flickr8k.token.txt > texts.txt, and vsebench spice build"):
         sources.open_source("spice", expert)
 
 

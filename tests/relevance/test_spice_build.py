@@ -235,7 +235,7 @@ def test_a_damaged_file_names_the_command(log):
     (entry,) = store.entries("spice")
     entry.path.write_bytes(entry.path.read_bytes().replace(b'"tuples"', b'"tup\xffes"', 1))
     for use in (lambda: tuple_cache.load_tuples(CAPTIONS), lambda: build(log, CAPTIONS)):
-        with pytest.raises(BadInput, match=r"the stored tuples are damaged(?s:.)*vsebench relevance clear spice"):
+        with pytest.raises(BadInput, match=r"the stored tuples are damaged(?s:.)*vsebench cache clear spice"):
             use()
 
 

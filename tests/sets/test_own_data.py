@@ -223,7 +223,7 @@ def test_parts_and_numbers_of_captions(tmp_path: Path) -> None:
     catalogue.build("k-val", karpathy, part="val", captions_per_image=4)
     assert vsebench.load_split("k-val", captions=True).captions == tuple(f"{i} {j}" for i in (2, 3) for j in range(4))
     with pytest.raises(BadInput, match=r"1 image has fewer than 5 captions \(first: 2\.jpg, 4\)"):
-        catalogue.build("k-val", karpathy, part="val", captions_per_image=5, force=True)
+        catalogue.build("k-val", karpathy, part="val", captions_per_image=5, replace=True)
     with pytest.raises(BadInput, match=r"no image has split 'dev' \(there are train, test, val\)"):
         catalogue.build("dev", karpathy, part="dev")
     lines = [{**r, "split": "test" if i >= 60 else "train"} for i, r in enumerate(records())]
@@ -270,9 +270,9 @@ def test_a_failed_build_leaves_the_older_one(tmp_path: Path, cache: Path) -> Non
     with pytest.raises(UsageError, match="split 'mine' is built already, and the source was not read"):
         catalogue.build("mine", tmp_path / "none")
     with pytest.raises(BadInput, match="line 2"):
-        catalogue.build("mine", write(tmp_path / "d.jsonl", as_jsonl(records()[:1] * 2)), force=True)
+        catalogue.build("mine", write(tmp_path / "d.jsonl", as_jsonl(records()[:1] * 2)), replace=True)
     assert path.read_bytes() == before and [p.name for p in (cache / "splits").iterdir()] == ["mine.npz"]
-    catalogue.build("mine", write(tmp_path / "d.jsonl", as_jsonl(records()[:6])), force=True)
+    catalogue.build("mine", write(tmp_path / "d.jsonl", as_jsonl(records()[:6])), replace=True)
     assert len(vsebench.load_split("mine").caption_ids) == 6
 
 

@@ -84,7 +84,7 @@ def test_a_set_is_built_from_files_in_its_published_layout(name: str, tmp_path: 
 def test_images_of_urban1k_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     published_files.urban1k(tmp_path)
     for source in (tmp_path, tmp_path / "Urban1k", tmp_path / "Urban1k" / "caption"):
-        catalogue.build("urban1k", source, force=True)
+        catalogue.build("urban1k", source, replace=True)
         assert vsebench.load_split("urban1k").image_ids.tolist() == [f"{i}.jpg" for i in range(1, 1001)]
 
 
@@ -239,13 +239,13 @@ def test_another_order_and_the_array_of_names_of_the_authors(real_data: Path, tm
     assert vsebench.load_split("f30k-fg").image_ids.tolist() == names
     np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names[::-1]))
     with pytest.raises(BadInput, match="these are not the ids of 'f30k-fg', or in another order"):
-        catalogue.build("f30k-fg", tmp_path, force=True)
+        catalogue.build("f30k-fg", tmp_path, replace=True)
     np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names[:-1]))
     with pytest.raises(BadInput, match="5,000 captions of 6,866 images; 'f30k-fg' has 5,000 of 6,867"):
-        catalogue.build("f30k-fg", tmp_path, force=True)
+        catalogue.build("f30k-fg", tmp_path, replace=True)
     np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names, object), allow_pickle=True)
     with pytest.raises(BadInput, match="holds pickled Python objects"):
-        catalogue.build("f30k-fg", tmp_path, force=True)
+        catalogue.build("f30k-fg", tmp_path, replace=True)
     assert vsebench.load_split("f30k-fg").image_ids.tolist() == names  # a failed build leaves the split as it is
 
 
@@ -275,14 +275,14 @@ def test_other_captions_are_a_warning_when_a_set_is_built_and_a_fail_of_verify(
     for spoilt in ([*words[1:], words[0]], [""] * 1500 + words[1500:], of_others):
         made = (json.dumps({**r, "sentences": own}) for r, own in zip(records, spoilt, strict=True))
         published_files.write(tmp_path / "test_ja.jsonl", made)
-        done = invoke("data", "build", "xflickrco:ja", "--from", tmp_path / "test_ja.jsonl", "--force")
+        done = invoke("data", "build", "xflickrco:ja", "--from", tmp_path / "test_ja.jsonl", "--replace")
         assert done.exit_code == 0
         pinned(done.stderr)
         done = invoke("data", "verify", "xflickrco:ja")
         assert done.exit_code == 1 and done.stdout.count("FAIL") == 1 == done.stdout.count("FAIL  texts")
     edition = (json.dumps({**r, "sentences": [f" {own[0].upper()} !"]}) for r, own in zip(records, words, strict=True))
     published_files.write(tmp_path / "test_ja.jsonl", edition)
-    assert "captions" not in invoke("data", "build", "xflickrco:ja", "--from", tmp_path, "--force").stderr
+    assert "captions" not in invoke("data", "build", "xflickrco:ja", "--from", tmp_path, "--replace").stderr
     assert invoke("data", "verify", "xflickrco:ja").exit_code == 0
 
 
@@ -327,7 +327,7 @@ def test_a_declared_or_published_set_is_taken_before_one_of_ones_own_with_its_id
         for image, caption in zip(split.image_of.tolist(), split.captions, strict=True):
             of[image].append(f"another {caption}")
         records = ({"image": i, "captions": own} for i, own in zip(split.image_ids.tolist(), of, strict=True))
-        catalogue.build("a-copy", published_files.write(tmp_path / "own.jsonl", map(json.dumps, records)), force=True)
+        catalogue.build("a-copy", published_files.write(tmp_path / "own.jsonl", map(json.dumps, records)), replace=True)
         vectors = np.ones((len(split.image_ids), 1)), np.ones((len(split.caption_ids), 1))
         np.savez(
             tmp_path / "e.npz", images=vectors[0], texts=vectors[1], image_ids=split.image_ids,

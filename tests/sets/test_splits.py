@@ -97,7 +97,7 @@ def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPa
         splits.build("coco-5k", "no such file")
     assert splits.build("coco-5k") == path and path.stat().st_mtime_ns == before
     with pytest.raises(BadInput, match="no such file"):
-        splits.build("coco-5k", "no such file", force=True)
+        splits.build("coco-5k", "no such file", replace=True)
     assert path.stat().st_mtime_ns == before
 
 
@@ -147,7 +147,7 @@ def test_a_damaged_cache_is_refused(cache: Path) -> None:
     path = cache / "splits" / "f30k.npz"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"PK\x03\x04 nothing")
-    with pytest.raises(BadInput, match=r"damaged.*\n  fix: build it again: vsebench data build f30k --force"):
+    with pytest.raises(BadInput, match=r"damaged.*\n  fix: build it again: vsebench data build f30k --replace"):
         splits.load_split("f30k")
 
 
@@ -241,16 +241,16 @@ def test_real_flickr_lines_in_any_order_and_as_a_karpathy_file(real_data: Path, 
     assert all(c.ok for c in splits.verify("f30k"))
     assert split.captions is not None
     text = source.read_text(encoding="utf-8").splitlines(keepends=True)
-    splits.build("f30k", write(tmp_path / "back.jsonl", "".join(text[::-1])), force=True)
+    splits.build("f30k", write(tmp_path / "back.jsonl", "".join(text[::-1])), replace=True)
     assert splits.load_split("f30k", captions=True).captions == split.captions
     images = [
         {"filename": name, "split": "test", "sentences": [{"raw": t} for t in split.captions[5 * i : 5 * i + 5]]}
         for i, name in enumerate(split.image_ids.tolist())
     ]
-    splits.build("f30k", write(tmp_path / "dataset.json", {"images": images}), force=True)
+    splits.build("f30k", write(tmp_path / "dataset.json", {"images": images}), replace=True)
     assert splits.load_split("f30k", captions=True).captions == split.captions
     with pytest.raises(BadInput, match="5,070 captions of 1,014 images"):
-        splits.build("f30k", real_data / "f30k" / "dev.jsonl", force=True)
+        splits.build("f30k", real_data / "f30k" / "dev.jsonl", replace=True)
 
 
 def test_a_plug_in_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,7 +145,7 @@ class Comparison(Drawn):
         rows, tests: values and tests.
         rules: how the tests were made.
         warnings: what may be wrong.
-        details: the tables of tests are shown also for more than two systems, and LaTeX has more than one table.
+        tests_shown: people see the tables of tests; else they are records, and the marks of the values.
         intervals: the values are shown with their intervals.
         named: the metrics were named: the one table in LaTeX has them all.
         notes: what was decided.
@@ -163,7 +163,7 @@ class Comparison(Drawn):
     tests: tuple[Test, ...]
     rules: Rules
     warnings: tuple[str, ...]
-    details: bool = False
+    tests_shown: bool = False
     intervals: bool = False
     named: bool = False
     notes: tuple[str, ...] = ()
@@ -173,15 +173,14 @@ class Comparison(Drawn):
         return [*_values(self), *_tests(self)]
 
     def _for_paper(self) -> list[Table]:
-        """One table, a row a system: the metrics that were named, or the tested ones of the first view; with
-        ``details`` also the other tables."""
+        """One table, a row a system: the metrics that were named, or the tested ones of the first view."""
         tested = {(row.metric, row.direction): i for i, row in enumerate(self.rows) if row.tested}
         columns = sorted(tested, key=lambda column: DIRECTIONS.index(column[1]))
         values = [self._row(at) for at in range(len(self.rows))]
         one = of_paper(
             self.split, _headings(self), columns, self.named, _note(self), lambda column: values[tested[column]]
         )
-        return [one, *(self.tables() if self.details else ())]
+        return [one]
 
     def panels(self) -> list[Panel]:
         """Curves over k of all systems, with the intervals of their values."""
@@ -224,7 +223,6 @@ def compare(
     ci: float = 95,
     resamples: int = 1000,
     seed: int = 0,
-    details: bool = False,
     force: bool = False,
     threads: int | None = None,
 ) -> Comparison:
@@ -243,8 +241,6 @@ def compare(
         ci: level of the intervals in percent; 0 for none.
         resamples: resamples an interval is made of.
         seed: fixes what is drawn at random.
-        details: show the tests of every pair also for more than two systems, and all tables in LaTeX. Without it LaTeX
-            has one table: a row a system, with the metrics that were named, or those of the first set of judgements.
         force: also systems that were not measured alike, on the queries they share.
         threads: threads of the kernels; never changes a result.
 
@@ -307,7 +303,7 @@ def compare(
     warned = (*warnings, *weak, *_few_queries(tests, keys, systems))
     return Comparison(
         split, tuple(names), signatures, baseline, tuple(rows), tuple(_corrected(tests, rows, rules)), rules, warned,
-        details, named=shared.chosen(metrics), notes=tuple(notes),
+        len(pairs) < len(systems), named=shared.chosen(metrics), notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -508,9 +504,8 @@ def _tests(comparison: Comparison) -> Iterator[Table]:
         names = comparison.systems[first], comparison.systems[second]
         rows = tuple(_test(t, comparison, corrected) for t in tests)
         fields = dict(zip(("first", "second"), names, strict=True))
-        shown = comparison.details or len(comparison.systems) == 2
         title = f"{names[1]} against {names[0]}"
-        yield Table("tests", title, columns, rows, fields, bold=bold, notes=notes, shown=shown)
+        yield Table("tests", title, columns, rows, fields, bold=bold, notes=notes, shown=comparison.tests_shown)
         notes, bold = (), ""
 
 

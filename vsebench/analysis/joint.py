@@ -85,7 +85,6 @@ class Joint(Drawn):
         reports: one a system.
         columns: metric and direction (None for a sum over both) of every column, those of a direction together.
         named: the columns were named: the one table in LaTeX has them all.
-        details: LaTeX also has a table for each set of judgements or gains.
         notes: what was decided, for every system.
         warnings: what may be wrong, for every system and with the comparison.
         languages: of every report, where the rows are languages of one test set; those of a system are together.
@@ -101,7 +100,6 @@ class Joint(Drawn):
     reports: tuple[Report, ...]
     columns: tuple[Key, ...]
     named: bool = False
-    details: bool = False
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     languages: tuple[Language, ...] = ()
@@ -128,9 +126,9 @@ class Joint(Drawn):
         return f"{UNITS} {interval_words(replace(how, method='percentile'))}.{tied * (len(self.means) > 1)}"
 
     def _for_paper(self) -> list[Table]:
-        """One table of the columns that were named, or of the first view; with ``details`` also those of all views."""
+        """One table, of the columns that were named, or of the first view."""
         one = of_paper(self._title, self._labels, self.columns, self.named, self._note, self._values)
-        return [self._named(one), *(self.tables() if self.details else ())]
+        return [self._named(one)]
 
     def panels(self) -> list[Panel]:
         """Curves over k of all systems, of the columns of the table."""
@@ -230,9 +228,7 @@ class Joint(Drawn):
 
 
 @public
-def joint(
-    reports: Reports, *more: OneReport, metrics: Names | None = None, details: bool = False, force: bool = False
-) -> Joint:
+def joint(reports: Reports, *more: OneReport, metrics: Names | None = None, force: bool = False) -> Joint:
     """Several systems in one table: a row a system, a column a metric and direction, the best values in bold.
 
     Reports on the languages of one test set (``xflickrco:de``, ``xflickrco:ja``) become a row a language, and behind
@@ -243,8 +239,6 @@ def joint(
             from names to them; all with per-query values.
         metrics: names and suites, as a list or separated by commas; None for all that the reports share but ranks
             (R@1, R@5, R@10 and RSum of an ordinary evaluation).
-        details: LaTeX also has a table for each set of judgements or gains, and not only one: of the columns that
-            ``metrics`` names, or of the first set.
         force: also systems that were not measured alike.
 
     Returns:
@@ -285,7 +279,7 @@ def joint(
     split = systems[0].report.split
     return Joint(
         split.partition(":")[0] if languages else split, tuple(s.name for s in systems),
-        tuple(s.report for s in systems), tuple(columns), chosen(metrics), details, notes, warnings,
+        tuple(s.report for s in systems), tuple(columns), chosen(metrics), notes, warnings,
         tuple(languages), means,
     )  # fmt: skip
 

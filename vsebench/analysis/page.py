@@ -154,7 +154,7 @@ def _summary(systems: Sequence[System], keys: Sequence[Key], metrics: Names | No
         wanted = {*keys}
         shown = replace(first, results=tuple(r for r in first.results if key_of(r) in wanted))
         return Part("summary", "Summary", tables=tuple(shown.tables()))
-    compared = replace(compare(_by_name(systems), metrics=metrics, **same), intervals=True, details=True)
+    compared = replace(compare(_by_name(systems), metrics=metrics, **same), intervals=True, tests_shown=True)
     tables = compared.tables()
     values = [table for table in tables if table.name == "values"]  # of the tested metrics, and of the others
     folded = [("Further metrics, not tested", tuple(values[1:]))] if values[1:] else []

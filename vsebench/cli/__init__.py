@@ -1,7 +1,7 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
 - one file a command: ``evaluate`` (``vsebench eval``), ``report``, ``export``, ``inspect``, ``metrics``, ``data``,
-  ``relevance``, ``leaderboard``, ``train`` (``train-reference``), ``encode``, ``doctor`` (checks in ``health``),
+  ``spice``, ``cache``, ``leaderboard``, ``train`` (``train-reference``), ``encode``, ``doctor`` (checks in ``health``),
   ``demo``
 - ``analyses``: commands that are public functions: ``compare``, ``agree``, ``slice``, ``choice``, ``correlate``,
   ``unimodal``
@@ -28,6 +28,7 @@ import typer
 from .. import __version__
 from ..errors import DISK, INTERRUPTED, VsebenchError
 from . import (
+    cache,
     data,
     demo,
     doctor,
@@ -37,8 +38,8 @@ from . import (
     inspect,
     leaderboard,
     metrics,
-    relevance,
     report,
+    spice,
     train,
 )
 from .analyses import ANALYSES, Analysis
@@ -98,7 +99,8 @@ PANELS: dict[str, dict[str, tuple[Any, str] | Analysis]] = {
         "encode": (encode.run, "Encode images and captions with a pretrained model."),
         "inspect": (inspect.run, "Show what a file holds and how it would be read."),
         "data": (data.app, "Test sets: list, build, describe, verify, remove."),
-        "relevance": (relevance.app, "Graded relevance: build, list, export, import."),
+        "spice": (spice.app, "Parsed captions for SPICE: build, export, import."),
+        "cache": (cache.app, "What is kept in the cache: list, clear."),
     },
     "Training, leaderboards, installation": {
         "train-reference": (train.run, "Train a model with a loss of the papers."),

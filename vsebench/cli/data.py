@@ -80,7 +80,7 @@ def build(
     noise: Annotated[float | None, _scenes("standard deviation of the features of regions")] = None,
     miss: Annotated[float | None, _scenes("share of objects without a region")] = None,
     leaks: Annotated[bool | None, _scenes("a scene may occur in two parts", "--leaks")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Build again even if it is there.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Build again even if it is there.")] = False,
 ) -> None:
     """Read a split from its source, check it, and keep it in the cache; or generate scenes.
 
@@ -98,12 +98,12 @@ def build(
             what, fix=f"leave it out, or generate scenes: vsebench data build scenes --{next(iter(given))} ..."
         )
     if is_name(name) and (source, part, captions_per_image) == (None, None, None):
-        _build_scenes(terminal, name, given, force)
+        _build_scenes(terminal, name, given, replace)
         return
     from ..sets import catalogue as splits
     from ..sets.published import warning_of
 
-    path = splits.build(name, source, part=part, captions_per_image=captions_per_image, force=force)
+    path = splits.build(name, source, part=part, captions_per_image=captions_per_image, replace=replace)
     built = splits.splits_of(name)
     found = splits.declared(built[0])
     counts = f"{count_of(found.images, 'image')}, {count_of(found.captions, 'caption')}"
@@ -119,13 +119,13 @@ def build(
         terminal.warn(warning)
 
 
-def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], force: bool) -> None:
+def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], replace: bool) -> None:
     from ..memory import size
     from ..scenes.build import build_scenes
     from ..scenes.settings import PARTS, split_name
 
     with terminal.progress("building scenes") as progress:
-        found = build_scenes(name, force=force, progress=progress, **given)
+        found = build_scenes(name, replace=replace, progress=progress, **given)
     splits = {split_name(found.name, part): found.settings.sizes[part] for part in PARTS}
     nbytes = sum(path.stat().st_size for path in found.folder.iterdir())
     if terminal.json:

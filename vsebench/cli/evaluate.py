@@ -36,13 +36,6 @@ def run(
             "texts behind it are one.",
         ),
     ] = None,
-    details: Annotated[
-        bool,
-        typer.Option(
-            "--details",
-            help="LaTeX of several systems: also a table for each set of judgements or gains, not only one.",
-        ),
-    ] = False,
     **given: Any,
 ) -> Any:
     """Rank, measure and report: one system, or several in a joint table.
@@ -67,7 +60,7 @@ def run(
             report = vsebench.evaluate(images, texts, progress=progress, **given | {"split": split_for(split, name)})
         reports[name] = with_command(report)
         # Systems that differ are refused before the next one is evaluated.
-        result = together(reports, given["metrics"], details)
+        result = together(reports, given["metrics"])
     written = [f"--run {d}={path}" for d, path in runs.items() if d and path.exists()]
     if written:
         terminal.note(f"· the rankings are TREC runs, to be read back with {' '.join(written)}")
@@ -120,7 +113,7 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
     return found
 
 
-def together(reports: Mapping[str, Report], metrics: str | None, details: bool = False) -> Report | Joint:
+def together(reports: Mapping[str, Report], metrics: str | None) -> Report | Joint:
     """The report of one system, or the joint table of several; raises UsageError when they were not measured alike."""
     from ..analysis.joint import joint
     from ..analysis.systems import NotAlike
@@ -128,7 +121,7 @@ def together(reports: Mapping[str, Report], metrics: str | None, details: bool =
     if len(reports) == 1:
         return next(iter(reports.values()))
     try:
-        return joint(reports, metrics=metrics, details=details)
+        return joint(reports, metrics=metrics)
     except NotAlike as error:
         error.fix = "evaluate them one by one, or all with the --split that they share"
         raise

@@ -32,8 +32,8 @@ ELSEWHERE = {
         "data sets are not downloaded: vsebench data list says what each split needs (coco-5k: "
         "pip install 'vsebench[text]'), and vsebench data build NAME --from FILE reads a file of yours",
     ),
-    "vsebench relevance": dict.fromkeys(
-        ("download", "get", "fetch", "install", "parse"), "run: vsebench relevance build spice --split NAME"
+    "vsebench spice": dict.fromkeys(
+        ("download", "get", "fetch", "install", "parse"), "run: vsebench spice build --split NAME"
     ),
 }  # fmt: skip
 EVAL_EPILOG = (

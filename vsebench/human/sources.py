@@ -91,7 +91,7 @@ def _graded(name: str, spec: Spec, split: Split, progress: Progress | None = Non
     except MissingPackage as error:
         if spec.kind != "spice" or not split.name.startswith("flickr8k"):
             raise
-        fix = "run: cut -f2 Flickr8k.token.txt > texts.txt, and vsebench relevance build spice --captions texts.txt"
+        fix = "run: cut -f2 Flickr8k.token.txt > texts.txt, and vsebench spice build --captions texts.txt"
         raise MissingPackage(error.what, fix=fix) from error
 
     def gain(images: Int, captions: Int) -> Float:

@@ -122,7 +122,7 @@ SPICE = Source(
     settings={"text": ("original", "ptb"), "own": OWN},
     reference="Anderson et al., SPICE: Semantic Propositional Image Caption Evaluation, ECCV 2016",
     cite="anderson2016spice",
-    needs="parsed captions (vsebench relevance build spice)",
+    needs="parsed captions (vsebench spice build)",
     load=_later("spice.spice"),
 )
 

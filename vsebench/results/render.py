@@ -86,7 +86,7 @@ class Rendered(ABC):
         return self.tables()
 
     def to_latex(self) -> str:
-        """One ``tabular`` a table, for the package booktabs; of several systems one in all, unless with ``details``."""
+        """One ``tabular`` a table, for the package booktabs; of several systems one in all."""
         return latex.latex(grids([*self._for_paper(), *remarks(*self.remarks)]))
 
     def to_markdown(self) -> str:

@@ -48,6 +48,5 @@ def of_paper(
     notes = [note]
     if left := len(keys) - len(shown):
         counted = count_of(left, "further column is", "further columns are")
-        chooses = f"{spell('metrics')} chooses its columns, {spell('details', True)} adds tables"
-        notes.append(f"{counted} not in this table: {chooses}.")
+        notes.append(f"{counted} not in this table: {spell('metrics')} chooses its columns.")
     return wide(split, systems, shown, values_of, notes=tuple(notes))

@@ -76,7 +76,7 @@ def build_scenes(
     noise: float | None = None,
     miss: float | None = None,
     leaks: bool | None = None,
-    force: bool = False,
+    replace: bool = False,
     progress: Progress | None = None,
 ) -> StoredScenes:
     """Generate a data set of scenes in the cache, with its splits ``NAME-train``, ``NAME-val`` and ``NAME-test``.
@@ -88,7 +88,7 @@ def build_scenes(
             ``scenes``, with settings as arguments (without any it is ``scenes-10k``).
         images, seed, size, near, tail, wrong, generic, noise, miss, leaks: see ``vsebench.scenes.settings.Settings``,
             whose defaults hold for what is not given.
-        force: build it again when it is there.
+        replace: build it again when it is there.
         progress: called with the number of images that are done, and of all.
 
     >>> import vsebench
@@ -106,7 +106,7 @@ def build_scenes(
         "noise": noise, "miss": miss, "leaks": leaks,
     }  # fmt: skip
     settings = named(name, {key: value for key, value in given.items() if value is not None})
-    build(settings, force=force, progress=progress)
+    build(settings, replace=replace, progress=progress)
     return open_scenes(settings.name)
 
 
@@ -125,12 +125,12 @@ def named(name: str, given: Mapping[str, Any]) -> Settings:
     return Settings(**given)
 
 
-def build(settings: Settings, *, force: bool = False, progress: Progress | None = None) -> Path:
+def build(settings: Settings, *, replace: bool = False, progress: Progress | None = None) -> Path:
     """Build a data set of scenes and its three splits.
 
     Args:
         settings: of the data set.
-        force: build it again when it is there.
+        replace: build it again when it is there.
         progress: called with the number of images that are done and of all.
 
     Returns:
@@ -146,12 +146,12 @@ def build(settings: Settings, *, force: bool = False, progress: Progress | None 
         what = f"'{name[:80]}...' has {len(name)} characters, and names of scenes at most {LONGEST_NAME}"
         raise UsageError(what, fix="give numbers with fewer digits")
     folder = folder_of(name)
-    if not force and _is_built(name) and not _unstored(name):
+    if not replace and _is_built(name) and not _unstored(name):
         return folder  # also where nothing can be written
     try:
         make_folder(root())
         with locked(lock_of(name), f"'{name}' is being built"):
-            if force or not _is_built(name):
+            if replace or not _is_built(name):
                 with write_folder(folder) as partial:
                     _check_room(settings)
                     _write_files(partial, settings, progress)

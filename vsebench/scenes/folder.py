@@ -77,7 +77,7 @@ def missing(name: str) -> MissingPackage:
 
 def damaged(where: Path, name: str, why: str) -> BadInput:
     """The error for a file or folder that no build has left so."""
-    return BadInput(f"is damaged: {why}", where=where, fix=f"build it again: {command(name)} --force")
+    return BadInput(f"is damaged: {why}", where=where, fix=f"build it again: {command(name)} --replace")
 
 
 def read_about(name: str) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def read_about(name: str) -> dict[str, Any]:
         raise damaged(path, name, "it does not describe these scenes") from error
     if built_by != GENERATOR:
         what = f"built by version {built_by} of the generator, and this is version {GENERATOR}"
-        raise BadInput(what, where=folder, fix=f"build it again: {command(name)} --force")
+        raise BadInput(what, where=folder, fix=f"build it again: {command(name)} --replace")
     for file, size in files.items():
         found = (folder / file).stat().st_size if (folder / file).is_file() else None
         if found != size:

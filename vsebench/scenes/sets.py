@@ -40,7 +40,7 @@ class Scenes(SetSource):
 
     def again(self, name: str) -> str:
         """The command that generates a split again, with the other parts."""
-        return f"{command((of_split(name) or (name,))[0])} --force"
+        return f"{command((of_split(name) or (name,))[0])} --replace"
 
     def missing(self, name: str) -> VsebenchError:
         """The data set that is not built here; or no name of a split."""
@@ -58,7 +58,7 @@ class Scenes(SetSource):
         how.refuse(name, "which is generated", source=True)
         from .build import build_scenes  # and with it compiled code, which takes 0.4 s to import
 
-        return build_scenes(name, force=how.force, progress=how.progress).folder
+        return build_scenes(name, replace=how.replace, progress=how.progress).folder
 
     def line(self, name: str) -> SplitStatus:
         """Whether a split is built, without reading it."""
@@ -107,7 +107,7 @@ class Scenes(SetSource):
         for file, facts in about["files"].items():
             digest = sha256_of(folder_of(name) / file)
             same = digest == facts["sha256"]
-            other = "" if same else f", expected {facts['sha256'][:16]}: build it again: {command(name)} --force"
+            other = "" if same else f", expected {facts['sha256'][:16]}: build it again: {command(name)} --replace"
             found.append(Check(file, same, f"{facts['bytes']:,} bytes, sha256 {digest[:16]}{other}"))
         return found
 

@@ -82,7 +82,7 @@ def build(
     *,
     part: str | None = None,
     captions_per_image: int | None = None,
-    force: bool = False,
+    replace: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Read a split from its source, check it, and store it in the cache.
@@ -100,7 +100,7 @@ def build(
         part: of a data set of one's own: the captions whose field ``split`` has this value (``val``); by default
             ``test`` of a Karpathy file, and all of others.
         captions_per_image: of a data set of one's own: the first so many captions of every image; all by default.
-        force: build it again; otherwise a split in the cache is left as it is.
+        replace: build it again; otherwise a split in the cache is left as it is.
         progress: of scenes: called with the number of images that are done, and of all.
 
     Returns:
@@ -112,7 +112,7 @@ def build(
         MissingPackage: no source given and none installed.
         BadInput: the source is damaged or not this split.
     """
-    return source_of(name).build(name, Build(source, part, captions_per_image, force, progress))
+    return source_of(name).build(name, Build(source, part, captions_per_image, replace, progress))
 
 
 def remove(name: str) -> Path:

@@ -124,7 +124,7 @@ class DeclaredSets(SetSource):
         how.refuse(name, "whose captions are declared")
         split = DECLARED[name]
         path = stored_path(split.built_as)
-        if path.exists() and not how.force:
+        if path.exists() and not how.replace:
             settle(restore(path, captions=True), split)  # raises when the file is damaged
             if how.source is not None:
                 how.refuse_built(name, path)

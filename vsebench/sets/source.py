@@ -67,7 +67,7 @@ class Build:
     source: str | os.PathLike[str] | None = None
     part: str | None = None
     captions_per_image: int | None = None
-    force: bool = False
+    replace: bool = False
     progress: Callable[[int, int], None] | None = None
 
     def refuse(self, name: str, why: str, source: bool = False) -> None:
@@ -80,9 +80,9 @@ class Build:
 
     def refuse_built(self, split: str, path: Path, also: str = "") -> None:
         """Refuse a split that has a file in the cache, unless it is to be built again; raises UsageError."""
-        if path.exists() and not self.force:
+        if path.exists() and not self.replace:
             what = f"split '{split}' is built already, and the source was not read"
-            raise UsageError(what, where=path, fix=f"add {spell('force', True)} to build it again{also}")
+            raise UsageError(what, where=path, fix=f"add {spell('replace', True)} to build it again{also}")
 
 
 class SetSource:

@@ -126,7 +126,7 @@ def declaration(name: str, again: str = "") -> DeclaredSplit:
 
 def rebuild(name: str) -> str:
     """The command that stores a split again from the user's file."""
-    return f"vsebench data build {name} --force --from FILE"
+    return f"vsebench data build {name} --replace --from FILE"
 
 
 @contextmanager

@@ -57,7 +57,7 @@ def stored() -> Tuples:
         return complete(read_lines(enumerate(lines, 2), path), path)
     except ValueError as error:
         what = error.what if isinstance(error, BadInput) else str(error)
-        fix = "run: vsebench relevance clear spice, and build or import the tuples again"
+        fix = "run: vsebench cache clear spice, and build or import the tuples again"
         raise BadInput(f"the stored tuples are damaged ({what})", where=path, fix=fix) from error
 
 
@@ -119,7 +119,7 @@ def add_agreeing(tuples: Tuples, source: str | os.PathLike[str], note: Callable[
             if text not in cached.row or (text in cached.broken and text not in tuples.broken):
                 new.append(text)
             elif text not in cached.broken and text not in tuples.broken and cached.tuples[cached.row[text]] != items:
-                fix = "run: vsebench relevance clear spice  (when those of the file are the right ones)"
+                fix = "run: vsebench cache clear spice  (when those of the file are the right ones)"
                 raise BadInput(f"caption '{text[:60]}' has other tuples in the cache", where=source, fix=fix)
         append(select(tuples, new))
     return len(new)

@@ -59,7 +59,7 @@ def unpack(path: Path) -> Tuples:
     lines = [(number, line) for number, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
     header = parse_json(lines[0][1], f"{path}: line {lines[0][0]}")
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        what = f"this is not a file made by vsebench relevance export spice: the first line is {shown(header)}"
+        what = f"this is not a file made by vsebench spice export: the first line is {shown(header)}"
         options = f"{spell('synsets', 'FILE')}, and {spell('split', 'NAME')} or {spell('captions', 'FILE')}"
         raise BadInput(what, where=path, fix=f"if it has a list of tuples for every caption, add {options}")
     if header.get("tools") != TOOLS:

@@ -13,7 +13,7 @@ from ...errors import MissingPackage
 
 # What the tuples depend on. The versions are checked when captions are parsed (parser.install).
 TOOLS = "SPICE 1.0; CoreNLP 3.6.0 tokenize,ssplit,parse,lemma; METEOR 1.5"
-BUILD = "vsebench relevance build spice"
+BUILD = "vsebench spice build"
 ANY = "--split NAME"
 
 

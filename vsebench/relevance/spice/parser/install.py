@@ -83,7 +83,7 @@ def find() -> Path | None:
 
 
 def tools_folder() -> Path:
-    """The folder of downloaded jars; only ``vsebench relevance clear tools`` removes them."""
+    """The folder of downloaded jars; only ``vsebench cache clear tools`` removes them."""
     return cache_dir() / "tools" / "corenlp-3.6.0"
 
 

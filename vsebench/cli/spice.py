@@ -1,10 +1,8 @@
-"""``vsebench relevance``: build, list, clear, export and import what graded relevance keeps in the cache."""
+"""``vsebench spice``: parsed captions, for the gains of SPICE: build, export and import."""
 
 from __future__ import annotations
 
 import shlex
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,11 +16,8 @@ from .terminal import Terminal
 if TYPE_CHECKING:
     from ..relevance.spice.tuples import Tuples
 
-app = typer.Typer(help="Graded relevance: build, list, clear, export, import.", no_args_is_help=True)
+app = typer.Typer(help="Parsed captions for SPICE: build, export, import.", no_args_is_help=True)
 
-TOOLS = "tools"
-
-Kind = Annotated[str, typer.Argument(help="The kind of gains: spice (the others need no building).")]
 SplitName = Annotated[str | None, typer.Option("--split", help="A declared split: its captions.")]
 CaptionFile = Annotated[
     Path | None, typer.Option("--captions", help="A file of captions: any form of data build, or one a line.")
@@ -36,7 +31,6 @@ TextForm = Annotated[
 @command
 def build(
     terminal: Terminal,
-    kind: Kind,
     split: SplitName = None,
     captions: CaptionFile = None,
     text: TextForm = "original",
@@ -52,16 +46,8 @@ def build(
     ] = None,
 ) -> None:
     """Parse captions into the cache. An interrupted build continues when it is started again."""
-    from ..registry import unknown
-    from ..relevance.sources import SOURCES, named
     from ..relevance.spice.parser.build import build as parse
 
-    if kind not in (known := named()):
-        raise unknown("graded relevance", kind, known)
-    if kind != "spice":
-        words = f"{kind} needs no building, it is computed when it is used; it takes {SOURCES[kind].needs}"
-        terminal.answer({"kind": kind, "needed": False}, words)
-        return
     strings = _captions(split, captions, text)
     with terminal.progress(f"parsing {count_of(len(strings), 'caption')}") as bar:
         done = parse(strings, java=java, heap=heap, threads=threads, retry=retry, progress=bar, note=terminal.note)
@@ -72,91 +58,17 @@ def build(
         )
     if terminal.json:
         broken = [{"caption": caption, "why": why} for caption, why in done.broken.items()]
-        terminal.emit({"kind": kind, **vars(done), "broken": broken, "seconds": round(done.seconds, 3)})
+        terminal.emit({**vars(done), "broken": broken, "seconds": round(done.seconds, 3)})
         return
     rate = f" in {done.seconds:.0f} s ({done.parsed / done.seconds:.0f} a second)" if done.parsed else ""
     counts = f"{done.captions:,} distinct captions, {done.before:,} parsed before, {done.parsed:,} now"
     terminal.say(f"spice: {counts}{rate}")
 
 
-@app.command("list")
-@command
-def list_entries(terminal: Terminal) -> None:
-    """Show the content of the cache, and its folder."""
-    from ..files import store
-    from ..memory import size
-    from ..relevance.spice.parser.install import tools_folder
-
-    entries = store.entries()
-    rows = []
-    for name in sorted({entry.kind for entry in entries}):
-        of_kind = [entry for entry in entries if entry.kind == name]
-        used = max(entry.used for entry in of_kind)
-        rows.append((name, len(of_kind), _content(name, len(of_kind)), sum(entry.size for entry in of_kind), used))
-    fetched = tools_folder()
-    tools = sum(path.stat().st_size for path in fetched.glob("[!.]*") if path.is_file()) if fetched.is_dir() else 0
-    if terminal.json:
-        kinds = [{"kind": n, "files": f, "content": c, "bytes": b, "used": round(u)} for n, f, c, b, u in rows]
-        document = {"folder": str(store.root()), "limit": store.limit(), "kinds": kinds, "tools": tools}
-        terminal.emit(document)
-        return
-    shown = [
-        (name, content, size(total), time.strftime("%Y-%m-%d %H:%M", time.localtime(used)))
-        for name, _files, content, total, used in rows
-    ]
-    if tools:
-        shown.append((TOOLS, "CoreNLP 3.6.0", size(tools), ""))
-    if shown:
-        terminal.table(shown, ("kind", "content", "size", "last used"))
-    total = sum(row[3] for row in rows)
-    terminal.say(f"{size(total)} of at most {size(store.limit())} in {store.root()}")
-
-
-@app.command("clear")
-@command
-def clear(
-    terminal: Terminal,
-    kind: Annotated[
-        str | None, typer.Argument(help="A kind that list shows, or tools; by default all kinds but tools.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
-    """Remove the content of the cache."""
-    import shutil
-
-    from ..files import store
-    from ..memory import size
-    from ..registry import unknown
-    from ..relevance.spice.parser.install import tools_folder
-
-    folder = tools_folder()
-    found = [path for path in folder.glob("[!.]*") if path.is_file()] if kind == TOOLS and folder.is_dir() else []
-    entries = store.entries() if kind in (None, TOOLS) else store.entries(kind)
-    kinds = {entry.kind for entry in store.entries()}
-    if kind is not None and kind != TOOLS and kind not in kinds:
-        raise unknown("kind in the cache", kind, sorted({*kinds, TOOLS}))
-    sizes = [path.stat().st_size for path in found] if kind == TOOLS else [entry.size for entry in entries]
-    if sizes and not yes:
-        place = folder if kind == TOOLS else store.root()
-        question = f"remove {count_of(len(sizes), 'file')} ({size(sum(sizes))}) from {place}"
-        if terminal.json or not sys.stdin.isatty():
-            raise UsageError(f"this would {question}", fix="add --yes")
-        if not typer.confirm(f"{question}?", err=True):
-            raise typer.Exit
-    if kind == TOOLS:
-        shutil.rmtree(folder, ignore_errors=True)
-        removed = sizes
-    else:
-        removed = [entry.size for entry in store.clear(kind)]
-    words = f"removed {count_of(len(removed), 'file')}, {size(sum(removed))}"
-    terminal.answer({"removed": len(removed), "bytes": sum(removed)}, words)
-
-
 @app.command("export")
 @command
 def export(
     terminal: Terminal,
-    kind: Kind,
     output: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write; gzip when the name ends in .gz.")],
     split: SplitName = None,
     captions: CaptionFile = None,
@@ -166,7 +78,6 @@ def export(
     from ..relevance.spice import cache
     from ..relevance.spice.tuples import ANY, BUILD
 
-    _only_spice(kind)
     if split is None and captions is None:
         tuples = cache.stored()
         if not tuples.texts:
@@ -182,7 +93,6 @@ def export(
 @command
 def import_(
     terminal: Terminal,
-    kind: Kind,
     file: Annotated[Path, typer.Argument(help="A file made by export; with --synsets, one JSON list of tuples a row.")],
     synsets: Annotated[
         Path | None, typer.Option("--synsets", help="word TAB synset ids; FILE then has a row for every caption.")
@@ -195,7 +105,6 @@ def import_(
     from ..relevance.spice import cache
     from ..relevance.spice.file import read_rows, unpack
 
-    _only_spice(kind)
     if synsets is None:
         if split is not None or captions is not None:
             raise UsageError(
@@ -238,25 +147,7 @@ def _read(file: Path | None) -> list[str]:
     return [line for line in lines if line.strip()] if lines is not None else list(from_file(file or "").captions or ())
 
 
-def _only_spice(kind: str) -> None:
-    if kind != "spice":
-        raise UsageError(f"'{kind}' has nothing to export or import", fix="give spice")
-
-
 def _report(terminal: Terminal, words: str, file: Path, tuples: Tuples, **more: int) -> None:
     document: dict[str, Any] = {"file": str(file), "captions": len(tuples.texts), "words": len(tuples.synsets)}
     broken = f", {len(tuples.broken):,} of them broken" if tuples.broken else ""
     terminal.answer({**document, "broken": len(tuples.broken), **more}, words + broken)
-
-
-def _content(kind: str, files: int) -> str:
-    if kind != "spice":
-        return count_of(files, "file")
-    from ..relevance.spice import cache
-
-    try:
-        tuples = cache.stored()
-    except BadInput:
-        return f"{count_of(files, 'file')}, one damaged"
-    broken = f", {len(tuples.broken):,} broken" if tuples.broken else ""
-    return f"{count_of(len(tuples.texts), 'caption')}{broken}"
