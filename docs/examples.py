@@ -20,8 +20,8 @@ from typing import Any
 
 HERE = Path(__file__).parent
 PAGES = (
-    "getting-started.md", "report.md", "own-data.md", "sets.md", "judgements.md", "rerank.md", "scores.md",
-    "choice.md", "scenes.md", "distributed.md", "export.md", "coming-from.md", "my-number-differs.md",
+    "getting-started.md", "report.md", "sets.md", "judgements.md", "scores.md",
+    "choice.md", "scenes.md", "backends.md", "export.md", "coming-from.md", "my-number-differs.md",
     "first-report.md",
 )  # fmt: skip
 COLUMNS = 100  # of the terminal

@@ -94,7 +94,7 @@ def _metric(family: Any) -> list[str]:
         ("better", "higher" if family.higher_is_better else "lower"),
         ("depth", DEPTHS[family.depth]),
         ("usual k", ", ".join(map(str, family.ks))),
-        ("source", ", ".join(f"[{key}](references.md)" for key in family.cite)),
+        ("source", ", ".join(f"[{key}](glossary.md#references)" for key in family.cite)),
     ]
     out += [f"- {key}: {value}\n" for key, value in facts if value]
     if family.doc:
@@ -116,7 +116,7 @@ def cli_page() -> str:
     out.append(
         "The result is printed on stdout, everything else on stderr. `--json`, `--quiet` and `--no-progress` can be "
         "given before or after the command. `vsebench eval --help` has the usual options and `--help-all` all of them; "
-        "environment variables are on [a page of their own](environment.md).\n\n"
+        "environment variables are on [another page](install.md#environment-variables).\n\n"
     )
     listed = _commands("vsebench", typer.main.get_command(app))
     commands = {path: (command, _options(command)) for path, command in listed}
@@ -266,22 +266,16 @@ def with_tables(name: str, tables: Sequence[str] | None) -> str:
     return first + "".join(TABLE[0] + table + TABLE[1] + rest for table, rest in zip(tables, rests, strict=True))
 
 
-def environment_page() -> str:
-    """The environment variables."""
+def environment_tables() -> list[str]:
+    """The environment variables: ours, and those of the packages."""
     from vsebench.environment import OF_OTHERS, OWN
 
-    out = ["# Environment variables\n\n"]
-    out.append(
-        "None is needed, and none changes a digit of a result. Options go before variables. A variable is set for one "
-        "command with `VSEBENCH_NUM_THREADS=4 vsebench eval ...`, for a session with `export`.\n"
-    )
-    for title, variables in (("Of vsebench", OWN), ("Of the packages that it uses", OF_OTHERS)):
-        out.append(f"\n## {title}\n\n| variable | meaning | example |\n|---|---|---|\n")
-        out += [f"| `{v.name}` | {v.meaning} | `{v.example}` |\n" for v in variables]
-    return "".join(out)
+    head = "| variable | meaning | example |\n|---|---|---|\n"
+    return [head + "".join(f"| `{v.name}` | {v.meaning} | `{v.example}` |\n" for v in of) for of in (OWN, OF_OTHERS)]
 
 
 TABLES: dict[str, Callable[[], Sequence[str] | None]] = {
+    "install.md": environment_tables,
     "formats.md": lambda: (formats_table(),),
     "sets.md": lambda: (sets_table(),),
     "statistics.md": lambda: (coverage_table(),),
@@ -293,7 +287,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "relevance.md": relevance_page,
     "cli.md": cli_page,
-    "environment.md": environment_page,
 }
 
 

@@ -1,4 +1,4 @@
-"""The environment variables that change what vsebench does; ``docs/environment.md`` is generated from this table.
+"""The environment variables that change what vsebench does, of which the tables of ``docs/install.md`` are made.
 
 They are read where they are used. None of them changes a digit of a result.
 """

@@ -78,7 +78,7 @@ def test_words_for_many_metrics_are_explained(monkeypatch: pytest.MonkeyPatch) -
     text = invoke("metrics", "all").stdout
     assert both["meaning"] in text and "eccv:mAP@R" in text and "cider:NsumN" in text
     intra = document("metrics", "CxC-intra")
-    assert intra["family"] == INTRA and "cxc:R@1" in intra["metrics"] and "docs/protocols.md" in intra["meaning"]
+    assert intra["family"] == INTRA and "cxc:R@1" in intra["metrics"] and "docs/which-metric.md" in intra["meaning"]
     assert INTRA in invoke("metrics").stdout
 
 

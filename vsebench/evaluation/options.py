@@ -147,7 +147,7 @@ class Options(Fields):
         value="NAME",
     )  # fmt: skip
     engine: str = option(
-        "local", "Where it is computed (docs/distributed.md); never changes a digit", value="WORD",
+        "local", "Where it is computed (docs/backends.md); never changes a digit", value="WORD",
         allowed=("local", "dask"),
     )  # fmt: skip
     scheduler: str | None = option(

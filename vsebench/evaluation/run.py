@@ -151,7 +151,7 @@ def evaluate(
             (transductive), or from those of a file, ``qb:BANK.npz:beta=20``. See ``docs/scores.md``.
         rerank: scores of a second stage, such as a cross-encoder, for the top of every ranking: a mapping from ``i2t``,
             ``t2i`` or both to a matrix (image, caption), or to a file of a matrix or of pairs. NaN, infinite values and
-            one constant stand for pairs without a score. See ``docs/rerank.md``.
+            one constant stand for pairs without a score. See ``docs/scores.md``.
         combine: of ``rerank``: ``replace`` the first scores of the top, or ``add:WEIGHT`` times the second to them.
         rerank_depth: of ``rerank``: items a query; by default as many as every query has scores for.
 
@@ -192,7 +192,7 @@ def evaluate(
             ``faiss`` for metrics of the top of rankings (a note says which metrics read more and are ranked by numpy);
             never changes a result.
         engine: which processes compute: ``local``, this one with threads, or ``dask``, the workers of a Dask cluster,
-            which read the input from its files (see ``docs/distributed.md``); never changes a result.
+            which read the input from its files (see ``docs/backends.md``); never changes a result.
         scheduler: the address of a running Dask scheduler, such as ``tcp://10.0.0.1:8786``; by default one is started
             on this machine.
         workers: worker processes of that one; 2 by default.

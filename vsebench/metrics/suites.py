@@ -94,7 +94,7 @@ SUITES: dict[str, Suite] = {
         Suite(
             INTRA, ("cxc:R@1", "cxc:R@5", "cxc:R@10", "cxc:MedR", "cxc:MeanR"),
             "images retrieved by images, captions by captions, judged by Crisscrossed Captions; needs its ratings "
-            "(docs/protocols.md)", ("cxc:R@1",),
+            "(docs/which-metric.md)", ("cxc:R@1",),
         ),
     )
 }  # fmt: skip

@@ -45,7 +45,7 @@ class Source:
         grades: ``grades(split, direction)`` gives the judged pairs; raises UsageError for a split that was not judged,
             MissingPackage when the judgements are not installed, BadInput when their files are damaged.
         reference: the publication.
-        cite: citation key of ``docs/references.md``.
+        cite: citation key of ``docs/glossary.md``.
         needs: what has to be installed, built or given.
         identity: ``identity(split)`` gives, for the signature, the origin of judgements and eight hexadecimal digits of
             the SHA-256 of their files; None when nothing but the split matters, or nothing is installed.
