@@ -42,7 +42,7 @@ def test_the_extra_all():
 
 
 def test_the_extras_are_explained_in_one_table():
-    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("## Two packages")[0]
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("## Environment variables")[0]
     rows = dict(re.findall(r"(?m)^\| `(\w+)` \| .* \| (.*) \|$", page))
     assert set(rows) == EXTRAS
     for extra, requirements in PROJECT["project"]["optional-dependencies"].items():
