@@ -186,14 +186,11 @@ def saved_reports() -> list[bytes]:
 
 @functools.cache
 def leaderboards() -> list[bytes]:
-    """A folder with citations, a printed table, claims, a suite and an entry with its per-query values."""
+    """A folder with citations, a printed table, claims, a suite and an entry."""
     from vsebench.leaderboard import submitted
-    from vsebench.leaderboard.schema import File, Model
+    from vsebench.leaderboard.schema import Model
 
     done = leaderboard_worlds.report(images=6, metrics="R@1")
-    data = submitted.per_query_text(done).encode()
-    file = File(name="mine.per-query.json", sha256=submitted.sha256(data))
-    entry = submitted.entry_of(done, "mine", Model(name="Mine"), file, {"seed": "1"})
     claim = {"claim": "c", "paper": "doe2020thing", "says": "s", "where": "w", "entries": ["doe2020thing-table-1-01"]}
     table = {**leaderboard_worlds.TABLE, "rows": leaderboard_worlds.TABLE["rows"]}
     head = {
@@ -201,7 +198,7 @@ def leaderboards() -> list[bytes]:
         "claims.json": as_json({"schema": "vsebench/claims/1", "claims": [claim]}),
         "published/doe2020thing-table-1.json": as_json(table),
     }
-    entries = {"entries/mine.json": submitted.text_of(entry).encode(), "entries/mine.per-query.json": data}
+    entries = {"entries/mine.json": submitted.text_of(done, Model(name="Mine"))}
     return [bundle.pack(head), bundle.pack({**head, **entries}),
             bundle.pack({"suites/small.json": as_json(leaderboard_worlds.suite(seeds=(0, 1)))})]  # fmt: skip
 

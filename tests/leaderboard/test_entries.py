@@ -23,16 +23,15 @@ from vsebench.leaderboard.store import check, read
 from vsebench.leaderboard.tables import tables_of
 
 OPENCLIP = "ilharco2021openclip"
-ENTRY = {
-    "schema": "vsebench/entry/1", "id": "e", "level": "recomputed", "model": {"name": "E"}, "benchmark": "coco-5k",
-    "values": [{"metric": "R@1", "direction": "i2t", "value": 0.5}], "signature": "split:coco-5k",
-    "per_query": {"name": "e.per-query.json", "sha256": "0" * 64},
-}  # fmt: skip
 
 
-def faults(tmp_path: Path, entry: dict) -> list[str]:
+def faults(tmp_path: Path, change: dict) -> list[str]:
+    """What is wrong with an entry whose file is changed; a value that is a dictionary changes that object."""
     folder = worlds.folder(tmp_path / "board")
-    worlds.write(folder / "entries" / "e.json", entry)
+    worlds.report(images=6, metrics="R@1,MedR,RSum").save(tmp_path / "A.json")
+    submit.add(tmp_path / "A.json", "E", id="e", folder=folder)
+    path = folder / "entries" / "e.json"
+    edit(path, lambda d: [d[k].update(v) if isinstance(v, dict) else d.update({k: v}) for k, v in change.items()])
     return [f.what for f in read(folder).faults]
 
 
@@ -40,54 +39,51 @@ def faults(tmp_path: Path, entry: dict) -> list[str]:
     ("change", "message"),
     [
         ({"extra": 1}, "extra: is no field that is known here (found '1')"),
-        ({"level": "guessed"}, "level: expected 'published', 'recomputed' or 'reproduced' (found 'guessed')"),
-        ({"schema": "vsebench/entry/9"}, "schema: expected 'vsebench/entry/1' (found 'vsebench/entry/9')"),
-        ({"id": "other"}, "id: 'other' is not the name of the file"),
-        ({"paper": "nobody1999"}, "paper: 'nobody1999' is not in papers.json"),
-        ({"level": "published"}, "document: level published needs paper and table"),
-        ({"signature": ""}, "document: level recomputed needs the signature of the report"),
-        ({"per_query": None}, "document: a per-query file belongs to level recomputed"),
-        ({"level": "reproduced", "per_query": None}, "level: 'reproduced' is that of files in suites"),
-        ({"level": "published", "per_query": None, "paper": "doe2020thing", "table": "Table 2"},
-         "level: 'published' is that of files in published"),
-        ({"id": "e.per-query"}, "document: the id 'e.per-query' is that of a per-query file"),
-        ({"model": {"name": "E", "url": "javascript:alert(1)"}}, "model.url: 'javascript:alert(1)' is no link"),
-        ({"values": []}, "document: there are no values"),
-        ({"values": ENTRY["values"] * 2}, "document: R@1 i2t is listed twice"),
+        ({"schema": "vsebench/entry/1"}, "schema: expected 'vsebench/report/1' (found 'vsebench/entry/1')"),
+        ({"signature": "none"}, "'none' is not a signature"),
+        ({"per_query": None}, "R@1 i2t has no per-query values"),
+        ({"model": {"name": ""}}, "model.name: is too short"),
+        ({"model": {"url": "javascript:alert(1)"}}, "model.url: 'javascript:alert(1)' is no link"),
+        ({"model": None}, "model: expected an object"),
+        ({"results": []}, "per_query: the columns are not those of the results"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_field_is_named(tmp_path, change, message):
-    (found,) = faults(tmp_path, ENTRY | change)
+    (found,) = faults(tmp_path, change)
     assert found.startswith(message)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"value": 50.0}, "R@1 i2t is 50, and its range is 0 to 1; is it a perc"),
-        ({"interval": [0.6, 0.7]}, "outside its interval 0.6 to 0.7"),
-        ({"interval": [0.7, 0.3]}, "outside its interval 0.7 to 0.3"),
+        ({"value": 50.0}, "R@1 i2t is 50, and the metric is from 0 to 1"),
+        ({"interval": [0.7, 0.3]}, "the interval of R@1 i2t ends before it begins"),
+        ({"interval": [1.0, 1.1]}, "an end of the interval of R@1 i2t is 1.1"),
         ({"metric": "Q@1"}, "unknown metric 'Q@1'"),
-        ({"metric": "paper:CS"}, "unknown metric of papers 'paper:CS'"),
-        ({"metric": "MedR", "value": -1.0}, "MedR i2t is -1, and its range is 1 to no bound"),
-        ({"direction": "up"}, "values.0.direction: expected 'i2t'"),
-        ({"value": "x"}, "values.0.value: expected a number"),
+        ({"direction": "up"}, "results.0.direction: expected 'i2t'"),
+        ({"value": "x"}, "results.0.value: expected a number"),
     ],
 )
 def test_a_wrong_number_is_named(tmp_path, change, message):
-    (found,) = faults(tmp_path, ENTRY | {"values": [ENTRY["values"][0] | change]})
-    assert message in found
+    folder = worlds.folder(tmp_path / "board")
+    worlds.report(images=6, metrics="R@1").save(tmp_path / "A.json")
+    submit.add(tmp_path / "A.json", "E", id="e", folder=folder)
+    edit(folder / "entries" / "e.json", lambda d: d["results"][0].update(change))
+    assert message in read(folder).faults[0].what
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
-    [("0.5", word, "") for word in ("NaN", "Infinity", "-Infinity")]
-    + [('"level"', '"id": "e", "level"', "is no JSON: 'id' is there twice")],
+    [('"per_query"', f'"extra":{word},"per_query"', "") for word in ("NaN", "Infinity")]
+    + [('"split"', '"split":"a","split"', "is no JSON: 'split' is there twice")],
 )
 def test_numbers_are_finite_and_names_once(tmp_path, old, new, message):
-    path = worlds.write(worlds.folder(tmp_path) / "entries" / "e.json", ENTRY)
-    path.write_text(path.read_text().replace(old, new))
-    (fault,) = read(tmp_path).faults
+    folder = worlds.folder(tmp_path / "board")
+    worlds.report(images=6, metrics="R@1").save(tmp_path / "A.json")
+    submit.add(tmp_path / "A.json", "E", id="e", folder=folder)
+    path = folder / "entries" / "e.json"
+    path.write_text(path.read_text().replace(old, new, 1))
+    (fault,) = read(folder).faults
     assert message in fault.what
 
 
@@ -198,8 +194,8 @@ def test_a_submission_is_computed_again(submitted):
     folder, _ = submitted
     board, wrong = check(folder)
     assert wrong == []
-    (entry,) = [e for e in board.entries if e.level == "recomputed"]
-    report = vsebench.load(folder / "entries" / entry.per_query.name)
+    (entry,) = [e for e in board.entries if e.level == "submitted"]
+    report = vsebench.load(folder / "entries" / f"{entry.id}.json")
     hits = report["R@1", "t2i"].per_query
     assert entry.value_of("R@1", "t2i").value == pytest.approx(sum(hits.tolist()) / 300, abs=1e-12)
     recalls = [entry.value_of(f"R@{k}", d).value for k in (1, 5, 10) for d in ("i2t", "t2i")]
@@ -209,99 +205,68 @@ def test_a_submission_is_computed_again(submitted):
 
 def test_tampered_numbers_are_refused_with_both_values(submitted):
     folder, path = submitted
-    right = json.loads(path.read_text())["values"]
-
-    def change(document):
-        document.update(signature="vsebench:9|split:x", benchmark="coco-5k")
-        document["values"][0]["value"] += 1e-6
-        document["values"][1]["interval"][0] -= 0.01
-        document["values"][2]["n"] = 61
-        document["values"][3]["interval"] = None
-
-    edit(path, change)
-    signature, *found = [f.what for f in check(folder)[1]]
-    value, ends = right[0]["value"], right[1]["interval"]
-    given = f"[{ends[0] - 0.01:.6g}, {ends[1]:.6g}], its per-query values give [{ends[0]:.6g}, {ends[1]:.6g}]"
-    assert signature.startswith("signature: the entry says 'vsebench:9|split:x', the per-query file 'vsebench:")
-    assert found == [
-        "benchmark: the entry says 'coco-5k', the per-query file 'custom'",
-        f"R@1 i2t: the entry says {value + 1e-6:.12g}, its per-query values give {value:.12g}",
-        f"R@1 t2i: the entry says the interval {given}",
-        "R@5 i2t: the entry says 61 queries, the per-query file has 60",
-        "R@5 t2i: the entry says no interval, its per-query values give one",
-    ]
-
-
-def test_a_tampered_per_query_file_is_refused(submitted):
-    folder, _ = submitted
-    path = folder / "entries" / "a-model-custom.per-query.json"
     report = vsebench.load(path)
+
+    def tampered(change) -> list[str]:
+        before = path.read_bytes()
+        edit(path, change)
+        found = [f.what for f in check(folder)[1]]
+        path.write_bytes(before)
+        return found
+
+    value, (low, high) = report["R@1", "i2t"].value, report["R@1", "t2i"].interval
+    assert tampered(lambda d: d["results"][0].update(value=value + 1e-6)) == [
+        f"R@1 i2t is {value + 1e-6:.12g}, and its per-query values give {value:.12g}"
+    ]
+    assert tampered(lambda d: d["results"][1].update(interval=[low - 0.01, high])) == [
+        f"R@1 t2i: its interval is [{low - 0.01:.6g}, {high:.6g}], and its per-query values give "
+        f"[{low:.6g}, {high:.6g}]"
+    ]
+    assert tampered(lambda d: d["results"][3].update(interval=None))[0].startswith("R@5 t2i: its interval is none")
     flipped = report["R@1", "i2t"].per_query.copy()
     flipped[np.flatnonzero(flipped == 0)[0]] = 1.0
     from vsebench.results.packed import pack
 
-    def change(document):
-        document["per_query"]["columns"][0]["values"] = pack(flipped)
-
-    edit(path, change)
-    names = [f.what.split(":")[0] for f in check(folder)[1]]
-    assert names[0].startswith("its sha256 is") and set(names[1:]) == {"R@1 i2t", "RSum"}
-
-
-def test_files_that_are_missing_or_left_over(submitted):
-    folder, path = submitted
-    beside = folder / "entries" / "a-model-custom.per-query.json"
-    text = beside.read_text()
-    beside.unlink()
-    assert [f.what for f in check(folder)[1]] == ["no such file"]
-    beside.write_text(text)
-    path.unlink()
-    assert [f.what for f in check(folder)[1]] == ["belongs to no entry"]
+    (found,) = tampered(lambda d: d["per_query"]["columns"][0].update(values=pack(flipped)))
+    assert found.startswith("R@1 i2t is")
 
 
 def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted):
     folder, path = submitted
-    beside = folder / "entries" / "a-model-custom.per-query.json"
-    before = beside.read_bytes()
+    before = path.read_bytes()
     with pytest.raises(UsageError, match="would be replaced, and is the input of this command"):
-        submit.add(beside, "A model", folder=folder, replace_old=True)
+        submit.add(path, "A model", folder=folder, replace_old=True)
     kept = tmp_path / "thesis.json"
     kept.write_text("{}")
-    path.unlink()
-    path.symlink_to(kept)
-    with pytest.raises(UsageError, match="is a link"):
-        submit.add(tmp_path / "A.json", "A model", folder=folder, replace_old=True)
-    path.unlink()
-    with pytest.raises(UsageError, match="'a-model-custom' is there already"):  # its per-query values are
-        submit.add(tmp_path / "A.json", "A model", folder=folder)
-    beside.rename(tmp_path / "kept.json")
-    path.symlink_to(tmp_path / "nowhere.json")
-    with pytest.raises(UsageError, match="is a link"):
-        submit.add(tmp_path / "A.json", "A model", folder=folder)
+    path.rename(tmp_path / "kept.json")
+    for target in (kept, tmp_path / "nowhere.json"):
+        path.unlink(missing_ok=True)
+        path.symlink_to(target)
+        with pytest.raises(UsageError, match="is a link"):
+            submit.add(tmp_path / "A.json", "A model", folder=folder, replace_old=True)
     assert kept.read_text() == "{}" and (tmp_path / "kept.json").read_bytes() == before
     assert not (tmp_path / "nowhere.json").exists()
 
 
 def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch):
-    """First those of no suite, then those of no headline; metrics that were chosen are never left out."""
+    """Those of suites are kept first, and a smaller one behind one that is too large; chosen metrics always."""
     folder = worlds.folder(tmp_path / "board")
-    worlds.report(metrics="R@1,R@5,R@10,MRR,R@7,MedR,RSum").save(tmp_path / "A.json")
+    given = "MRR,R@1,R@5,R@10,R@7,MedR,RSum"
+    worlds.report(images=800, metrics=given).save(tmp_path / "A.json")
     every = submit.add(tmp_path / "A.json", "all", folder=folder)
-    size = (folder / "entries" / "all-custom.per-query.json").stat().st_size
-    assert every.notes == () and len({v.metric for v in every.values}) == 7
-    monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", size - 1)
+    assert every.model.notes == () and len({v.metric for v in every.values}) == 7
+    size = (folder / "entries" / "all-custom.json").stat().st_size
+    monkeypatch.setattr("vsebench.leaderboard.submit.LARGEST", size - 1)
     entry = submit.add(tmp_path / "A.json", "suites", notes=["mine"], folder=folder)
-    assert {v.metric for v in entry.values} == {"R@1", "R@5", "R@10", "MedR", "RSum"}
-    kept = f"The per-query values take {size / 1e6:.1f} MB, and at most {size / 1e6:.1f} are kept"
-    assert entry.notes == ("mine", f"{kept}: left out are MRR, R@7.")
-    size = (folder / "entries" / "suites-custom.per-query.json").stat().st_size
-    monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", size - 1)
-    done = run("leaderboard", "add", str(tmp_path / "A.json"), "--name", "headlines", "--folder", str(folder))
-    assert done.exit_code == 0 and "left out are MRR, R@7, MedR." in done.stderr.replace("\n", " ")
+    assert {v.metric for v in entry.values} == {"R@1", "R@5", "R@10", "R@7", "MedR", "RSum"}
+    note = f"An entry takes at most {(size - 1) / 1e6:.1f} MB: 1 metric is left out."
+    assert entry.model.notes == ("mine", note)
+    done = run("leaderboard", "add", str(tmp_path / "A.json"), "--name", "again", "--folder", str(folder))
+    assert done.exit_code == 0 and note in done.stderr.replace("\n", " ")
     assert check(folder)[1] == []
     with pytest.raises(UsageError, match="MB, and at most"):
-        submit.add(tmp_path / "A.json", "chosen", metrics="R@1,R@5,R@10,MRR,R@7,MedR,RSum", folder=folder)
-    monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", 10)
+        submit.add(tmp_path / "A.json", "chosen", metrics=given, folder=folder)
+    monkeypatch.setattr("vsebench.leaderboard.submit.LARGEST", 10)
     with pytest.raises(UsageError, match="MB, and at most"):
         submit.add(tmp_path / "A.json", "none", folder=folder)
 
@@ -333,9 +298,9 @@ def test_intervals_of_binary_metrics_are_computed_where_a_report_has_none(tmp_pa
     assert not (folder / "entries").exists()
     binary = "R@1,R@5,R@10,RSum,MedR"
     entry = submit.add(bare, "a", metrics=binary, folder=folder)
-    assert entry.notes == ("The report has no intervals; they were computed when the entry was added.",)
+    assert entry.model.notes == ("The report has no intervals; they were computed when the entry was added.",)
     stated = submit.add(full, "b", metrics=binary, folder=folder)
-    assert stated.notes == () and entry.values == stated.values and len(entry.values) == 9
+    assert stated.model.notes == () and entry.values == stated.values and len(entry.values) == 9
     assert all(v.interval is not None and v.interval[0] < v.interval[1] for v in entry.values if v.metric != "MedR")
     assert {v.metric for v in submit.add(full, "c", folder=folder).values} == {*binary.split(","), "matrix:NCS@5"}
     assert check(folder)[1] == []
@@ -367,16 +332,12 @@ def test_add_refuses(tmp_path, submitted):
     bare.write_text(worlds.report().to_json(per_query=False))
     with pytest.raises(BadInput, match="has no per-query values"):
         submit.add(bare, "Other", folder=folder)
-    with pytest.raises(UsageError, match=r"a-model-custom\.per-query"):  # it would not be read as an entry
-        submit.add(tmp_path / "A.json", "Other", id="a-model-custom.per-query", folder=folder)
     with pytest.raises(BadInput, match="holds no leaderboards"):
         submit.add(tmp_path / "A.json", "Other", folder=tmp_path)
     edit(tmp_path / "A.json", lambda d: d["results"][0].update(value=0.25))
     with pytest.raises(BadInput, match=r"R@1 i2t is 0.25, and its per-query values give"):
         submit.add(tmp_path / "A.json", "Other", folder=folder)
-    assert sorted(p.name for p in (folder / "entries").iterdir()) == [
-        "a-model-custom.json", "a-model-custom.per-query.json",
-    ]  # fmt: skip
+    assert [p.name for p in (folder / "entries").iterdir()] == ["a-model-custom.json"]
 
 
 @pytest.mark.parametrize(
@@ -387,7 +348,7 @@ def test_add_refuses(tmp_path, submitted):
     ],
 )  # fmt: skip
 def test_a_link_that_leads_nowhere_is_refused(tmp_path, url):
-    (found,) = faults(tmp_path, ENTRY | {"model": {"name": "E", "url": url}})
+    (found,) = faults(tmp_path, {"model": {"url": url}})
     assert ("is no link" if not url.startswith("http") or " " in url or "\x1b" in url else "has no valid host") in found
 
 
@@ -399,7 +360,7 @@ def test_a_link_that_leads_nowhere_is_refused(tmp_path, url):
     ],
 )  # fmt: skip
 def test_an_entry_without_faults(tmp_path, url):
-    assert faults(tmp_path, ENTRY | {"model": {"name": "E", "url": url}}) == []
+    assert faults(tmp_path, {"model": {"url": url}}) == []
 
 
 @pytest.mark.parametrize(
@@ -432,17 +393,17 @@ def test_commands(tmp_path, submitted):
     folder, path = submitted
     done = run("leaderboard", "add", str(tmp_path / "A.json"), "--name", "B", "--note", "n", "--folder", str(folder))
     assert done.exit_code == 0 and "b-custom.json" in done.stdout
-    assert json.loads((folder / "entries" / "b-custom.json").read_text())["notes"] == ["n"]
+    assert json.loads((folder / "entries" / "b-custom.json").read_text())["model"]["notes"] == ["n"]
     done = run("leaderboard", "validate", "--folder", str(folder))
     assert (done.exit_code, done.stdout) == (0, "all entries are valid\n")
-    edit(path, lambda d: d["values"][0].update(value=d["values"][0]["value"] + 1e-4))
+    edit(path, lambda d: d["results"][1]["interval"].reverse())
     done = run("leaderboard", "validate", "--folder", str(folder))
-    assert done.exit_code == 1 and done.stderr == "· 4 entries (2 published, 2 recomputed), 1 fault\n"
-    assert "entries/a-model-custom.json: R@1 i2t: the entry says" in done.stdout
-    assert "fix: make the entry again: vsebench leaderboard add RESULT.json" in done.stdout
+    assert done.exit_code == 1 and done.stderr == "· 3 entries (2 published, 1 submitted), 1 fault\n"
+    assert "entries/a-model-custom.json: the interval of R@1 t2i ends before" in done.stdout
+    edit(path, lambda d: d["results"][1]["interval"].reverse())
     done = run("leaderboard", "validate", "b-custom", "--folder", str(folder), "--json")
     assert done.exit_code == 0
-    assert json.loads(done.stdout) == {"entries": 4, "levels": {"published": 2, "recomputed": 2}, "faults": []}
+    assert json.loads(done.stdout) == {"entries": 4, "levels": {"published": 2, "submitted": 2}, "faults": []}
     assert run("leaderboard", "validate", "c", "--folder", str(folder)).exit_code == 2
 
 
@@ -525,7 +486,7 @@ def test_the_file_of_the_scheduled_suite_has_what_it_can_run():
     suites = read(BOARD).suites
     assert {run.data for run in suites["small"].runs.values()} == {"scenes-10k"}
     assert {claim.data for claim in suites["small_coco-objects"].claims} == {"coco-objects"}
-    commands = {entry.id: entry.reproduce[0] for entry in read(BOARD).entries if entry.level == "reproduced"}
+    commands = {entry.id: entry.model.reproduce[0] for entry in read(BOARD).entries if entry.level == "reproduced"}
     assert commands["small-scenes-10k-mh"].endswith("--suite small --out runs/suite-small")
     assert commands["small-coco-objects-mh"].startswith("python -m studies.coco_objects labels.tsv.gz ")
 
@@ -553,5 +514,5 @@ def test_a_report_with_lists_is_an_entry_without_them(tmp_path):
     report.save(str(tmp_path / "A.json"))
     folder = worlds.folder(tmp_path / "board")
     entry = submit.add(tmp_path / "A.json", "A model", folder=folder)
-    kept = vsebench.load(folder / "entries" / entry.per_query.name)
+    kept = vsebench.load(folder / "entries" / f"{entry.id}.json")
     assert check(folder)[1] == [] and not kept.lists and kept["R@1", "t2i"].value == report["R@1", "t2i"].value

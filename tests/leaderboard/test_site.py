@@ -203,9 +203,9 @@ def test_a_page_of_someone_else_is_not_replaced(folder):
 
 def test_a_build_refuses_numbers_that_are_not_reproduced(folder):
     path = folder / "entries" / "noise-1-4-custom.json"
-    worlds.edit(path, lambda d: d["values"][0].update(value=d["values"][0]["value"] + 0.001))
+    worlds.edit(path, lambda d: d["results"][0].update(value=d["results"][0]["value"] + 0.001))
     done = run("leaderboard", "build", "--folder", str(folder))
-    assert done.exit_code == 3 and "fix: make the entry again" in done.output and not (folder / "site").exists()
+    assert done.exit_code == 3 and "per-query values give" in done.output and not (folder / "site").exists()
 
 
 def test_vendored_files_are_those_that_are_recorded():
@@ -290,8 +290,8 @@ def test_ranks_are_of_paired_differences(source):
     found = read(source)
     made = {}
     for e in found.entries:
-        if e.level == "recomputed":
-            report = vsebench.load(found.folder / "entries" / e.per_query.name)
+        if e.level == "submitted":
+            report = vsebench.load(found.folder / "entries" / f"{e.id}.json")
             total = np.zeros(60)
             for k in (1, 5, 10):
                 captions = report[f"R@{k}", "t2i"].per_query.reshape(60, 5)
@@ -303,7 +303,7 @@ def test_ranks_are_of_paired_differences(source):
         )
         for name, own in made.items()
     }  # fmt: skip
-    (recall,) = [t for t in tables_of(found) if t.group.level == "recomputed" and t.by == ("RSum", None)]
+    (recall,) = [t for t in tables_of(found) if t.group.level == "submitted" and t.by == ("RSum", None)]
     assert {row.name: row.rank for row in recall.rows} == {name: str(1 + n) for name, n in better.items()}
     assert better["Noise 2.2"] == 2
     values = [row.numbers[-1].order for row in recall.rows]
@@ -311,7 +311,7 @@ def test_ranks_are_of_paired_differences(source):
 
 
 def test_tables_say_what_their_ranks_rest_on(source):
-    notes = {t.by[0]: " ".join(t.notes) for t in tables_of(read(source)) if t.group.level == "recomputed"}
+    notes = {t.by[0]: " ".join(t.notes) for t in tables_of(read(source)) if t.group.level == "submitted"}
     assert "(95 %, by their difference on the same images)" in notes["RSum"]
     assert "Rank by" not in notes["MedR"]  # a median has no interval
     reproduced = [t for t in tables_of(read(source)) if t.group.level == "reproduced"]
@@ -354,13 +354,13 @@ def test_a_metric_stands_in_the_table_of_its_group():
 def test_what_a_model_reads_of_an_image_is_a_column(source):
     """On pages, in CSV and in JSON, only of tables with an entry that says it."""
     files = site.build(read(source))
-    table, *_ = [t for t in tables_of(read(source)) if t.group.level == "recomputed"]
+    table, *_ = [t for t in tables_of(read(source)) if t.group.level == "submitted"]
     assert table.headings == ("Rank", "Model", "Source", "Image input") and table.rows[0].facts == ("pixels",)
     assert ">Image input</th>" in files["custom.html"].decode() and "Image input" not in files["coco-5k.html"].decode()
     assert "<dt>image input</dt><dd>pixels</dd>" in files["entries/noise-1-4-custom.html"].decode()
     rows = csv.DictReader(io.StringIO(files["leaderboard.csv"].decode()))
     assert {(row["level"], row["image_input"]) for row in rows} == {
-        ("published", ""), ("recomputed", "pixels"), ("reproduced", "region features"),
+        ("published", ""), ("submitted", "pixels"), ("reproduced", "region features"),
     }  # fmt: skip
     entries = json.loads(files["leaderboard.json"])["entries"]
     assert {e.get("image_input") for e in entries} == {None, "pixels", "region features"}
@@ -492,13 +492,13 @@ def test_a_submitted_entry_is_beside_the_published_rows(tmp_path, coco):
     submit.add(tmp_path / "R.json", "Ours", folder=folder)
     found = read(folder)
     first, *others = tables_of(found)
-    assert first.group.level == "published" and others[-1].group.level == "recomputed"
+    assert first.group.level == "published" and others[-1].group.level == "submitted"
     (row,) = [row for row in first.rows if row.submitted]
     assert row.name == "Ours" and row.rank == "" and not any(n.best for n in row.numbers)
     assert any(n.best == 1 for r in first.rows for n in r.numbers if not r.submitted)
     files = site.build(found)
     page = files["coco-5k.html"].decode()
-    assert page.index("Published<") < page.index("Recomputed here")
-    assert page.count(">submitted</span>") == 1 and "neither ranked nor compared" in page
+    assert page.index("Published<") < page.index("Submitted, and computed again")
+    assert page.count(">submitted</span>") == 2 and "neither ranked nor compared" in page
     index = files["index.html"].decode()
     assert index.count("best published") == 1 and ">published number<" not in index

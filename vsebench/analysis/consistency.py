@@ -14,7 +14,7 @@ from ..results.model import Result
 from ..results.report import Report
 from ..results.values import SIDE
 from ..stats.columns import Column, median
-from ..types import DIRECTIONS, QUERIES_OF, Direction, Split
+from ..types import DIRECTIONS, QUERIES_OF, Split
 
 FIX = "this file was changed or damaged: copy it again, or evaluate again"
 ROUNDING = 1e-9  # of a value that is computed again, relative to 1 or to the value
@@ -50,29 +50,6 @@ def check(report: Report) -> None:
             continue
         if not abs(found - result.value) <= ROUNDING * max(1.0, abs(result.value)):
             raise BadInput(f"{label(key)} is {result.value:.12g}, and its {source} give {found:.12g}", fix=FIX)
-
-
-def aggregates(report: Report) -> dict[tuple[str, Direction | None], float]:
-    """Every value of a report as its per-query values give it, whatever the report says.
-
-    Args:
-        report: with per-query values.
-
-    Returns:
-        Metric and direction -> value; a sum is that of its parts in the directions that were measured. Results without
-        per-query values are left out.
-    """
-    known = {key_of(result): result for result in (*report.parts, *report.results)}
-    found: dict[Key, float] = {}
-    for key, result in known.items():
-        if result.per_query is not None and report.items is not None:
-            found[key] = _value(column(result, report.items), result.n, report.items)
-    for key in known:
-        wanted = [(part, d) for part in key[0].parts() for d in DIRECTIONS]
-        measured = [found[part] for part in wanted if part in found]
-        if key[1] is None and measured and len(measured) in (len(wanted), len(wanted) // len(DIRECTIONS)):
-            found[key] = sum(measured)
-    return {(str(metric), direction): value for (metric, direction), value in found.items()}
 
 
 def _check_range(key: Key, result: Result, items: Split | None) -> None:

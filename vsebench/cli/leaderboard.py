@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..errors import GATE_NOT_MET, count_of
 from .command import command
 from .terminal import Terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..leaderboard.store import Board
 
 app = typer.Typer(
     help="Leaderboards: add an entry, validate all of them, build the site.",
@@ -53,21 +48,19 @@ def add(
 ) -> None:
     """Write the entry of a saved report with its per-query values, from which `validate` computes every number."""
     from ..leaderboard import submit
-    from ..leaderboard.store import ENTRIES
-    from ..leaderboard.submitted import PER_QUERY
+    from ..leaderboard.schema import ENTRIES
 
     entry = submit.add(
         result, name, setting=setting, image_input=image_input, url=url, description=description, notes=note or (),
         reproduce=reproduce or (), metrics=metrics, id=entry_id, folder=folder, replace_old=replace,
     )  # fmt: skip
-    files = [str(folder / ENTRIES / f"{entry.id}{ending}") for ending in (".json", PER_QUERY)]
-    for told in entry.notes[len(note or ()) :]:
+    file = str(folder / ENTRIES / f"{entry.id}.json")
+    for told in entry.model.notes[len(note or ()) :]:
         terminal.note(f"· {told}")
     if terminal.json:
-        terminal.emit({"id": entry.id, "benchmark": entry.benchmark, "values": len(entry.values), "files": files})
+        terminal.emit({"id": entry.id, "benchmark": entry.benchmark, "values": len(entry.values), "file": file})
         return
-    for file in files:
-        terminal.say(file)
+    terminal.say(file)
     terminal.note(f"· {count_of(len(entry.values), 'number')} on {entry.benchmark}; next: vsebench leaderboard build")
 
 
@@ -122,7 +115,6 @@ def build(
 
     board = store.read_sound(folder)
     changes = site.changes(board, folder)
-    _check_changed(board, changes.files)
     if not check:
         site.write(changes)
     kept = {"kept": [path.as_posix() for path in changes.kept]}
@@ -143,15 +135,3 @@ def build(
     if check and names:
         terminal.warn("the site is not current: run vsebench leaderboard build")
         raise typer.Exit(GATE_NOT_MET)
-
-
-def _check_changed(board: Board, changes: Mapping[Path, bytes | None]) -> None:
-    """Refuse entries whose numbers their per-query values do not give, of those whose pages are new or change.
-
-    ``leaderboard validate`` checks all of them, which for 200 entries of COCO 5K takes longer than the rest of a build.
-    """
-    from ..leaderboard.store import of_entry, refuse
-
-    names = {path.stem for path in changes if path.parent.name == "entries"}
-    faults = [fault for entry in board.entries if entry.id in names for fault in of_entry(board, entry)]
-    refuse(faults, board.folder, "; all faults: vsebench leaderboard validate")

@@ -17,7 +17,7 @@ from ..errors import DiskError, UsageError, VsebenchError
 PathLike = str | os.PathLike[str]
 
 LONGEST_NAME = 255  # bytes, where the file system does not say
-_KEPT = rb"entry|papers|claims|published|suite|baseline"  # schemas of files of leaderboards
+_KEPT = rb"papers|claims|published|suite|baseline"  # schemas of files of leaderboards
 _HEAD = 256  # bytes of an older result that are read
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
 # No path that can exist; every other refusal is one of the disk.

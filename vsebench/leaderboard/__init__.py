@@ -3,7 +3,7 @@
 A folder (``leaderboards/`` in the repository) is the only source; everything else is made from it::
 
     published/*.json    tables of papers, as printed            level published
-    entries/*.json      submitted reports, with per-query files level recomputed
+    entries/*.json      reports with what was evaluated         level submitted
     suites/*.json       summaries of suites of the trainer      level reproduced, and the verdicts on claims
     papers.json         citations
           │ store.read ──► entries, checked one by one (schema) and as a whole (check)
@@ -13,7 +13,7 @@ A folder (``leaderboards/`` in the repository) is the only source; everything el
 - ``schema``: what an entry may hold; ``facts``: unit, range and heading of every metric; ``benchmarks``: the test sets;
   ``columns``: what is listed of an entry, on pages, in ``leaderboard.csv`` and in ``leaderboard.json``
 - ``published``, ``suites``, ``submitted``: the three kinds of files as entries
-- ``store``: the folder, and whether per-query files reproduce the numbers
+- ``store``: the folder, and whether per-query values reproduce the numbers
 - ``submit``: a new entry
 - ``groups``, ``ranks``, ``tables``: layout; ``views``: the data of the pages in ``templates/``; ``site``: the files
 """

@@ -65,7 +65,7 @@ def groups(entries: Iterable[Entry]) -> list[Group]:
         others = [key[3] for key in found if key[:3] == (benchmark, level, family)]
         columns = ordered(column for _, own in members.values() for column in own)
         some = tuple(entry for entry, _ in members.values())
-        measured = [key for key in found if key[:3] == (benchmark, "recomputed", family) and level == "published"]
+        measured = [key for key in found if key[:3] == (benchmark, "submitted", family) and level == "published"]
         pairs = [pair for key in measured for pair in found[key].values()]
         beside = {entry.id: entry for entry, has in pairs if set(columns) & set(has)}
         tables.append(

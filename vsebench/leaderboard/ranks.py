@@ -71,7 +71,7 @@ def parts(by: Key) -> list[Part]:
 
 
 def contributions(files: Sequence[Path], wanted: Sequence[Part]) -> Float | None:
-    """(entry, image) what every image adds to the sum of some means, from per-query files of the same items.
+    """(entry, image) what every image adds to the sum of some means, from files of entries on the same items.
 
     Only these columns are read: unpacking all of a file takes three times as long. None where a file lacks one.
     """

@@ -10,18 +10,19 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ..errors import UsageError
+from ..results.schema import ReportDocument
 from .facts import facts
 
 SLACK = 1e-6  # of a range: gains are float32
 LONGEST = 20_000  # characters of a name or note
 ID, LONGEST_ID = r"^[a-z0-9][a-z0-9._-]*$", 100  # of an entry: the name of its file and page
-PER_QUERY_ENDING = ".per-query"  # of the names of per-query files, which no id has
-Level = Literal["published", "recomputed", "reproduced"]
+ENTRIES = "entries"  # the folder of submitted entries
+Level = Literal["published", "submitted", "reproduced"]
 Side = Literal["i2t", "t2i", "i2i", "t2t", "mean"]  # mean: of both directions
 
 LEVELS: dict[Level, str] = {
     "published": "printed in a paper, or in a file of results that a project publishes; nothing was measured here",
-    "recomputed": "submitted with the values of every query, from which all numbers are computed again here",
+    "submitted": "a report with the values of every query, from which all numbers are computed again here",
     "reproduced": "trained and evaluated by the reference trainer of this repository",
 }
 
@@ -93,6 +94,8 @@ class Model(Strict):
             not known.
         url: of its code or paper, or the empty text.
         description: free text.
+        notes: sentences.
+        reproduce: commands that give the numbers again.
     """
 
     name: str = Field(min_length=1, max_length=LONGEST)
@@ -100,6 +103,8 @@ class Model(Strict):
     image_input: str = Field(default="", max_length=100)
     url: str = Field(default="", max_length=2000)
     description: str = Field(default="", max_length=LONGEST)
+    notes: tuple[str, ...] = ()
+    reproduce: tuple[str, ...] = ()
 
     @field_validator("url")
     @classmethod
@@ -124,16 +129,10 @@ def _has_host(url: str) -> bool:
     return re.fullmatch(r"[\w-]+(\.[\w-]+)*\.?", host) is not None
 
 
-class File(Strict):
-    """A file beside the entry.
+class EntryDocument(ReportDocument):
+    """The file of a submitted entry: a report, and what was evaluated."""
 
-    Attributes:
-        name: without folders.
-        sha256: of its bytes.
-    """
-
-    name: str = Field(pattern=ID, max_length=150)
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    model: Model
 
 
 class Entry(Strict):
@@ -147,13 +146,9 @@ class Entry(Strict):
         signature: how it was measured; empty where it is not known, as in papers.
         values: the numbers; a metric and direction at most once.
         paper, table, row: of published numbers; the keys of ``papers.json`` are the papers.
-        per_query: of recomputed numbers the file with the values of every query.
         facts: provenance, name -> text.
-        reproduce: commands that give the numbers again.
-        notes: sentences.
     """
 
-    schema_: Literal["vsebench/entry/1"] = Field(alias="schema", default="vsebench/entry/1")
     id: str = Field(pattern=ID, max_length=LONGEST_ID)
     level: Level
     model: Model
@@ -163,28 +158,17 @@ class Entry(Strict):
     paper: str = Field(default="", max_length=100)
     table: str = Field(default="", max_length=100)
     row: str = Field(default="", max_length=100)
-    per_query: File | None = None
     facts: dict[str, str] = Field(default_factory=dict)
-    reproduce: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Entry:
         if not self.values:
             raise ValueError("there are no values")
-        if self.id.endswith(PER_QUERY_ENDING):
-            raise ValueError(f"the id '{self.id}' is that of a per-query file; leave out its ending")
         seen = set()
         for value in self.values:
             if (value.metric, value.direction) in seen:
                 raise ValueError(f"{value.name} is listed twice")
             seen.add((value.metric, value.direction))
-        if self.level == "published" and not (self.paper and self.table):
-            raise ValueError("level published needs paper and table")
-        if self.level != "published" and not self.signature:
-            raise ValueError(f"level {self.level} needs the signature of the report")
-        if (self.level == "recomputed") != (self.per_query is not None):
-            raise ValueError("a per-query file belongs to level recomputed, and only to it")
         return self
 
     def value_of(self, metric: str, direction: str | None) -> Value | None:

@@ -20,9 +20,9 @@ from ..results.schema import faults_of
 from . import published, submitted, suites
 from .benchmarks import page_of
 from .facts import facts
-from .schema import Entry, Paper, Papers, StatedClaim, StatedClaims
+from .schema import ENTRIES, Entry, EntryDocument, Paper, Papers, StatedClaim, StatedClaims
 
-PAPERS, CLAIMS, PUBLISHED, ENTRIES, SUITES = "papers.json", "claims.json", "published", "entries", "suites"
+PAPERS, CLAIMS, PUBLISHED, SUITES = "papers.json", "claims.json", "published", "suites"
 FIX = {
     PAPERS: "correct the file",
     CLAIMS: "correct the file",
@@ -90,14 +90,14 @@ def read(folder: Path) -> Board:
     pairs: list[tuple[str, Entry]] = []
     known: dict[str, suites.Suite] = {}
     for part, (model, entries_of) in KINDS.items():
-        for path in json_files(folder / part):
+        for path in sorted((folder / part).glob("*.json")):
             name = f"{part}/{path.name}"
-            document = _load(folder, name, model, faults)
-            if isinstance(document, suites.Suite):
-                known[path.stem] = document
-            if document is not None:
+            file = _load(folder, name, model, faults)
+            if isinstance(file, suites.Suite):
+                known[path.stem] = file
+            if file is not None:
                 with _noting(name, faults):
-                    pairs += [(name, entry) for entry in entries_of(document, path)]
+                    pairs += [(name, entry) for entry in entries_of(file, path)]
     kept: dict[str, tuple[str, Entry]] = {}
     for name, entry in pairs:
         if entry.id in kept:
@@ -157,11 +157,6 @@ def _idle_notes(papers: dict[str, Paper], entries: Sequence[Entry]) -> list[Faul
     ]
 
 
-def json_files(folder: Path) -> list[Path]:
-    """The entry files of a folder in the order of their names, without per-query files."""
-    return sorted(p for p in folder.glob("*.json") if not p.name.endswith(submitted.PER_QUERY))
-
-
 def _load(folder: Path, name: str, model: type[M], faults: list[Fault]) -> M | None:
     with _noting(name, faults):
         data = read_bytes(folder / name, _fix(name))
@@ -200,20 +195,10 @@ def _refuse_twice(data: bytes) -> None:
     json.loads(data, object_pairs_hook=once)
 
 
-def _submitted(entry: Entry, path: Path) -> list[Entry]:
-    """The entry of a file in ``entries``; raises BadInput where it does not belong there."""
-    if path.name != f"{entry.id}.json":
-        raise BadInput(f"id: '{entry.id}' is not the name of the file", fix=f"rename it to {entry.id}.json")
-    if entry.level != "recomputed":  # its numbers would be those of nothing that is kept here
-        part = PUBLISHED if entry.level == "published" else SUITES
-        raise BadInput(f"level: '{entry.level}' is that of files in {part}")
-    return [entry]
-
-
 # The files of entries by their folder: what a file holds, and its entries.
 KINDS: dict[str, tuple[type[BaseModel], Callable[[Any, Path], list[Entry]]]] = {
     PUBLISHED: (published.PrintedTable, lambda table, path: published.entries_of(table)),
-    ENTRIES: (Entry, _submitted),
+    ENTRIES: (EntryDocument, lambda document, path: [submitted.entry_of(document, path.stem)]),
     SUITES: (suites.Suite, lambda suite, path: suites.entries_of(suite)),
 }
 
@@ -223,7 +208,7 @@ def check(folder: Path, only: str | None = None) -> tuple[Board, list[Fault]]:
 
     Args:
         folder: of the leaderboards.
-        only: the id of one entry whose per-query values are checked; None for all. Files are read all the same.
+        only: the id of one entry whose intervals are computed again; None for all. Files are read all the same.
 
     Returns:
         The board, and all faults of its files and numbers.
@@ -234,41 +219,9 @@ def check(folder: Path, only: str | None = None) -> tuple[Board, list[Fault]]:
     board = read(folder)
     faults = list(board.faults)
     for entry in board.entries:
-        if only is None or entry.id == only:
-            faults += of_entry(board, entry)
-    faults += _left_over(board)
+        if entry.level == "submitted" and only in (None, entry.id):
+            name = board.files[entry.id]
+            with _noting(name, faults):
+                found = submitted.wrong_intervals(document.read(folder / name, parse))
+                faults += [Fault(name, what, FIX[ENTRIES]) for what in found]
     return board, faults
-
-
-def of_entry(board: Board, entry: Entry) -> list[Fault]:
-    """What the per-query file of an entry does not reproduce; nothing for other levels."""
-    if entry.per_query is None:
-        return []
-    name = f"{ENTRIES}/{entry.per_query.name}"
-    try:
-        data = read_bytes(board.folder / name, "add the file that belongs to the entry")
-    except BadInput as error:
-        return [Fault(name, error.what, error.fix or FIX[ENTRIES])]
-    faults = []
-    if submitted.sha256(data) != entry.per_query.sha256:
-        what = f"its sha256 is {submitted.sha256(data)[:12]}..., and the entry says {entry.per_query.sha256[:12]}..."
-        faults.append(Fault(name, what, FIX[ENTRIES]))
-    try:
-        report = document.read(board.folder / name, parse)
-        return faults + [
-            Fault(board.files[entry.id], what, FIX[ENTRIES]) for what in submitted.differences(entry, report)
-        ]
-    except VsebenchError as error:
-        return [*faults, Fault(name, error.what, error.fix or FIX[ENTRIES])]
-
-
-def _left_over(board: Board) -> list[Fault]:
-    """Per-query files that belong to no entry."""
-    used = {entry.per_query.name for entry in board.entries if entry.per_query is not None}
-    broken = {fault.file for fault in board.faults}
-    found = []
-    for path in sorted((board.folder / ENTRIES).glob(f"*{submitted.PER_QUERY}")):
-        owner = f"{ENTRIES}/{path.name.removesuffix(submitted.PER_QUERY)}.json"
-        if path.name not in used and owner not in broken:
-            found.append(Fault(f"{ENTRIES}/{path.name}", "belongs to no entry", "delete it, or add its entry"))
-    return found

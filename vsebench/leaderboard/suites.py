@@ -183,9 +183,9 @@ def _entry(suite: Suite, data: str, variant: str, runs: list[Run]) -> Entry:
     return Entry(
         id=slug(f"{suite.suite} {data} {variant}".replace("%", "pc")), level="reproduced",
         model=Model(name=variant, setting=setting(first), image_input=image_input(first),
-                    description=TRAINED.format(first.loss)),
+                    description=TRAINED.format(first.loss), reproduce=_commands(suite, first),
+                    notes=(f"Means of {len(runs)} seeds.",) if several else ()),
         benchmark=split[1] if split else data, signature=first.signature, values=tuple(values), facts=provenance,
-        reproduce=_commands(suite, first), notes=(f"Means of {len(runs)} seeds.",) if several else (),
     )  # fmt: skip
 
 

@@ -16,8 +16,8 @@ from .facts import FAMILIES, facts
 from .groups import SIDES, Group, Key, groups, version
 from .published import contradictions
 from .ranks import contributions, parts, ranks
-from .schema import LEVELS, Entry, Level, Value
-from .store import ENTRIES, Board
+from .schema import ENTRIES, LEVELS, Entry, Level, Value
+from .store import Board
 from .suites import INTERVALS, NONE, ONE_SEED
 
 DIRECTIONS = {**ARROWS, "mean": "mean of both", None: ""}
@@ -192,7 +192,7 @@ def _sound(entry: Entry, column: Key) -> Value | None:
 
 def _changes(entries: Sequence[Entry], by: Key, board: Board) -> Float | None:
     """What every image adds to the numbers of entries, see ``ranks``; None where a file cannot be read."""
-    files = [board.folder / ENTRIES / entry.per_query.name for entry in entries if entry.per_query is not None]
+    files = [board.folder / ENTRIES / f"{entry.id}.json" for entry in entries if entry.level == "submitted"]
     if len(files) < len(entries) or len(files) < 2 or not (wanted := parts(by)):
         return None
     try:

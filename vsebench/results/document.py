@@ -28,7 +28,6 @@ OTHERS = {
     "correlation": ("correlations", "vsebench correlate"),
     "description": ("the description of a split", "vsebench data describe"),
     "doctor": ("findings about this machine", "vsebench doctor"),
-    "entry": ("an entry of a leaderboard", "vsebench leaderboard add"),
     "inspect": ("what a file holds", "vsebench inspect"),
     "slices": ("slices", "vsebench slice"),
 }
@@ -76,8 +75,8 @@ def read_all(path: Path, parse: Parse) -> list[tuple[str | None, Report]]:
         raise BadInput(f"is not a {schema} document: {faults_of(error)[0]}", where=path, fix=_FIX) from None
     try:
         if isinstance(document, JointDocument):
-            return [(system.name, _report(system.report, parse)) for system in document.systems]
-        return [(None, _report(document, parse))]
+            return [(system.name, report_of(system.report, parse)) for system in document.systems]
+        return [(None, report_of(document, parse))]
     except (BadInput, UsageError) as error:
         raise BadInput(error.what, where=path, fix=error.fix or _FIX) from None
 
@@ -100,7 +99,8 @@ def _refuse_vectors(path: Path) -> None:
         raise BadInput(what, where=path, fix=fix)
 
 
-def _report(document: ReportDocument, parse: Parse) -> Report:
+def report_of(document: ReportDocument, parse: Parse) -> Report:
+    """The report of a document; raises BadInput or UsageError without the name of its file."""
     provenance = dict(document.provenance)
     notes = provenance.pop("notes", [])
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):

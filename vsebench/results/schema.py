@@ -113,7 +113,7 @@ class ListsDocument(_Strict):
 
 
 class ReportDocument(_Strict):
-    """A report."""
+    """A report; with ``model``, what was evaluated, it is an entry of a leaderboard."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -127,6 +127,7 @@ class ReportDocument(_Strict):
     parts: list[ResultDocument] = []
     per_query: PerQueryDocument | None = None
     lists: list[ListsDocument] = []
+    model: Any = None
 
 
 class SystemDocument(_Strict):
