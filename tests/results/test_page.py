@@ -159,7 +159,7 @@ def test_a_report_without_lists_says_how_to_get_them(tmp_path):
     found = vb.report_page(report(0.5, lists=0), captions=CAPTIONS, resamples=50)
     assert found.explorer is None and "--lists 10" in found.absent[0]
     text = found.to_html()
-    assert "--lists 10" in text and "explorer-data" not in text and "id='explorer'" not in text
+    assert "--lists 10" in text and "explorer-data" not in text and 'id="explorer"' not in text
 
 
 def test_a_split_that_is_too_large_for_a_page(monkeypatch):
@@ -171,7 +171,7 @@ def test_a_split_that_is_too_large_for_a_page(monkeypatch):
 def test_provenance_that_others_have_written():
     odd = dataclasses.replace(report(0.5), provenance={"command": 3, "inputs": {"file": "<b>"}, "started": ["<i>"]})
     text = vb.report_page(odd, captions=CAPTIONS, resamples=50).to_html()
-    assert "&lt;i&gt;" in text and "<i>" not in text.split("id='signature'")[1].split("<script")[0]
+    assert "&lt;i&gt;" in text and "<i>" not in text.split('id="signature"')[1].split("<script")[0]
 
 
 def test_one_of_several_without_lists():

@@ -12,8 +12,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BadInput, MissingPackage, count_of, printable
+from ..errors import BadInput, count_of
 from ..results.format import fixed
+from ..results.html import environment
 from .benchmarks import described, file_of, page_of
 from .columns import facts_of
 from .facts import facts
@@ -81,20 +82,7 @@ def has_page(entry: Entry) -> bool:
 
 
 def _environment() -> Environment:
-    try:
-        import jinja2
-        from markupsafe import Markup  # a dependency of jinja2
-    except ImportError as error:
-        fix = "pip install 'vsebench[report]'"
-        raise MissingPackage(f"the site of leaderboards needs {error.name}", fix=fix) from None
-
-    def literal(value: object) -> object:
-        return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-    made = jinja2.Environment(
-        loader=jinja2.PackageLoader("vsebench.leaderboard"), autoescape=True, undefined=jinja2.StrictUndefined,
-        finalize=literal, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip
+    made = environment("vsebench.leaderboard", "the site of leaderboards")
     made.globals.update(
         LEVELS=LEVELS, DIRECTIONS=DIRECTIONS, VERDICTS=VERDICTS, OPEN=OPEN, UNJUDGED=UNJUDGED, count_of=count_of,
         described=described, facts_of=facts_of, file_of=file_of, has_page=has_page, heading=heading, spans=spans,

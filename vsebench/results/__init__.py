@@ -14,7 +14,7 @@ Every result is a ``render.Rendered``: it has tables, settings, notes and warnin
 - ``model``: one result of an evaluation, what it needs of its metric, and how intervals are made
 - ``report``: the report of an evaluation; other results are where they are computed (``vsebench.analysis``,
   ``vsebench.human``)
-- ``page`` with ``page.css`` and ``page.js``: the page of reports; ``charts``: charts; ``explorer``: the data of
+- ``page`` with ``templates/``: the page of reports; ``charts``: charts; ``explorer``: the data of
   its queries
 - ``document``, ``schema``, ``values``, ``packed``: the JSON document of a report with its per-query values
 - ``lists``: the top of every ranking, kept for the page of a report

@@ -1,4 +1,4 @@
-"""The retrieval explorer of a page: single queries with the top of their rankings, as data for ``page.js``.
+"""The retrieval explorer of a page: single queries with the top of their rankings, as data for its script.
 
 Numbers are base64 of little-endian integers, scores and gains rounded to as many decimals as 16 bits allow; strings
 are JSON in which nothing can end the script that holds it.
@@ -77,6 +77,11 @@ class Explorer:
     sides: tuple[Side, ...]
     thumbnails: Mapping[int, bytes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> list[int]:
+        """Indices of the systems with lists."""
+        return [i for i in range(len(self.systems)) if any(side.rankings[i] is not None for side in self.sides)]
 
     def queries(self, direction: Direction) -> int:
         """The number of queries; an image without a caption is none."""

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
+from ..errors import MissingPackage, printable
 from .grid import Cell, Grid, Kind, kinds_of, sentences, spans
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _PAGE = """
 :root { color-scheme: light dark; }
@@ -13,7 +18,7 @@ body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 75re
 h1 { font-size: 1.4rem; }
 """
 
-_TABLES = """
+TABLES = """
 .vsebench h2 { font-size: 1.1rem; margin-top: 2rem; }
 .vsebench div.wide { overflow-x: auto; }
 .vsebench table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
@@ -50,8 +55,12 @@ def page(title: str, grids: Sequence[Grid]) -> str:
 
 def fragment(grids: Sequence[Grid]) -> str:
     """The tables of a page with their style, to be placed in another page."""
-    body = "\n".join(_grid(g) for g in grids)
-    return f"<div class='vsebench'><style>{_TABLES}</style>\n{body}</div>"
+    return f"<div class='vsebench'><style>{TABLES}</style>\n{tables(grids)}</div>"
+
+
+def tables(grids: Sequence[Grid]) -> str:
+    """The tables alone, of which ``TABLES`` is the style where their class is ``vsebench``."""
+    return "\n".join(_grid(g) for g in grids)
 
 
 def _grid(grid: Grid) -> str:
@@ -97,3 +106,28 @@ def _cell(cell: Cell, kind: Kind) -> str:
     if kind.mark:  # every cell leaves room for the longest mark, so that digits line up
         text += f"<sup style='width:{len(kind.mark)}ch'>{escape(cell.mark)}</sup>"
     return f"<td{_NUMBER}>{text}</td>" + (f"<td class='beside'>{aside}</td>" if kind.aside else "")
+
+
+def environment(package: str, what: str) -> Environment:
+    """The templates in the folder ``templates`` of a package: what is no markup passes ``printable`` and is escaped.
+
+    Args:
+        package: such as ``vsebench.results``.
+        what: is made of them, for the message.
+
+    Raises:
+        MissingPackage: jinja2 is not installed.
+    """
+    try:
+        import jinja2
+        from markupsafe import Markup  # a dependency of jinja2
+    except ImportError as error:
+        raise MissingPackage(f"{what} needs {error.name}", fix="pip install 'vsebench[report]'") from None
+
+    def literal(value: object) -> object:
+        return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(package), autoescape=True, undefined=jinja2.StrictUndefined, finalize=literal,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip

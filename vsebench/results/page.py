@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..errors import printable
-from . import charts, explorer
+from . import charts, explorer, html
 from .charts import Panel
 from .explorer import Explorer
-from .html import fragment
 from .render import Rendered
 from .table import Table, grids
 
@@ -103,100 +99,20 @@ class Page(Rendered):
         return charts.write(self.panels, self.systems, Path(folder), kind)
 
     def to_html(self) -> str:
-        """The page: scripts, style, charts and data are inside it, and it opens from disk."""
+        """The page: scripts, style, charts and data are inside it, and it opens from disk.
+
+        Raises:
+            MissingPackage: jinja2 is not installed.
+        """
+        from markupsafe import Markup  # a dependency of jinja2
+
         lacking = charts.missing()
-        style, script = (Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
-        links = [(part.name, part.title) for part in self.parts]
-        links[1:1] = [("queries", "Queries")]
-        anchors = "".join(f"<a href='#{name}'>{escape(title)}</a>" for name, title in links)
-        body = [_head(self), f"<nav>{anchors}</nav>\n", _part(self.parts[0], self.systems, lacking), _explorer(self)]
-        body += [_part(part, self.systems, lacking) for part in self.parts[1:]]
-        if self.explorer is not None:
-            data = explorer.to_json(self.explorer)
-            body.append(
-                f"<script type='application/json' id='explorer-data'>{data}</script>\n<script>{script}</script>"
+        return str(
+            html.environment("vsebench.results", "a page").get_template("page.html").render(
+                page=self, title=self.title, ARROWS=ARROWS,
+                lacking=None if lacking is None else f"{lacking}".replace("\n", "; "),
+                drawn=lambda panel: Markup(charts.svg(panel, self.systems)),
+                style=Markup(html.TABLES), tables=lambda shown: Markup(html.tables(grids(shown))),
+                data=lambda found: Markup(explorer.to_json(found)),
             )
-        return (
-            "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-            "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-            f"<title>{escape(self.title)}</title><style>{style}</style></head>\n<body>\n{''.join(body)}\n</body></html>\n"
-        )
-
-
-def _text(text: str) -> str:
-    """Text from outside: escaped, and isolated from the writing direction of what is around it."""
-    return f"<bdi>{escape(printable(text))}</bdi>"
-
-
-def _head(page: Page) -> str:
-    legend = ""
-    if len(page.systems) > 1:
-        names = (
-            f"<li class='s{i % 8}'><span class='swatch'></span>{_text(n)}</li>" for i, n in enumerate(page.systems)
-        )
-        legend = f"<ul class='legend'>{''.join(names)}</ul>"
-    else:
-        legend = f"<p class='dim'>{_text(page.systems[0])}</p>"
-    warnings = "".join(f"<p class='warning'>{escape(printable(warning))}</p>" for warning in page.warnings)
-    return f"<h1>{escape(page.title)}</h1>{legend}{warnings}\n"
-
-
-def _part(part: Part, systems: Sequence[str], lacking: Exception | None) -> str:
-    body = [f"<section id='{part.name}'><h2>{escape(part.title)}</h2>\n"]
-    if part.panels and lacking is None:
-        figures = "".join(_figure(panel, systems) for panel in part.panels)
-        body.append(f"<div class='figures'>{figures}</div>\n")
-    elif part.panels:
-        body.append(f"<p class='note'>{escape(f'{lacking}'.replace(chr(10), '; '))}</p>\n")
-    if part.tables:
-        body.append(fragment(grids(part.tables)))
-    for heading, tables in part.folded:
-        body.append(f"<details><summary>{_text(heading)}</summary>{fragment(grids(tables))}</details>\n")
-    body += [f"<p class='note'>{escape(printable(note))}</p>\n" for note in part.notes]
-    return "".join([*body, "</section>\n"])
-
-
-def _figure(panel: Panel, systems: Sequence[str]) -> str:
-    label = escape(printable(f"{panel.title}: {panel.y} by {panel.x}"), quote=True)
-    return f"<figure role='img' aria-label='{label}'>{charts.svg(panel, systems)}</figure>"
-
-
-def _explorer(page: Page) -> str:
-    """The controls of the explorer, hidden until its script runs; or why there is none."""
-    found = page.explorer
-    head = "<section id='queries'><h2>Queries</h2>\n"
-    if found is None:
-        return (
-            head + "".join(f"<p class='note'>{escape(printable(note))}</p>\n" for note in page.absent) + "</section>\n"
-        )
-    directions = "".join(
-        f"<button type='button' data-direction='{way}' aria-pressed='false'>{ARROWS[way]}</button>"
-        for way in (side.direction for side in found.sides)
-    )
-    systems = ""
-    if len(found.systems) > 1:
-        usable = [i for i in range(len(found.systems)) if any(side.rankings[i] is not None for side in found.sides)]
-        buttons = "".join(
-            f"<button type='button' data-system='{i}' aria-pressed='false'>{_text(found.systems[i])}</button>"
-            for i in usable
-        )
-        systems = f"<span class='group' role='group' aria-label='systems'>{buttons}</span>"
-    scale = ""
-    if found.gains is not None:
-        scale = (
-            f"<p class='scale'>{escape(printable(found.gains))}: none <i></i> as much as the best ground-truth item of "
-            "the query; the number is the gain</p>"
-        )
-    notes = "".join(f"<p class='note'>{escape(printable(note))}</p>\n" for note in (*found.notes, *page.absent))
-    return (
-        f"{head}<noscript><p class='note'>Queries are shown by a script, and scripts are switched off.</p></noscript>\n"
-        "<div id='explorer' hidden>\n<div class='controls'>"
-        f"<span class='group' role='group' aria-label='direction'>{directions}</span>{systems}"
-        "<select aria-label='which queries'></select>"
-        "<input type='search' placeholder='search captions and ids' aria-label='search captions and ids'></div>\n"
-        f"{scale}<div class='workplace'><div class='queries'><small role='status'></small>"
-        "<ul role='listbox' tabindex='0' aria-label='queries'></ul>"
-        "<button type='button' class='more'>more queries</button>"
-        "<p class='dim keys'><kbd>/</kbd> search, <kbd>↑</kbd> <kbd>↓</kbd> next query</p></div>"
-        f"<div class='detail' aria-live='off'></div></div></div>\n{notes}</section>\n"
-    )
+        )  # fmt: skip
