@@ -321,7 +321,7 @@ def test_the_documented_submission(tmp_path, monkeypatch, real_data):
     for line in lines:
         done = run(*line)
         assert done.exit_code == 0, done.output
-    assert "my-model-vit-b-32-coco-5k" in (tmp_path / "leaderboards" / "site" / "build.json").read_text()
+    assert (tmp_path / "leaderboards" / "site" / "entries" / "my-model-vit-b-32-coco-5k.html").is_file()
 
 
 def test_add_refuses(tmp_path, submitted):

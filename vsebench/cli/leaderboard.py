@@ -115,21 +115,16 @@ def build(
 
     board = store.read_sound(folder)
     changes = site.changes(board, folder)
-    if not check:
-        site.write(changes)
-    kept = {"kept": [path.as_posix() for path in changes.kept]}
-    names = [path.as_posix() for path in changes.files]
-    if changes.kept:
-        some = ", ".join(map(str, changes.kept[:5])) + (", ..." if len(changes.kept) > 5 else "")
-        number = count_of(len(changes.kept), "file that no build made is", "files that no build made are")
-        terminal.warn(f"{number} in the folder of the site, and kept: {some}")
+    if changes and not check:
+        site.write(board, folder)
+    names = [path.as_posix() for path in changes]
     if terminal.json:
-        terminal.emit({"entries": len(board.entries), "current": not names, "changed": names, **kept})
+        terminal.emit({"entries": len(board.entries), "current": not names, "changed": names})
     else:
-        for path, data in changes.files.items():
-            terminal.say(f"{'would be removed' if data is None else 'would change'}: {path}" if check else str(path))
+        for path, data in changes.items():
+            terminal.say(f"would {'be removed' if data is None else 'change'}: {path}" if check else str(path))
         counts = f"{count_of(len(board.entries), 'entry', 'entries')}, {count_of(len(names), 'file')}"
-        terminal.note(f"· {counts} {'out of date' if check else 'written'}")
+        terminal.note(f"· {counts} {'out of date' if check else 'changed'}")
         if check and not names:
             terminal.say("the site is current")
     if check and names:
