@@ -38,6 +38,7 @@ OF_THE_RESULT = {
     "image_ids": "give vectors with their ids: vsebench.Embeddings('image', ids, vectors)",
     "text_ids": "give vectors with their ids: vsebench.Embeddings('text', ids, vectors)",
     "ids": "give vectors with their ids: vsebench.Embeddings('image', ids, vectors)",
+    "intervals": "a table of several reports has them: vsebench.joint(REPORTS, intervals=True)",
     "figures": "what is returned writes them: .figures(FOLDER)",
     "figure_format": "what is returned writes them: .figures(FOLDER, KIND)",
     "figure": "call vsebench.human.figure.write(RESULT, FILE)",

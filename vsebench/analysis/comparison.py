@@ -27,7 +27,7 @@ from ..results.format import UNDEFINED, UNITS, printed
 from ..results.model import MetricName, Resampling
 from ..results.render import Drawn
 from ..results.table import Entry, Table, Text, Value, named, way
-from ..results.wide import DIRECTIONS, of_paper
+from ..results.wide import in_order, of_paper
 from ..stats import bootstrap, paired
 from ..stats.columns import Column, Population, Sum, influence, plain_values, prepare
 from ..stats.correction import CORRECTIONS
@@ -175,10 +175,16 @@ class Comparison(Drawn):
     def _for_paper(self) -> list[Table]:
         """One table, a row a system: the metrics that were named, or the tested ones of the first view."""
         tested = {(row.metric, row.direction): i for i, row in enumerate(self.rows) if row.tested}
-        columns = sorted(tested, key=lambda column: DIRECTIONS.index(column[1]))
+        columns = in_order(tested)
         values = [self._row(at) for at in range(len(self.rows))]
         one = of_paper(
-            self.split, _headings(self), columns, self.named, _note(self), lambda column: values[tested[column]]
+            self.split,
+            _headings(self),
+            columns,
+            self.named,
+            _note(self),
+            lambda column: values[tested[column]],
+            self.intervals,
         )
         return [one]
 
@@ -223,6 +229,7 @@ def compare(
     ci: float = 95,
     resamples: int = 1000,
     seed: int = 0,
+    intervals: bool = False,
     force: bool = False,
     threads: int | None = None,
 ) -> Comparison:
@@ -241,6 +248,7 @@ def compare(
         ci: level of the intervals in percent; 0 for none.
         resamples: resamples an interval is made of.
         seed: fixes what is drawn at random.
+        intervals: show the interval of every value.
         force: also systems that were not measured alike, on the queries they share.
         threads: threads of the kernels; never changes a result.
 
@@ -303,7 +311,7 @@ def compare(
     warned = (*warnings, *weak, *_few_queries(tests, keys, systems))
     return Comparison(
         split, tuple(names), signatures, baseline, tuple(rows), tuple(_corrected(tests, rows, rules)), rules, warned,
-        len(pairs) < len(systems), named=shared.chosen(metrics), notes=tuple(notes),
+        len(pairs) < len(systems), intervals, named=shared.chosen(metrics), notes=tuple(notes),
     )  # fmt: skip
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..arguments import public
 from ..errors import UsageError
-from ..evaluation import intervals
+from ..evaluation.intervals import Key as MetricKey
+from ..evaluation.intervals import interval
 from ..results.charts import Panel, curves
 from ..results.format import UNITS, bracketed, interval_words
 from ..results.model import Result
@@ -20,7 +21,7 @@ from ..results.render import Drawn, json_text
 from ..results.report import Report, corrected
 from ..results.schema import JOINT_SCHEMA
 from ..results.table import Table, Text, Value
-from ..results.wide import DIRECTIONS, Key, of_paper, wide
+from ..results.wide import Key, in_order, of_paper, wide
 from ..sets.published import SETS, language_of, named_language
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, plain_values, prepare
@@ -85,6 +86,7 @@ class Joint(Drawn):
         reports: one a system.
         columns: metric and direction (None for a sum over both) of every column, those of a direction together.
         named: the columns were named: the one table in LaTeX has them all.
+        intervals: the values are shown with their intervals.
         notes: what was decided, for every system.
         warnings: what may be wrong, for every system and with the comparison.
         languages: of every report, where the rows are languages of one test set; those of a system are together.
@@ -100,6 +102,7 @@ class Joint(Drawn):
     reports: tuple[Report, ...]
     columns: tuple[Key, ...]
     named: bool = False
+    intervals: bool = False
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     languages: tuple[Language, ...] = ()
@@ -112,22 +115,25 @@ class Joint(Drawn):
         """
         views = list(dict.fromkeys(metric.view for metric, _ in self.columns))
         tables = [
-            self._named(wide(self._title, self._labels, [c for c in self.columns if c[0].view == view], self._values))
+            self._named(wide(self._title, self._labels, of_view, self._values, brackets=self.intervals))
             for view in views
+            if (of_view := [column for column in self.columns if column[0].view == view])
         ]
         return [*tables[:-1], replace(tables[-1], notes=(self._note,))]
 
     @property
     def _note(self) -> str:
         how = self.reports[0].intervals
-        if how is None or not any(mean.intervals for mean in self.means):
+        if how is None or not (self.means or self.intervals):
             return UNITS
+        if not self.means:
+            return f"{UNITS} {interval_words(how)}."
         tied = f" {TIED}: the {how.level:g} % interval of its difference to the best mean includes 0."
         return f"{UNITS} {interval_words(replace(how, method='percentile'))}.{tied * (len(self.means) > 1)}"
 
     def _for_paper(self) -> list[Table]:
         """One table, of the columns that were named, or of the first view."""
-        one = of_paper(self._title, self._labels, self.columns, self.named, self._note, self._values)
+        one = of_paper(self._title, self._labels, self.columns, self.named, self._note, self._values, self.intervals)
         return [self._named(one)]
 
     def panels(self) -> list[Panel]:
@@ -228,7 +234,9 @@ class Joint(Drawn):
 
 
 @public
-def joint(reports: Reports, *more: OneReport, metrics: Names | None = None, force: bool = False) -> Joint:
+def joint(
+    reports: Reports, *more: OneReport, metrics: Names | None = None, intervals: bool = False, force: bool = False
+) -> Joint:
     """Several systems in one table: a row a system, a column a metric and direction, the best values in bold.
 
     Reports on the languages of one test set (``xflickrco:de``, ``xflickrco:ja``) become a row a language, and behind
@@ -239,6 +247,7 @@ def joint(reports: Reports, *more: OneReport, metrics: Names | None = None, forc
             from names to them; all with per-query values.
         metrics: names and suites, as a list or separated by commas; None for all that the reports share but ranks
             (R@1, R@5, R@10 and RSum of an ordinary evaluation).
+        intervals: show the interval of every value.
         force: also systems that were not measured alike.
 
     Returns:
@@ -274,12 +283,12 @@ def joint(reports: Reports, *more: OneReport, metrics: Names | None = None, forc
         notes = (*notes, *lacking)
     if metrics is None:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
-    columns = sorted(keys, key=lambda key: DIRECTIONS.index(key[1]))
+    columns = in_order(keys)
     means = tuple(_with_intervals(systems, means, columns))
     split = systems[0].report.split
     return Joint(
         split.partition(":")[0] if languages else split, tuple(s.name for s in systems),
-        tuple(s.report for s in systems), tuple(columns), chosen(metrics), notes, warnings,
+        tuple(s.report for s in systems), tuple(columns), chosen(metrics), intervals, notes, warnings,
         tuple(languages), means,
     )  # fmt: skip
 
@@ -350,7 +359,7 @@ def _means(languages: Sequence[Language], name: str) -> tuple[tuple[Mean, ...], 
     return tuple(means), [partial] if len(common) < number else []
 
 
-def _with_intervals(systems: Sequence[System], means: Sequence[Mean], keys: Sequence[intervals.Key]) -> Iterator[Mean]:
+def _with_intervals(systems: Sequence[System], means: Sequence[Mean], keys: Sequence[MetricKey]) -> Iterator[Mean]:
     """The means with their intervals, and where the best one is not distinguishable from them.
 
     Images are resampled, an image of several languages in all of them at once, and all systems have the same resamples.
@@ -380,7 +389,7 @@ def _with_intervals(systems: Sequence[System], means: Sequence[Mean], keys: Sequ
         found = bootstrap.intervals(ready, how.level, how.resamples, how.seed)[ready.size :]
         others = [mean for mean in means if mean is not means[best]]
         for mean, pair in zip(means, found, strict=False):
-            ends[mean.system, key] = intervals.interval(pair)
+            ends[mean.system, key] = interval(pair)
         for mean, pair in zip(others, found[len(means) :], strict=True):
             if pair[0] <= 0 <= pair[1]:
                 tied.add((mean.system, key))

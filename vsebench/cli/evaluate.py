@@ -36,6 +36,9 @@ def run(
             "texts behind it are one.",
         ),
     ] = None,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Of several systems: show the interval of every value.")
+    ] = False,
     **given: Any,
 ) -> Any:
     """Rank, measure and report: one system, or several in a joint table.
@@ -60,7 +63,7 @@ def run(
             report = vsebench.evaluate(images, texts, progress=progress, **given | {"split": split_for(split, name)})
         reports[name] = with_command(report)
         # Systems that differ are refused before the next one is evaluated.
-        result = together(reports, given["metrics"])
+        result = together(reports, given["metrics"], intervals)
     written = [f"--run {d}={path}" for d, path in runs.items() if d and path.exists()]
     if written:
         terminal.note(f"· the rankings are TREC runs, to be read back with {' '.join(written)}")
@@ -113,7 +116,7 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
     return found
 
 
-def together(reports: Mapping[str, Report], metrics: str | None) -> Report | Joint:
+def together(reports: Mapping[str, Report], metrics: str | None, intervals: bool = False) -> Report | Joint:
     """The report of one system, or the joint table of several; raises UsageError when they were not measured alike."""
     from ..analysis.joint import joint
     from ..analysis.systems import NotAlike
@@ -121,7 +124,7 @@ def together(reports: Mapping[str, Report], metrics: str | None) -> Report | Joi
     if len(reports) == 1:
         return next(iter(reports.values()))
     try:
-        return joint(reports, metrics=metrics)
+        return joint(reports, metrics=metrics, intervals=intervals)
     except NotAlike as error:
         error.fix = "evaluate them one by one, or all with the --split that they share"
         raise

@@ -22,7 +22,7 @@ def latex(grids: Sequence[Grid]) -> str:
 
 def _grid(grid: Grid) -> str:
     kinds = kinds_of(grid)
-    columns = "".join(_column(kind, last=i == len(kinds) - 1) for i, kind in enumerate(kinds))
+    columns = "".join(map(_column, kinds))
     headings = [
         f"\\multicolumn{{2}}{{c}}{{{_escaped(text)}}}" if kind.aside else _escaped(text)
         for text, kind in zip(grid.headings, kinds, strict=True)
@@ -51,14 +51,9 @@ def _groups(grid: Grid, kinds: Sequence[Kind]) -> list[str]:
     return [_line(above), " ".join(rules)] if rules else []
 
 
-def _column(kind: Kind, last: bool) -> str:
-    """Numbers flush right, with zero-width marks and asides in a column of their own, so that digits align."""
-    if kind.words:
-        return "l"
-    room = f"\\hphantom{{{_raised(kind.mark)}}}" if kind.mark else ""
-    if kind.aside:
-        return f"r@{{{room}\\ }}l"
-    return f"r@{{{room}\\hspace{{{'' if last else '2'}\\tabcolsep}}}}" if room else "r"
+def _column(kind: Kind) -> str:
+    """Numbers flush right, and asides in a column of their own, so that digits align."""
+    return "l" if kind.words else "r@{ }l" if kind.aside else "r"
 
 
 def _cell(cell: Cell, kind: Kind) -> str:
@@ -69,7 +64,8 @@ def _cell(cell: Cell, kind: Kind) -> str:
     mark = _raised(cell.mark) if cell.mark else ""
     if kind.words:
         return f"{text}{mark} {escaped(cell.aside)}" if cell.aside else text + mark
-    text += f"\\rlap{{{mark}}}" if mark else ""
+    rest = kind.mark[len(cell.mark) :]  # every number leaves room for the longest mark of its column
+    text += mark + (f"\\hphantom{{{_raised(rest)}}}" if rest and text else "")
     return f"{text} & {escaped(cell.aside)}" if kind.aside else text
 
 

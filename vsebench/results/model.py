@@ -76,7 +76,7 @@ class Result:
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.value):
-            raise UsageError(f"{self.metric} ({self.direction}) has no finite value")
+            raise UsageError(f"{self.metric} {self.direction} has no finite value")
 
     @property
     def unit(self) -> Unit:
