@@ -322,7 +322,7 @@ def test_what_a_model_reads_of_an_image_is_a_column(source):
     """On pages, in CSV and in JSON, only of tables with an entry that says it."""
     files = site.build(read(source))
     table, *_ = [t for t in tables_of(read(source)) if t.group.level == "submitted"]
-    assert table.headings == ("Rank", "Model", "Source", "Image input") and table.rows[0].facts == ("pixels",)
+    assert table.sources == ("Source", "Image input") and table.rows[0].facts == ("pixels",)
     assert ">Image input</th>" in files["custom.html"].decode() and "Image input" not in files["coco-5k.html"].decode()
     assert "<dt>image input</dt><dd>pixels</dd>" in files["entries/noise-1-4-custom.html"].decode()
     rows = csv.DictReader(io.StringIO(files["leaderboard.csv"].decode()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Literal
 
@@ -113,6 +114,7 @@ def entries_of(table: PrintedTable) -> list[Entry]:
             )
             for column, cell in pairs
         ]  # fmt: skip
+        values += _sum_of(values)
         found.append(
             Entry(
                 id=f"{table.paper}-{slug(table.table)}-{number:02d}", level="published",
@@ -122,6 +124,15 @@ def entries_of(table: PrintedTable) -> list[Entry]:
             )
         )  # fmt: skip
     return found
+
+
+def _sum_of(values: Sequence[Value]) -> list[Value]:
+    """RSum of a row that prints the six recalls and not their sum; nothing for others. It has no ``printed`` text."""
+    recalls = [v for v in values if v.metric in ("R@1", "R@5", "R@10") and v.direction in ("i2t", "t2i")]
+    if len(recalls) < 6 or any(v.metric == "RSum" for v in values):
+        return []
+    total = sum((Decimal(v.printed) for v in recalls), Decimal(0)) / 100
+    return [Value(metric="RSum", direction=None, value=float(total))]
 
 
 def contradictions(entry: Entry) -> dict[str, str]:

@@ -27,6 +27,7 @@ AS_PRINTED = (
     "As printed in the papers, which have no signature: bold and underlined compare what is printed, and a difference "
     "between papers may be one of protocol."
 )
+ADDED = "RSum that a source does not print is the sum of the six recalls that it prints."
 NOT_PAIRED = (
     "Intervals are over seeds and over the test images as queries. They are not paired: a test of the differences on "
     "the same images would tell more entries apart."
@@ -95,7 +96,7 @@ class Table:
         group: what it is made of.
         title: the kind of metric.
         by: the column of numbers that the rows are ordered by.
-        columns: of words, between the source and the numbers.
+        columns: of words, behind the source.
         rows, notes: lines, and sentences below them.
     """
 
@@ -127,9 +128,9 @@ class Table:
         ]
 
     @property
-    def headings(self) -> tuple[str, ...]:
-        """Of the columns of words."""
-        return (("Rank",) if self.ranked else ()) + ("Model", "Source", *(c.heading.capitalize() for c in self.columns))
+    def sources(self) -> tuple[str, ...]:
+        """The headings of the columns of words behind the numbers."""
+        return ("Source", *(c.heading.capitalize() for c in self.columns))
 
 
 def tables_of(board: Board) -> tuple[Table, ...]:
@@ -250,6 +251,9 @@ def _source(line: Sequence[Entry], board: Board) -> str:
 def _notes(group: Group, by: Key, rows: Sequence[Row], how: str | None) -> list[str]:
     """The sentences below a table; ``how`` names the test behind the ranks, None for no ranks."""
     notes = [AS_PRINTED] if group.level == "published" else [f"Measured alike: {group.rules}"]
+    sums = [e.value_of("RSum", None) for e in group.entries if group.level == "published" and group.family == "recall"]
+    if any(v is not None and not v.printed for v in sums):
+        notes.append(ADDED)
     if group.beside:
         notes.append(BESIDE)
     if how is not None:

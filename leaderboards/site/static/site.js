@@ -3,7 +3,10 @@
 document.addEventListener("DOMContentLoaded", () => {
   const boards = [];
   for (const table of document.querySelectorAll("table.board")) {
-    const words = [...table.tHead.rows[0].querySelectorAll("th[rowspan]")].map((_, place) => place);
+    const heads = [...table.tHead.rows[0].cells], numbers = table.tHead.rows[1].cells.length;
+    const first = heads.findIndex((head) => head.classList.contains("side"));
+    const after = heads.length - heads.findLastIndex((head) => head.classList.contains("side")) - 1;
+    const words = [...Array(first).keys(), ...Array.from({ length: after }, (_, at) => first + numbers + at)];
     const name = table.caption ? table.caption.textContent : "";
     boards.push(new DataTable(table, {
       paging: false,
