@@ -182,7 +182,6 @@ def test_a_declared_data_set_is_known_to_every_command(tmp_path: Path, make: Any
         assert invoke("slice", report, "--by", by).exit_code == 0
     other = vsebench.evaluate(embeddings(tmp_path / "f.npz", 1), split="mine", metrics="R@1", ci=0)
     assert vsebench.compare({"a": done, "b": other}, metrics="R@1").split == "mine"
-    assert invoke("relevance", "build", "cider", "--split", "mine").exit_code == 0
 
     assert invoke("data", "remove", "mine").exit_code == 0
     gone = invoke("eval", file, "--split", "mine")

@@ -10,7 +10,7 @@ import typer
 
 from ..errors import BadInput, UsageError, count_of
 from .command import command
-from .terminal import Terminal
+from .terminal import Terminal, listing
 
 app = typer.Typer(help="The cache: list, clear.", no_args_is_help=True)
 
@@ -33,21 +33,17 @@ def list_entries(terminal: Terminal) -> None:
         rows.append((name, len(of_kind), _content(name, len(of_kind)), sum(entry.size for entry in of_kind), used))
     fetched = tools_folder()
     tools = sum(path.stat().st_size for path in fetched.glob("[!.]*") if path.is_file()) if fetched.is_dir() else 0
-    if terminal.json:
-        kinds = [{"kind": n, "files": f, "content": c, "bytes": b, "used": round(u)} for n, f, c, b, u in rows]
-        document = {"folder": str(store.root()), "limit": store.limit(), "kinds": kinds, "tools": tools}
-        terminal.emit(document)
-        return
+    kinds = [{"kind": n, "files": f, "content": c, "bytes": b, "used": round(u)} for n, f, c, b, u in rows]
     shown = [
         (name, content, size(total), time.strftime("%Y-%m-%d %H:%M", time.localtime(used)))
         for name, _files, content, total, used in rows
     ]
     if tools:
         shown.append((TOOLS, "CoreNLP 3.6.0", size(tools), ""))
-    if shown:
-        terminal.table(shown, ("kind", "content", "size", "last used"))
-    total = sum(row[3] for row in rows)
-    terminal.say(f"{size(total)} of at most {size(store.limit())} in {store.root()}")
+    total = f"{size(sum(row[3] for row in rows))} of at most {size(store.limit())} in {store.root()}"
+    tables = [listing(("kind", "content", "size", "last used"), shown)] if shown else []
+    document = {"folder": str(store.root()), "limit": store.limit(), "kinds": kinds, "tools": tools}
+    terminal.answer(document, *tables, total)
 
 
 @app.command("clear")

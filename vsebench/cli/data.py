@@ -11,7 +11,7 @@ from ..errors import GATE_NOT_MET, UsageError, count_of
 from ..scenes.settings import is_name
 from .command import command
 from .results import result_options
-from .terminal import Terminal
+from .terminal import Terminal, listing
 
 app = typer.Typer(
     help="Published test sets, generated scenes, and your own: list, build, describe, verify, export, remove.",
@@ -34,15 +34,15 @@ def list_splits(terminal: Terminal) -> None:
     from ..sets.choices.layouts import status
 
     rows, choices = splits.status(), status()
-    if terminal.json:
-        terminal.emit({"splits": [r.to_json() for r in rows], "choices": choices})
-        return
     shown: list[tuple[str, ...]] = [
         (r.name, *(f"{n:,}" if n else "" for n in (r.images, r.captions)), r.needs or r.available) for r in rows
     ]
     shown += [(one["name"], "choices", "", one["needs"] or one["available"]) for one in choices]
-    terminal.table(shown, ("split", "images", "captions", "available, or how to get it"))
-    terminal.note("vsebench data build NAME, without --from, says which files a published set is built from")
+    how = "vsebench data build NAME, without --from, says which files a published set is built from"
+    terminal.answer(
+        {"splits": [r.to_json() for r in rows], "choices": choices},
+        listing(("split", "images", "captions", "available, or how to get it"), shown, notes=(how,)),
+    )
 
 
 @app.command("build")
@@ -128,18 +128,18 @@ def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], replace:
         found = build_scenes(name, replace=replace, progress=progress, **given)
     splits = {split_name(found.name, part): found.settings.sizes[part] for part in PARTS}
     nbytes = sum(path.stat().st_size for path in found.folder.iterdir())
-    if terminal.json:
-        numbers = {"images": len(found.images), "captions": len(found.facts), "regions": len(found.regions)}
-        about = {"scenes": found.name, "folder": str(found.folder), "bytes": nbytes, **numbers, "splits": splits}
-        terminal.emit(about)
-        return
+    images, captions, regions = len(found.images), len(found.facts), len(found.regions)
     pixels = f"{found.settings.size} x {found.settings.size} pixels"
-    terminal.say(f"{found.name} is in {found.folder} ({size(nbytes)})")
-    terminal.say(
-        f"{len(found.images):,} images of {pixels}, {len(found.facts):,} captions, {len(found.regions):,} regions"
-    )
-    terminal.say("splits: " + ", ".join(f"{split} ({count_of(images, 'image')})" for split, images in splits.items()))
-    terminal.say(f"next: vsebench data describe {found.name}; vsebench eval FILE --split {found.name}-test")
+    terminal.answer(
+        {
+            "scenes": found.name, "folder": str(found.folder), "bytes": nbytes, "images": images,
+            "captions": captions, "regions": regions, "splits": splits,
+        },
+        f"{found.name} is in {found.folder} ({size(nbytes)})",
+        f"{images:,} images of {pixels}, {captions:,} captions, {regions:,} regions",
+        "splits: " + ", ".join(f"{split} ({count_of(number, 'image')})" for split, number in splits.items()),
+        f"next: vsebench data describe {found.name}; vsebench eval FILE --split {found.name}-test",
+    )  # fmt: skip
 
 
 @app.command("remove")
@@ -172,11 +172,8 @@ def verify(
     from ..sets import catalogue as splits
 
     checks = [*splits.verify(name), *(check for split in splits.splits_of(name) for check in verify_judgements(split))]
-    if terminal.json:
-        terminal.emit({"split": name, "checks": [{"check": c.name, "ok": c.ok, "detail": c.detail} for c in checks]})
-    else:
-        for c in checks:
-            terminal.say(f"{'ok  ' if c.ok else 'FAIL'}  {c.name}: {c.detail}", style=None if c.ok else "red")
+    document = {"split": name, "checks": [{"check": c.name, "ok": c.ok, "detail": c.detail} for c in checks]}
+    terminal.answer(document, *(f"{'ok  ' if c.ok else 'FAIL'}  {c.name}: {c.detail}" for c in checks))
     if not all(c.ok for c in checks):
         raise typer.Exit(GATE_NOT_MET)
 

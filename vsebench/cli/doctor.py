@@ -8,9 +8,9 @@ import typer
 
 from ..errors import GATE_NOT_MET
 from .command import command
-from .terminal import Terminal
+from .terminal import Terminal, listing
 
-MARKS = {"ok": ("ok", "green"), "absent": ("--", "dim"), "fault": ("!!", "red")}
+MARKS = {"ok": "ok", "absent": "--", "fault": "!!"}
 
 
 @command
@@ -19,12 +19,8 @@ def run(terminal: Terminal) -> None:
     from . import health
 
     findings = health.examine()
-    if terminal.json:
-        terminal.emit({"schema": "vsebench/doctor/1", "findings": [asdict(f) for f in findings]})
-    else:
-        from rich.text import Text
-
-        rows = [(Text(*MARKS[f.state]), f.name, f.detail, f.fix or "") for f in findings]
-        terminal.table(rows, ("", "what", "found", "what to do"))
+    rows = [(MARKS[f.state], f.name, f.detail, f.fix or "") for f in findings]
+    document = {"schema": "vsebench/doctor/1", "findings": [asdict(f) for f in findings]}
+    terminal.answer(document, listing(("", "what", "found", "what to do"), rows))
     if any(f.state == "fault" for f in findings):
         raise typer.Exit(GATE_NOT_MET)

@@ -210,7 +210,5 @@ def _checkpoint(
         result, chosen = encoder.encode(checkpoint, data, part, target, devices=devices, update=update)
     split = chosen.split
     counts = {"images": len(split.image_ids), "captions": len(split.caption_ids), "split": split.name}
-    if terminal.json:
-        terminal.emit({"file": str(target), **counts, "kind": "scores" if "scores" in result else "embeddings"})
-    else:
-        terminal.say(f"{target}: {_counted(counts)} of {split.name}")
+    document = {"file": str(target), **counts, "kind": "scores" if "scores" in result else "embeddings"}
+    terminal.answer(document, f"{target}: {_counted(counts)} of {split.name}")

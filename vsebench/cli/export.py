@@ -37,9 +37,6 @@ def run(
     files = export(report, to, path, model=model, dataset=dataset, url=url, evaluator=evaluator)
     for file in files.replaced:
         terminal.note(f"· {file} was there with other content, and is replaced")
-    if terminal.json:
-        terminal.emit({"format": to, "read_by": FORMATS[to][1], "files": [str(file) for file in files]})
-        return
-    for file in files:
-        terminal.say(str(file))
+    names = [str(file) for file in files]
+    terminal.answer({"format": to, "read_by": FORMATS[to][1], "files": names}, *names)
     terminal.note(f"· {count_of(len(files), 'file')}, read by {FORMATS[to][1]}")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..evaluation.options import Given, Options
 from .blocks import options_of
 from .command import command
-from .terminal import Terminal
+from .terminal import Terminal, listing
+
+if TYPE_CHECKING:
+    from ..results.table import Table
 
 
 @command
@@ -58,10 +61,7 @@ def run(
         fault = document.pop("fault")
     document = {"schema": "vsebench/inspect/1", "matched": None, "notes": [], **document}
     document["fault"] = None if fault is None else str(fault)
-    if terminal.json:
-        terminal.emit(document)
-    else:
-        _show(document, terminal)
+    terminal.answer(document, *_shown(document))
     if fault is not None:
         raise fault
 
@@ -197,34 +197,23 @@ def _ids(name: str, array: Any) -> dict[str, Any]:
     }
 
 
-def _show(document: dict[str, Any], terminal: Terminal) -> None:
-    from rich.text import Text
-
-    from ..errors import printable
+def _shown(document: dict[str, Any]) -> list[str | Table]:
+    """A table of the arrays, and lines on what they are."""
     from ..files.audit import shown
 
     rows = []
     for a in document["arrays"]:
         lengths = a.get("lengths")
-        last = (
-            " / ".join(f"{lengths[k]:.4g}" for k in ("min", "median", "max"))
-            if lengths
-            else ", ".join(printable(shown(x)) for x in a.get("first", []))
-        )
+        first = ", ".join(shown(x) for x in a.get("first", []))
+        last = " / ".join(f"{lengths[k]:.4g}" for k in ("min", "median", "max")) if lengths else first
         rows.append((a["name"], " x ".join(f"{n:,}" for n in a["shape"]), a["dtype"], last))
-    title = Text(printable(f"{', '.join(document['files'][:3])} ({document['format']})"))
     headings = ("array", "shape", "dtype", "vector lengths (min / median / max) or first ids")
-    terminal.table(rows, headings, title=title)
-    matched = document["matched"]
-    if matched:
-        terminal.say(
-            f"would be evaluated as {matched['split']}: {matched['images']:,} images, {matched['captions']:,} captions"
-        )
-        for note in matched["notes"]:
-            terminal.say(f"· {note}", style="dim")
-        for warning in matched["warnings"]:
-            terminal.say(f"warning: {warning}", style="yellow")
+    table = listing(headings, rows, f"{', '.join(document['files'][:3])} ({document['format']})")
+    lines: list[str] = []
+    if matched := document["matched"]:
+        counts = f"{matched['images']:,} images, {matched['captions']:,} captions"
+        lines = [f"would be evaluated as {matched['split']}: {counts}", *(f"· {note}" for note in matched["notes"])]
+        lines += [f"warning: {warning}" for warning in matched["warnings"]]
     elif document["fault"] is not None:
-        terminal.say("could not be evaluated, see the error", style="bold")
-    for note in document["notes"]:
-        terminal.say(f"· {note}", style="dim")
+        lines = ["could not be evaluated, see the error"]
+    return [table, *lines, *(f"· {note}" for note in document["notes"])]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import command
-from .terminal import Terminal, cells
+from .terminal import Terminal, listing
 
 if TYPE_CHECKING:
     from ..metrics import Metric
+    from ..results.table import Table
 
 ANY_K = 10
 
@@ -36,41 +37,44 @@ def run(
     views = {**judged, **gains, HUBNESS: "none: what is retrieved, whatever its relevance is"}
     if names:
         found = [_about(word, views) for name in names for word in separate(name) or [name]]
-        if terminal.json:
-            terminal.emit(found[0] if len(found) == 1 else found)
-        for at, facts in enumerate([] if terminal.json else found):
-            if at:
-                terminal.out.print()
-            _explain_suite(facts, terminal) if "family" in facts else _explain(facts, terminal)
+        terminal.answer(
+            found[0] if len(found) == 1 else found,
+            *(_explained_suite(facts) if "family" in facts else _explained(facts) for facts in found),
+        )
         return
     binary, graded = ([_facts(f) for f in families(graded=g)] for g in (False, True))
     suites = {s.name: s.metrics for s in SUITES.values()}
-    if terminal.json:
-        terminal.emit(
-            {
-                "metrics": binary,
-                "graded_metrics": graded,
-                "hubness_metrics": lists,
-                "views": judged,
-                "graded_views": gains,
-                "families": {k: list(v) for k, v in suites.items() if k != INTRA},
-            }
-        )
-        return
-    for title, listed in (
-        ("metrics of binary judgements", binary),
-        ("graded metrics, as in cider:NCS@10; options in brackets, as in CS\\[tau=a]@100", graded),
-        ("metrics of hubness, without relevance", lists),
-    ):
-        rows = [(f["name"], ", ".join(f["aliases"]), f["range"], f["better"], f["formula"]) for f in listed]
-        terminal.table(rows, ("name", "also", "range", "better", "formula"), title=title)
+    document = {
+        "metrics": binary,
+        "graded_metrics": graded,
+        "hubness_metrics": lists,
+        "views": judged,
+        "graded_views": gains,
+        "families": {k: list(v) for k, v in suites.items() if k != INTRA},
+    }
     described = {k: ", ".join(v) for k, v in suites.items() if k != INTRA} | {INTRA: SUITES[INTRA].meaning}
-    for title, facts_of in (
-        ("views, put in front of a name as in eccv:R@1", judged),
-        ("kinds of gains, put in front of a graded metric; cider when none is named, or the first of --gains", gains),
-        ("words for --metrics", described | ALL),
-    ):
-        terminal.table(facts_of.items(), ("", ""), title=title, show_header=False)
+    tables = [
+        listing(
+            ("name", "also", "range", "better", "formula"),
+            [(f["name"], ", ".join(f["aliases"]), f["range"], f["better"], f["formula"]) for f in listed],
+            title,
+        )
+        for title, listed in (
+            ("metrics of binary judgements", binary),
+            ("graded metrics, as in cider:NCS@10; options in brackets, as in CS[tau=a]@100", graded),
+            ("metrics of hubness, without relevance", lists),
+        )
+    ]
+    of_gains = "put in front of a graded metric; cider when none is named, or the first of --gains"
+    tables += [
+        listing((word, "meaning"), meanings.items(), title)
+        for word, title, meanings in (
+            ("view", "views, put in front of a name as in eccv:R@1", judged),
+            ("gains", f"kinds of gains, {of_gains}", gains),
+            ("word", "words for --metrics", described | ALL),
+        )
+    ]
+    terminal.answer(document, *tables)
 
 
 def _about(word: str, views: Mapping[str, str]) -> dict[str, Any]:
@@ -145,25 +149,19 @@ def _suite(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     return {"family": name, "meaning": suite.meaning, "view": through, "metrics": list(names)}
 
 
-def _explain_suite(facts: dict[str, Any], terminal: Terminal) -> None:
-    from rich.table import Table
-
+def _explained_suite(facts: dict[str, Any]) -> Table:
     from ..metrics import parse
     from ..metrics.suites import ALL
 
-    table = Table.grid(padding=(0, 2))
-    for key, heading in (("family", "suite"), ("meaning", "meaning"), ("view", "view")):
-        table.add_row(*cells(heading, facts[key]))
+    rows = [(key, facts[key]) for key in ("meaning", "view")]
     if facts["family"] in ALL:  # too many for a line each
         by_view: dict[str, list[str]] = {}
         for name in facts["metrics"]:
             by_view.setdefault(parse(name).view, []).append(name)
-        for view, names in by_view.items():
-            table.add_row(*cells(view, ", ".join(names)))
+        rows += [(view, ", ".join(names)) for view, names in by_view.items()]
     else:
-        for name in facts["metrics"]:
-            table.add_row(*cells(name, parse(name).family.formula))
-    terminal.out.print(table)
+        rows += [(name, parse(name).family.formula) for name in facts["metrics"]]
+    return listing(("suite", facts["family"]), rows)
 
 
 def _facts(family: Any) -> dict[str, Any]:
@@ -194,18 +192,11 @@ def _facts(family: Any) -> dict[str, Any]:
     }
 
 
-def _explain(facts: dict[str, Any], terminal: Terminal) -> None:
-    from rich.table import Table
-
-    table = Table.grid(padding=(0, 2))
-    for key in ("metric", "formula", "range", "better", "unit", "looks_at", "view", "definition", "cite"):
-        value = facts[key]
-        if key == "view":
-            for option, o in facts["options"].items():
-                table.add_row(*cells(f"[{option}=...]", f"{', '.join(o['values'])}: {o['meaning']}"))
-        table.add_row(
-            *cells(key.replace("_", " "), ", ".join(map(str, value)) if isinstance(value, list) else str(value))
-        )
-        if key == "unit" and facts["usual_k"]:
-            table.add_row(*cells("usual k", ", ".join(map(str, facts["usual_k"]))))
-    terminal.out.print(table)
+def _explained(facts: dict[str, Any]) -> Table:
+    shown = {key: facts[key] for key in ("formula", "range", "better", "unit")}
+    shown |= {"usual k": ", ".join(map(str, facts["usual_k"])), "looks at": facts["looks_at"]}
+    shown |= {f"[{name}=...]": f"{', '.join(o['values'])}: {o['meaning']}" for name, o in facts["options"].items()}
+    shown |= {"view": facts["view"], "cite": ", ".join(facts["cite"])}
+    paragraphs = [" ".join(one.split()) for one in facts["definition"].replace("``", "").split("\n\n")]
+    rows = [(key, text) for key, text in shown.items() if text]
+    return listing(("metric", facts["metric"]), rows, notes=tuple(paragraphs))

@@ -56,13 +56,10 @@ def build(
             f"the parser fails on {count_of(len(done.broken), 'caption, which has', 'captions, which have')} no tuples "
             "(try again with --retry)"
         )
-    if terminal.json:
-        broken = [{"caption": caption, "why": why} for caption, why in done.broken.items()]
-        terminal.emit({**vars(done), "broken": broken, "seconds": round(done.seconds, 3)})
-        return
+    broken = [{"caption": caption, "why": why} for caption, why in done.broken.items()]
     rate = f" in {done.seconds:.0f} s ({done.parsed / done.seconds:.0f} a second)" if done.parsed else ""
     counts = f"{done.captions:,} distinct captions, {done.before:,} parsed before, {done.parsed:,} now"
-    terminal.say(f"spice: {counts}{rate}")
+    terminal.answer({**vars(done), "broken": broken, "seconds": round(done.seconds, 3)}, f"spice: {counts}{rate}")
 
 
 @app.command("export")

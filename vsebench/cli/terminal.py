@@ -17,7 +17,8 @@ from ..numeric import compiling
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
+
+    from ..results.table import Table
 
 EVERY = 10.0  # seconds between lines of progress
 
@@ -60,36 +61,24 @@ class Terminal:
         encoding = sys.stdout.encoding or "utf-8"
         sys.stdout.write(text.encode(encoding, "xmlcharrefreplace").decode(encoding) + "\n")
 
-    def say(self, text: str, style: str | None = None) -> None:
+    def say(self, text: str) -> None:
         """Print the lines of a text on stdout, literally."""
         for line in text.split("\n"):
-            self.out.print(printable(line), style=style, highlight=False, markup=False, soft_wrap=True)
+            self.out.print(printable(line), highlight=False, markup=False, soft_wrap=True)
 
-    def answer(self, document: Any, *lines: str) -> None:
-        """Print a JSON document with ``--json``, else lines of text."""
+    def answer(self, document: Any, *shown: str | Table) -> None:
+        """Print a JSON document with ``--json``, else lines of text and tables."""
         if self.json:
             self.emit(document)
-        for line in () if self.json else lines:
-            self.say(line)
+            return
+        from ..results.table import grid
+        from ..results.terminal import show
 
-    def table(self, rows: Iterable[Sequence[object]], headings: Sequence[str], **more: Any) -> None:
-        """Print a table.
-
-        Args:
-            rows: the cells, text or ``rich.text.Text``.
-            headings: of the columns; those that begin with ``>`` have numbers, on the right.
-            more: of ``rich.table.Table``.
-        """
-        from rich import box
-        from rich.table import Table
-
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", **more)
-        for heading in headings:
-            justify: Any = "right" if heading.startswith(">") else "left"
-            table.add_column(heading.removeprefix(">"), justify=justify, overflow="fold")  # names are never cut
-        for row in rows:
-            table.add_row(*cells(*row))
-        self.out.print(table)
+        for one in shown:
+            if isinstance(one, str):
+                self.say(one)
+            else:
+                show([grid(one)], self.out)
 
     @contextlib.contextmanager
     def progress(self, words: str) -> Iterator[Callable[[int, int], None] | None]:
@@ -188,14 +177,22 @@ def _raise_broken_pipe() -> None:
     raise BrokenPipeError
 
 
-def cells(*values: object) -> list[Text]:
-    """Table cells with literal, printable text: rich would parse ``vsebench[text]`` as markup."""
-    from rich.text import Text
+def listing(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", words: int | None = None, **more: Any
+) -> Table:
+    """A table of what is computed nowhere, such as names and versions.
 
-    return [
-        value if isinstance(value, Text) else Text("\n".join(map(printable, str(value).split("\n"))))
-        for value in values
-    ]
+    Args:
+        headings: of the columns.
+        rows: as many texts as headings.
+        title: above it.
+        words: how many columns, from the left, have words; all of them without it.
+        more: of ``results.table.Table``, such as ``notes``.
+    """
+    from ..results.table import Column, Table
+
+    columns = (Column(heading, words=words is None or at < words) for at, heading in enumerate(headings))
+    return Table(title=title, columns=tuple(columns), rows=tuple(map(tuple, rows)), **more)
 
 
 def encodable(text: str, encoding: str | None) -> str:

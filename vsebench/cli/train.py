@@ -12,7 +12,7 @@ from ..errors import GATE_NOT_MET, MissingPackage, UsageError, count_of
 from ..files.run_folder import SUMMARY
 from .blocks import ReportResult, options_of
 from .command import command
-from .terminal import Terminal
+from .terminal import Terminal, listing
 
 
 def trainer(module: str) -> Any:
@@ -111,15 +111,10 @@ def _suite(
         resume=resume, jobs=jobs, say=terminal.note, bar=terminal.progress,
     )  # fmt: skip
     failed = [entry for entry in summary.get("learned", []) if not entry["improved"]]
-    if terminal.json:
-        terminal.emit(summary)
-    else:
-        headings, rows = runner.headline(summary)
-        terminal.table(rows, [headings[0], *(f">{heading}" for heading in headings[1:])])
-        for claim in summary.get("claims", []):
-            terminal.say(f"{claim['verdict']}: {claim['says']} ({claim['data']})")
-        for claim in summary.get("left_out", []):
-            terminal.say(f"not judged: {claim['says']} ({claim['data']}); {claim['because']}")
+    judged = [f"{one['verdict']}: {one['says']} ({one['data']})" for one in summary.get("claims", [])]
+    left_out = (f"not judged: {one['says']} ({one['data']}); {one['because']}" for one in summary.get("left_out", []))
+    headings, rows = runner.headline(summary)
+    terminal.answer(summary, listing(headings, rows, words=1), *judged, *left_out)
     for entry in failed:
         found = f"{100 * entry['value']:.1f}, untrained {100 * entry['untrained']:.1f}"
         terminal.warn(f"{entry['loss']} does not improve {entry['metric']}: {found}")
