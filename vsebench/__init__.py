@@ -4,7 +4,7 @@
   inside one modality, judged by continuous labels
 - ``Accumulator`` collects the vectors of a validation loop and evaluates them
 - ``encode`` encodes images and their captions with a pretrained model, ``encode_all`` several sets with several
-- ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports, ``report_page`` shows them on a
+- ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports, ``page`` shows them on a
   page, ``export`` writes them for other tools; ``correlate`` compares relevances with human judgements
 - ``choice`` measures how often the right caption of an image is chosen (SugarCrepe, VALSE, ARO, Winoground)
 - ``load_split`` gives a declared split; ``build_scenes`` generates images and captions whose truth is known, and
@@ -46,7 +46,7 @@ _PUBLIC = {
     "slice": "vsebench.analysis.slices",
     "choice": "vsebench.analysis.choice",
     "joint": "vsebench.analysis.joint",
-    "report_page": "vsebench.analysis.page",
+    "page": "vsebench.analysis.page",
     "export": "vsebench.exchange.export",
     "correlate": "vsebench.human.study",
     "describe": "vsebench.analysis.describe",
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from .analysis.comparison import compare as compare
     from .analysis.describe import describe as describe
     from .analysis.joint import joint as joint
-    from .analysis.page import report_page as report_page
+    from .analysis.page import page as page
     from .analysis.slices import slice as slice
     from .analysis.systems import load as load
     from .errors import VsebenchError as VsebenchError

@@ -303,13 +303,13 @@ def test_the_default_page_replaces_no_input_and_says_what_it_replaces(
 ) -> None:
     monkeypatch.chdir(mine)
     vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", metrics="R@1", ci=0).save("A.json")
-    first, second = (invoke("report", "A.json", "--resamples", 20) for _ in range(2))
+    first, second = (invoke("page", "A.json", "--resamples", 20) for _ in range(2))
     assert first.exit_code == second.exit_code == 0 and "is replaced" not in first.stderr
     assert "A.html was there, and is replaced" in second.stderr
     Path("A.json").rename("A.html")
-    refused = invoke("report", "A.html")
+    refused = invoke("page", "A.html")
     assert refused.exit_code == 2 and "it is an input of this command" in refused.stderr
     Path("A.html").rename("A.json")
     Path("A.html").mkdir()
-    monkeypatch.setattr("vsebench.analysis.page.report_page", lambda *_, **__: pytest.fail("read first"))
-    assert invoke("report", "A.json").exit_code in (2, 6)
+    monkeypatch.setattr("vsebench.analysis.page.page", lambda *_, **__: pytest.fail("read first"))
+    assert invoke("page", "A.json").exit_code in (2, 6)

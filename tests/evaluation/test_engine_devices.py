@@ -104,7 +104,7 @@ def test_workers_take_the_gpus_of_their_rank(backend: str, folder: Path, started
     assert vb.load(saved(found, tmp_path)).provenance == json.loads(json.dumps(found.provenance))
     said = "torch:cuda:0 on 1 worker (GPU of cuda:0, driver 1.2); torch:cuda:1 on 1 worker (GPU of cuda:1, driver 1.2)"
     assert provenance.ranked_by(found.provenance) == said
-    vb.report_page(found, ci=0).save(tmp_path / "page.html")
+    vb.page(found, ci=0).save(tmp_path / "page.html")
     assert f"ranked by {said}" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 

@@ -181,5 +181,5 @@ def test_other_commands_take_reports_of_larger_galleries(tmp_path: Path, monkeyp
     ):
         done = invoke(*command)
         assert done.exit_code == 0, done.stderr
-    assert invoke("report", a, b, "-o", tmp_path / "page.html").exit_code == 0
+    assert invoke("page", a, b, "-o", tmp_path / "page.html").exit_code == 0
     assert vb.load(a)["R@1", "i2t"].n == 20

@@ -16,10 +16,10 @@ import vsebench
 from tests import human_files, reports
 from vsebench.analysis.agree import agree
 from vsebench.analysis.comparison import compare
-from vsebench.analysis.page import report_page
+from vsebench.analysis.page import page
 from vsebench.analysis.slices import slice
 from vsebench.cli import app
-from vsebench.cli import report as report_command
+from vsebench.cli import page as page_command
 from vsebench.cli.analyses import ANALYSES, PYTHON, made
 from vsebench.errors import BadInput, UsageError
 from vsebench.human.study import correlate
@@ -63,7 +63,7 @@ def results(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> di
         "agreement": agree(three, resamples=20),
         "slices": slice(three, "positives", resamples=20),
         "study": correlate("flickr8k", gains="binary", human_data=folder),
-        "page": report_page(three[0], resamples=20),
+        "page": page(three[0], resamples=20),
         "choices": vsebench.choice({"A": np.eye(2), "B": np.eye(2)[::-1]}, set=CHOICES, resamples=20),
     }
 
@@ -155,7 +155,7 @@ def test_a_command_has_the_arguments_of_its_function() -> None:
 
 def test_the_page_is_its_function() -> None:
     shared = {"style", "output", "as_json", "quiet", "no_progress", "figures", "figure_format"}
-    command, function = (inspect.signature(f).parameters for f in (report_command.run, report_page))
+    command, function = (inspect.signature(f).parameters for f in (page_command.run, page))
     options = {n: p.default for n, p in command.items() if n not in shared}
     assert options == {n: p.default for n, p in function.items() if n not in ("progress", "more")}
 

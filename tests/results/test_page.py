@@ -52,7 +52,7 @@ def reports():
 
 @pytest.fixture(scope="module")
 def page(reports):
-    return vb.report_page(reports, captions=CAPTIONS, resamples=50)
+    return vb.page(reports, captions=CAPTIONS, resamples=50)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def plain(tmp_path, **options):
     """A page of one system whose captions are harmless."""
     path = tmp_path / "plain.html"
     texts = [f"caption {i} of a {'dog' if i % 2 else 'cat'}" for i in range(IMAGES * PER)]
-    vb.report_page({"model": report(0.6, **options)}, captions=texts, resamples=50).save(path)
+    vb.page({"model": report(0.6, **options)}, captions=texts, resamples=50).save(path)
     return path
 
 
@@ -146,7 +146,7 @@ def test_nothing_from_outside_is_markup(written):
 
 
 def test_one_system(tmp_path):
-    found = vb.report_page(report(0.5), resamples=50)
+    found = vb.page(report(0.5), resamples=50)
     assert found.systems == ("A",)
     assert "Agreement of metrics" not in [part.title for part in found.parts]
     assert any("captions of this split are not known" in note or "captions of a custom split" in note
@@ -156,7 +156,7 @@ def test_one_system(tmp_path):
 
 
 def test_a_report_without_lists_says_how_to_get_them(tmp_path):
-    found = vb.report_page(report(0.5, lists=0), captions=CAPTIONS, resamples=50)
+    found = vb.page(report(0.5, lists=0), captions=CAPTIONS, resamples=50)
     assert found.explorer is None and "--lists 10" in found.absent[0]
     text = found.to_html()
     assert "--lists 10" in text and "explorer-data" not in text and 'id="explorer"' not in text
@@ -164,26 +164,26 @@ def test_a_report_without_lists_says_how_to_get_them(tmp_path):
 
 def test_a_split_that_is_too_large_for_a_page(monkeypatch):
     monkeypatch.setattr("vsebench.analysis.page_queries.LARGEST", IMAGES)
-    found = vb.report_page(report(0.5), captions=CAPTIONS, resamples=50)
+    found = vb.page(report(0.5), captions=CAPTIONS, resamples=50)
     assert found.explorer is None and "48 images and captions: queries are shown of up to 12" in found.absent[0]
 
 
 def test_provenance_that_others_have_written():
     odd = dataclasses.replace(report(0.5), provenance={"command": 3, "inputs": {"file": "<b>"}, "started": ["<i>"]})
-    text = vb.report_page(odd, captions=CAPTIONS, resamples=50).to_html()
+    text = vb.page(odd, captions=CAPTIONS, resamples=50).to_html()
     assert "&lt;i&gt;" in text and "<i>" not in text.split('id="signature"')[1].split("<script")[0]
 
 
 def test_one_of_several_without_lists():
     both = {"with": report(0.3), "without": report(0.5, 1, lists=0)}
-    found = vb.report_page(both, captions=CAPTIONS, resamples=50)
+    found = vb.page(both, captions=CAPTIONS, resamples=50)
     assert "without keeps no lists" in found.absent[0]
     assert [r is None for r in found.explorer.sides[0].rankings] == [False, True]
 
 
 def test_lists_are_shortened_to_bound_the_page(monkeypatch):
     monkeypatch.setattr(explorer, "BUDGET", explorer.BYTES * IMAGES * (1 + PER) * 2)
-    found = vb.report_page(report(0.3), captions=CAPTIONS, resamples=50)
+    found = vb.page(report(0.3), captions=CAPTIONS, resamples=50)
     assert found.explorer.k == 2
     assert any("first 2 of 5" in note for note in found.absent)
     assert json.loads(explorer.to_json(found.explorer))["sides"]["i2t"]["rankings"][0]["k"] == 2
@@ -211,7 +211,7 @@ def test_thumbnails_are_found_by_the_number_in_the_name(tmp_path):
     image = pytest.importorskip("PIL.Image")
     pictures(tmp_path / "images", range(5))
     (tmp_path / "images" / "COCO_000000000005.jpg").write_bytes(b"not an image")
-    found = vb.report_page(report(0.3), captions=CAPTIONS, images=tmp_path / "images", resamples=50)
+    found = vb.page(report(0.3), captions=CAPTIONS, images=tmp_path / "images", resamples=50)
     assert sorted(found.explorer.thumbnails) == [0, 1, 2, 3, 4]
     with image.open(io.BytesIO(found.explorer.thumbnails[3])) as small:
         assert small.size == (144, 96) and abs(small.getpixel((5, 5))[1] - 200) < 6
@@ -222,7 +222,7 @@ def test_thumbnails_are_found_by_the_number_in_the_name(tmp_path):
 def test_thumbnails_are_bounded(tmp_path, monkeypatch):
     pictures(tmp_path / "images", range(IMAGES))
     monkeypatch.setattr("vsebench.analysis.thumbnails.MOST", 4)
-    found = vb.report_page(report(0.3), captions=CAPTIONS, images=tmp_path / "images", resamples=50)
+    found = vb.page(report(0.3), captions=CAPTIONS, images=tmp_path / "images", resamples=50)
     assert len(found.explorer.thumbnails) == 4
     assert any("4 of 12 images" in note for note in found.explorer.notes)
 
@@ -230,9 +230,9 @@ def test_thumbnails_are_bounded(tmp_path, monkeypatch):
 def test_folders_of_images_that_are_refused(tmp_path):
     pytest.importorskip("PIL")
     with pytest.raises(BadInput, match="is no folder"):
-        vb.report_page(report(0.3), captions=CAPTIONS, images=tmp_path / "nowhere")
+        vb.page(report(0.3), captions=CAPTIONS, images=tmp_path / "nowhere")
     with pytest.raises(BadInput, match="has no image of the split"):
-        vb.report_page(report(0.3), captions=CAPTIONS, images=tmp_path)
+        vb.page(report(0.3), captions=CAPTIONS, images=tmp_path)
     ids = np.array(["\x1b[31m\n" + "i" * 1000, *map(str, range(1, IMAGES))])
     hostile = vb.Split("custom", ids, np.arange(IMAGES * PER), OWNER, tuple(CAPTIONS))
     with pytest.raises(BadInput) as caught:
@@ -282,15 +282,15 @@ def test_the_command(tmp_path):
     report(0.5).save(tmp_path / "a.json")
     (tmp_path / "captions.txt").write_text("\n".join(f"caption {i}" for i in range(IMAGES * PER)))
     words = [tmp_path / "a.json", "-o", tmp_path / "r.html", "--captions", tmp_path / "captions.txt", "--resamples", 50]
-    done = invoke("report", *words, "--figures", tmp_path / "figures", "--figure-format", "svg", "--json")
+    done = invoke("page", *words, "--figures", tmp_path / "figures", "--figure-format", "svg", "--json")
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
     assert document["schema"] == "vsebench/page/2" and document["bytes"] == (tmp_path / "r.html").stat().st_size
     assert document["explorer"]["queries"] == {"i2t": IMAGES, "t2i": IMAGES * PER}
     assert len(document["figures"]) == len(document["charts"]) == len(list((tmp_path / "figures").iterdir()))
-    again = invoke("report", *words, "--figures", tmp_path / "figures", "-o", tmp_path / "figures" / "r.html")
+    again = invoke("page", *words, "--figures", tmp_path / "figures", "-o", tmp_path / "figures" / "r.html")
     assert again.exit_code == 0 and "48 queries" in again.stdout
-    table = invoke("report", tmp_path / "a.json", "-o", tmp_path / "R.MD", "--resamples", 50)
+    table = invoke("page", tmp_path / "a.json", "-o", tmp_path / "R.MD", "--resamples", 50)
     assert table.exit_code == 0 and table.stdout.endswith("R.MD: 1 system, 0.0 MB\n")
     assert (tmp_path / "R.MD").read_text().startswith("#")
 
@@ -307,7 +307,7 @@ def test_the_command(tmp_path):
 def test_command_lines_that_are_refused(tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     report(0.5, lists=0).save(tmp_path / "a.json")
-    done = invoke("report", "a.json", *words)
+    done = invoke("page", "a.json", *words)
     assert done.exit_code == 2 and message in done.output
     assert not (tmp_path / "r.html").exists()
 
@@ -315,14 +315,14 @@ def test_command_lines_that_are_refused(tmp_path, monkeypatch, words, message):
 def test_a_folder_of_figures_that_cannot_be_made_is_refused_first(tmp_path):
     report(0.5, lists=0).save(tmp_path / "a.json")
     (tmp_path / "file").write_text("")
-    done = invoke("report", tmp_path / "a.json", "-o", tmp_path / "r.html", "--figures", tmp_path / "file" / "f")
+    done = invoke("page", tmp_path / "a.json", "-o", tmp_path / "r.html", "--figures", tmp_path / "file" / "f")
     assert done.exit_code == 6 and f"{tmp_path / 'file' / 'f'}: this folder cannot be made" in done.stderr
     assert not (tmp_path / "r.html").exists()
 
 
 def test_a_long_name_of_a_system(tmp_path):
     report(0.5, lists=0).save(tmp_path / "a.json")
-    (found,) = vb.report_page([f"{'n' * 10_000}={tmp_path / 'a.json'}"], captions=CAPTIONS, resamples=50).systems
+    (found,) = vb.page([f"{'n' * 10_000}={tmp_path / 'a.json'}"], captions=CAPTIONS, resamples=50).systems
     assert found.startswith("nnnn") and len(found) < 200
 
 
@@ -330,17 +330,17 @@ def test_captions_that_are_not_those_of_the_gains(tmp_path):
     """A report says of which captions its gains were computed; others are shown with a warning."""
     captions = [f"a dog number {i}" for i in range(IMAGES * PER)]
     given = report(0.5, gains=None, metrics="R@1,cider:NCS@5", captions=captions, lists=0)
-    assert vb.report_page(given, captions=captions, resamples=50).warnings == ()
-    (warning,) = vb.report_page(given, captions=captions[::-1], resamples=50).warnings
+    assert vb.page(given, captions=captions, resamples=50).warnings == ()
+    (warning,) = vb.page(given, captions=captions[::-1], resamples=50).warnings
     assert "the captions that are shown (#" in warning
 
 
 def test_reports_without_per_query_values(tmp_path):
     (tmp_path / "a.json").write_text(report(0.5).to_json(per_query=False))
     with pytest.raises(BadInput, match="no per-query values"):
-        vb.report_page(tmp_path / "a.json")
+        vb.page(tmp_path / "a.json")
     with pytest.raises(UsageError, match="0 reports given"):
-        vb.report_page([])
+        vb.page([])
 
 
 # ---- in a browser
@@ -353,6 +353,7 @@ def test_hostile_texts_are_shown_as_text(browser, written, width, dark):
         assert browsers.overflow(shown) == 0
         assert NAMES[0] in shown.inner_text("body") and "c" * 100 not in shown.inner_text("body")
         shown.click("[data-direction=t2i]")
+        shown.select_option("select", "all")
         listed = shown.locator("[role=option]")
         assert listed.count() == IMAGES * PER
         for i in range(len(HOSTILE)):
@@ -367,6 +368,7 @@ def test_hostile_texts_are_shown_as_text(browser, written, width, dark):
 def test_long_texts_open(browser, written):
     with browser.open(written) as shown:
         shown.click("[data-direction=t2i]")
+        shown.select_option("select", "all")
         shown.locator("[role=option]").nth(5).click()
         assert len(shown.inner_text(".query h3 bdi")) < 400
         shown.click(".query h3 button")
@@ -412,7 +414,7 @@ def test_images_without_a_caption_are_no_queries(browser, tmp_path):
     )
     for report, queries in ((plain, [1, 4, 6]), (mine, [1, 4, 6, 8])):
         assert np.flatnonzero((report.lists[0].items >= 0).any(1)).tolist() == queries
-        page = vb.report_page({"mine": report})
+        page = vb.page({"mine": report})
         assert page.explorer is not None
         first = page_queries.shown_images(page.explorer)
         assert set(first[: len(queries)]) == set(queries)
@@ -441,7 +443,7 @@ def test_presets(browser, tmp_path, written):
     missed = [q for q in np.argsort(-values, kind="stable").tolist() if first[q] != OWNER[q]]
     with browser.open(plain(tmp_path)) as shown:
         shown.click("[data-direction=t2i]")
-        assert "systems disagree" not in shown.inner_text("select")
+        assert "largest difference" not in shown.inner_text("select")
         shown.select_option("select", "worst")
         near = values[worst[0]] + 2e-4  # values are rounded in the page
         assert values[chosen(shown)] <= near
@@ -450,7 +452,7 @@ def test_presets(browser, tmp_path, written):
         assert values[chosen(shown)] >= values[missed[0]] - 2e-4
         assert "✓ ground truth" not in shown.locator(".columns ol > li").first.inner_text()
     with browser.open(written) as shown:
-        shown.select_option("select", "disagree")
+        assert shown.input_value("select") == "difference"  # where systems differ most comes first
         facts = [float(re.search(r"NCS@5: ([\d.]+)", text)[1]) for text in shown.locator(".facts").all_inner_texts()]
         assert len(facts) == 3 and max(facts) - min(facts) > 1
 
@@ -460,7 +462,7 @@ def test_queries_that_one_answers_and_the_other_does_not(browser, tmp_path):
     path = tmp_path / "two.html"
     both = {"good": report(0.4), "bad": report(0.9, 1)}
     texts = [f"caption {i} of a dog" for i in range(IMAGES * PER)]
-    vb.report_page(both, captions=texts, resamples=50).save(path)
+    vb.page(both, captions=texts, resamples=50).save(path)
     right = {n: next(t for t in r.lists if t.direction == "t2i").items[:, 0] == OWNER for n, r in both.items()}
     with browser.open(path) as shown:
         shown.click("[data-direction=t2i]")
@@ -551,7 +553,7 @@ def test_without_scripts(browser, written):
 def test_thumbnails_in_the_page(browser, tmp_path):
     pictures(tmp_path / "images", range(IMAGES))
     path = tmp_path / "page.html"
-    vb.report_page(report(0.3), captions=CAPTIONS, images=tmp_path / "images", resamples=50).save(path)
+    vb.page(report(0.3), captions=CAPTIONS, images=tmp_path / "images", resamples=50).save(path)
     with browser.open(path, width=390) as shown:
         shown.click("[data-direction=t2i]")
         shown.locator("[role=option]").nth(9).click()

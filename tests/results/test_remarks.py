@@ -55,7 +55,7 @@ def test_what_is_made_of_reports_has_their_warnings_with_names(tied: Report) -> 
     for result in (
         vb.compare(both, **FEW), vb.joint(both), vb.agree(third, resamples=20),
         vb.slice(both, "positives", resamples=20),
-        vb.report_page(both, resamples=20),
+        vb.page(both, resamples=20),
     ):  # fmt: skip
         mine = [w for w in result.warnings if w.startswith("ours: ")]
         assert mine == [f"ours: {w}" for w in tied.warnings]
@@ -69,7 +69,7 @@ def test_python_raises_every_warning_once_at_the_line_of_the_caller(tied: Report
     assert [str(w.message) for w in caught] == [w.replace("(--ties)", "(ties)") for w in tied.warnings]
     assert {w.filename for w in caught} == {__file__}
     with pytest.warns(vb.VsebenchWarning) as caught:  # the comparison and slices inside it raise nothing of their own
-        page = vb.report_page([tied, tied], resamples=20)
+        page = vb.page([tied, tied], resamples=20)
     assert len(caught) == len(page.warnings)
     assert issubclass(vb.VsebenchWarning, UserWarning)
     with warnings.catch_warnings():

@@ -11,7 +11,7 @@ The values of the queries are in the reports; nothing is ranked again::
                                    ├─► comparison.compare ──► Comparison   paired tests, corrected, with effect sizes
                                    ├─► agree.agree        ──► Agreement    Kendall's tau between metrics
                                    ├─► slices.slice       ──► Slices       a metric in bins of its queries
-                                   └─► page.report_page   ──► Page         all of these with charts and single queries
+                                   └─► page.page          ──► Page         all of these with charts and single queries
 
 - ``systems``: reading reports, whether systems may be compared, and the values that they share
 - ``joint``, ``comparison``, ``agree``, ``slices``: the analyses, each with its result and the tables of it

@@ -36,7 +36,7 @@ RANKS = ((1, 1), (2, 5), (6, 10), (11, 50), (51, 100), (101, 1000), (1001, None)
 
 
 @public
-def report_page(
+def page(
     reports: Reports,
     *more: OneReport,
     metrics: Names | None = None,
@@ -49,7 +49,7 @@ def report_page(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Page:
-    """A page of one or several reports: ``report_page("A.json").save("report.html")``.
+    """A page of one or several reports: ``page("A.json").save("report.html")``.
 
     It has the table of the report, or of the comparison of several with significance. Below it are curves over k,
     histograms of ranks, slices by caption length and by the number of positives, and from three systems the agreement
@@ -79,7 +79,7 @@ def report_page(
         >>> import vsebench as vb
         >>> images = np.eye(6)
         >>> report = vb.evaluate(images, np.repeat(images, 5, axis=0), metrics="R@1,R@5", lists=5, trust=True)
-        >>> page = vb.report_page(report)
+        >>> page = vb.page(report)
         >>> page.explorer.k, [panel.name for panel in page.panels]
         (5, ['gt-r-k-i2t', 'gt-r-k-t2i'])
     """

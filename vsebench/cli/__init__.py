@@ -1,6 +1,6 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
-- one file a command: ``evaluate`` (``vsebench eval``), ``report``, ``export``, ``inspect``, ``metrics``, ``data``,
+- one file a command: ``evaluate`` (``vsebench eval``), ``page``, ``export``, ``inspect``, ``metrics``, ``data``,
   ``spice``, ``cache``, ``leaderboard``, ``train`` (``train-reference``), ``encode``, ``doctor`` (checks in ``health``),
   ``demo``
 - ``analyses``: commands that are public functions: ``compare``, ``agree``, ``slice``, ``choice``, ``correlate``,
@@ -38,7 +38,7 @@ from . import (
     inspect,
     leaderboard,
     metrics,
-    report,
+    page,
     spice,
     train,
 )
@@ -92,7 +92,7 @@ PANELS: dict[str, dict[str, tuple[Any, str] | Analysis]] = {
         "compare": ANALYSES["compare"],
         "agree": ANALYSES["agree"],
         "slice": ANALYSES["slice"],
-        "report": (report.run, "Write a page: tables, charts, single queries."),
+        "page": (page.run, "Write a page: tables, charts, single queries."),
         "export": (export.run, "Write a report in the format of another tool."),
     },
     "Test sets, relevance, vectors": {

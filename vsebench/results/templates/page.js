@@ -63,7 +63,7 @@
   // ---- state and elements
 
   const state = {
-    direction: Object.keys(sides)[0], preset: "all", search: "", query: 0, shown: STEP, found: [],
+    direction: Object.keys(sides)[0], preset: "difference", search: "", query: 0, shown: STEP, found: [],
     systems: data.systems.map((_, i) => i < 3), // which ones are shown
   };
   const find = (selector) => root.querySelector(selector);
@@ -99,6 +99,11 @@
   // A preset orders queries by a key, the smallest first; queries whose key is NaN are left out.
   const known = (ranking, q) => (ranking.values[q] === UNDEFINED ? NaN : ranking.values[q]);
   const presets = {
+    difference: {
+      label: () => "largest difference",
+      applies: () => active().length > 1,
+      key: (side, ranking, q) => -spread(side, q),
+    },
     all: { applies: () => true, label: () => "all, in order", key: () => 0 },
     worst: {
       label: (system) => `worst by ${data.metric || "rank of the first ground truth"}: ${system}`,
@@ -109,11 +114,6 @@
       label: (system) => (data.metric ? `missed at R@1, highest ${data.metric}: ${system}` : `missed at R@1: ${system}`),
       applies: () => true,
       key: (side, ranking, q) => (firstTruth(side, ranking, q) === 1 ? NaN : ranking.values ? -known(ranking, q) : 0),
-    },
-    disagree: {
-      label: () => "systems disagree most",
-      applies: () => active().length > 1,
-      key: (side, ranking, q) => -spread(side, q) || NaN,
     },
   };
 

@@ -1,4 +1,4 @@
-"""``vsebench report``."""
+"""``vsebench page``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run(
 
     The page is one file that opens from disk. Queries are shown for reports of vsebench eval --lists 10.
     """
-    from ..analysis.page import report_page
+    from ..analysis.page import page
     from ..analysis.systems import named, names_of
     from ..errors import UsageError
     from ..files.atomic import make_folder
@@ -72,21 +72,21 @@ def run(
     if figures is not None:
         make_folder(figures)
     with terminal.progress("comparing" if len(reports) > 1 else "reading") as progress:
-        page = report_page(reports, captions=captions, images=images, progress=progress, **more)
-        page.save(output)
-        written = [] if figures is None else page.figures(figures, figure_format)
-    remark(terminal, page)
+        made = page(reports, captions=captions, images=images, progress=progress, **more)
+        made.save(output)
+        written = [] if figures is None else made.figures(figures, figure_format)
+    remark(terminal, made)
     if replaced:
         terminal.note(f"· {output} was there, and is replaced")
-    facts = page.to_dict()
+    facts = made.to_dict()
     size = output.stat().st_size
     if terminal.json:
         terminal.emit({**facts, "page": str(output), "bytes": size, "figures": [str(path) for path in written]})
         return
     queries = sum((facts["explorer"] or {"queries": {}})["queries"].values())
-    words = [count_of(len(page.systems), "system")]
+    words = [count_of(len(made.systems), "system")]
     if ENDINGS[output.suffix.lower()] == "html":
-        words += [count_of(len(page.panels), "chart"), count_of(queries, "query", "queries")]
+        words += [count_of(len(made.panels), "chart"), count_of(queries, "query", "queries")]
     terminal.say(f"{output}: {', '.join(words)}, {size / MEGABYTE:.1f} MB")
     if written:
         terminal.say(f"{count_of(len(written), 'chart is', 'charts are')} in {figures}")
