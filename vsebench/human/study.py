@@ -59,14 +59,14 @@ def correlate(
     Args:
         data: ``cxc`` (Crisscrossed Captions) or ``flickr8k`` (experts and CrowdFlower).
         gains: kinds of gains (see ``docs/relevance.md``), ``binary`` (1 for the caption's own image, else 0), or scores
-            of captioning, separated by commas or a list; by default ``binary`` and ``cider`` for ``cxc``, ``cider`` for
-            ``flickr8k``, or none beside ``embeddings``.
+            of captioning, separated by commas; by default ``binary`` and ``cider`` for ``cxc``, ``cider`` for
+            ``flickr8k``, or none beside ``embeddings``. In Python also a list.
         embeddings: a file of vectors of COCO 5K (see ``docs/formats.md``), for ``cxc``.
         texts: the file of the caption vectors, when ``embeddings`` is an .npy of images.
         image_key, text_key: names of the arrays in the file.
         similarity: of the vectors, ``cosine`` or ``dot``.
-        tasks: ``sits``, ``sts`` and ``sis`` of ``cxc``, ``expert`` and ``crowdflower`` of ``flickr8k``: some, as
-            a list or separated by commas; by default all.
+        tasks: ``sits``, ``sts`` and ``sis`` of ``cxc``, ``expert`` and ``crowdflower`` of ``flickr8k``: some,
+            separated by commas; by default all. In Python also a list.
         human_data: folder with the judgements; by default that of the variable ``VSEBENCH_HUMAN_DATA``, else ``human``
             in the cache.
         ci: level of the intervals in percent; 0 for none.

@@ -92,18 +92,19 @@ def evaluate_unimodal(
     1.0
 
     Args:
-        vectors: a file (.npy, .npz, safetensors, torch or HDF5), an array (item, dim) of finite numbers, ranked as
-            float32, or ``Embeddings`` with ids.
-        labels: a file of one of these formats, an array (item, ...), or a ``LabelDistance``. See ``docs/unimodal.md``.
+        vectors: a file of vectors (.npy, .npz, safetensors, torch or HDF5). In Python also an array (item, dim) of
+            finite numbers, ranked as float32, or ``Embeddings`` with ids.
+        labels: a file of labels, in the formats of vectors (see docs/unimodal.md). In Python also an array (item, ...),
+            or a ``LabelDistance``.
         label_distance: ``euclidean``, ``precomputed``, ``miou[:ignore=N]`` or ``wmd:VECTORS``; by default the shape
             decides.
         labels_are: ``classes`` or ``numbers``, for labels with one value an item; by default strings are classes, and
             integers of few distinct values are refused.
-        queries: how many of the first items are queries, a file that names them, (query,) item indices, or (item,)
-            truth values; by default every item is a query.
+        queries: how many of the first items are queries, or a file that names them; by default every item is a query.
+            In Python also (query,) item indices, or (item,) truth values.
         keep_queries: keep the other queries in the gallery.
-        modality: ``image`` or ``caption``, whose direction is ``i2i`` or ``t2t``; by default that of ``Embeddings``, or
-            ``image``.
+        modality: ``image`` (the default) or ``caption``, whose direction is ``i2i`` or ``t2t``. ``Embeddings`` have
+            one of their own.
         metrics: ``nDCG@k`` and ``MLD@k`` for any k; ``nDCG`` and ``MLD`` are those at k = 1, and at 10 to 100 in tens;
             by default both.
         similarity: ``euclidean``, ``cosine`` or ``dot``.
