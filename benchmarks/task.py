@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vsebench.errors import MissingPackage
+
 from .inputs import Inputs
 from .machine import available_gb
 
@@ -151,7 +153,11 @@ class Task:
 
 def tasks(group: str) -> dict[str, Task]:
     """Group and name, as in ``peers/ranx`` -> task. Raises MissingPackage where the tasks themselves need one."""
-    return {f"{group}/{task.name}": task for task in importlib.import_module(f"benchmarks.{group}").TASKS}
+    try:
+        module = importlib.import_module(f"benchmarks.{group}")
+    except ModuleNotFoundError as error:
+        raise MissingPackage(f"benchmarks of {group} need {error.name}", fix=f"pip install {error.name}") from None
+    return {f"{group}/{task.name}": task for task in module.TASKS}
 
 
 def find(name: str) -> Task:

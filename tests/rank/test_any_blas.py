@@ -42,7 +42,7 @@ def test_errors_stay_within_the_bounds(dim: int, rng: np.random.Generator) -> No
         scorer = Dot(images, captions)
         for k in (1, len(captions)):
             queries = np.arange(len(images))
-            tile, bound = ordering.rows(scorer, "i2t", queries)
+            tile, bound = ordering.float64_rows(scorer, "i2t", queries, None)
             if k == 1:
                 bound = ordering.float32_bound(scorer, "i2t", queries)
                 tile = scorer.block(slice(None), slice(None))

@@ -164,11 +164,11 @@ def test_damaged_postings_are_computed_again(parsed: Tuples, damage: str) -> Non
 def test_errors_name_the_command(parsed: Tuples) -> None:
     split = split_of(["a cat", "a bird"], [0, 1], 2)
     with pytest.raises(
-        MissingPackage, match=r"1 of 2 captions are not parsed\n  fix: run: .* build spice --captions FILE"
+        MissingPackage, match=r"1 of 2 captions are not parsed\n  fix: run: .* spice build --captions FILE"
     ):
         load_gains("spice", split)
     named = Split("f30k", split.image_ids, split.caption_ids, split.image_of, split.captions)
-    with pytest.raises(MissingPackage, match="build spice --split f30k --text ptb"):
+    with pytest.raises(MissingPackage, match="spice build --split f30k --text ptb"):
         load_gains("spice:text=ptb", named)
     with pytest.raises(UsageError, match="spice takes no 'x'"):
         load_gains("spice:x", split)

@@ -83,7 +83,7 @@ def test_the_selecting_metric(name, best, tmp_path):
     said: list[str] = []
     train.train(small(train={"select": name, "epochs": 4, "lr": 0.01}), tmp_path, say=said.append)
     log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    values = [np.mean([v for k, v in e.items() if k in (name, f"i2t_{name}", f"t2i_{name}")]) for e in log]
+    values = [np.mean([v for k, v in e.items() if k in (name, f"{name} i2t", f"{name} t2i")]) for e in log]
     assert checkpoint.read(tmp_path).progress.best_epoch == 1 + values.index(best(values))
     assert f"{name} " in said[1]
 

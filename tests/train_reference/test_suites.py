@@ -537,7 +537,7 @@ def test_the_command_of_an_entry_on_objects_has_the_settings_of_its_run():
     stored = leaderboard.Suite.model_validate_json(stored)
     for entry in leaderboard.entries_of(stored):
         run = stored.runs[f"coco-objects/{entry.model.name}-seed0"]
-        words = shlex.split(entry.reproduce[1])[2:]
+        words = shlex.split(entry.model.reproduce[1])[2:]
         options = list(zip(words[::2], words[1::2], strict=True))
         found = start.configured(run.loss, assignments=[value for name, value in options if name == "--set"])
         assert ("--loss", run.loss) in options and ("--data", "coco-objects") in options
