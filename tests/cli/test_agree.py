@@ -55,12 +55,13 @@ def test_disagreements_are_real(four: list[str]) -> None:
     amounts = []
     for worst in rows:
         assert worst["metrics"] == ["MRR i2t", "Recall@5 i2t"]
-        pairs = [worst[name] for name in loaded]
+        assert list(worst["values"]) == list(loaded)  # by name, whatever the names are
+        pairs = list(worst["values"].values())
         opposite = [(a[0] - b[0]) * (a[1] - b[1]) < 0 for a in pairs for b in pairs]
         assert any(opposite) and "caption" not in worst
         amounts.append(worst["disagreement"])
         for name, report in loaded.items():
-            first, second = worst[name]
+            first, second = worst["values"][name]
             at = report["MRR", "i2t"].queries.tolist().index(int(worst["query"]))
             assert first == report["MRR", "i2t"].per_query[at]
             assert second == report["Recall@5", "i2t"].per_query[at]

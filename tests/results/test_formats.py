@@ -193,6 +193,15 @@ def test_the_best_two_values(higher_is_better: bool) -> None:
     assert best_two([0.5, None, None], higher_is_better) == (None, None)
 
 
+def test_intervals_are_left_out_or_shown_on_request(three: list[Report]) -> None:
+    for result in (compare(three, permutations=100, ci=0), agree(three, ci=0), slice(three[0], "positives", ci=0)):
+        assert all(row["low"] is None for row in result.records()) and "bootstrap" not in str(result)
+    for shown in (compare(three, permutations=100, intervals=True), vsebench.joint(three, intervals=True)):
+        assert "bootstrap interval over images" in shown.to_markdown() and "r@{ }l" in shown.to_latex()
+        low = f"[{100 * three[0]['R@1', 'i2t'].interval[0]:.2f}, "
+        assert low in shown.to_latex() and low in str(shown)
+
+
 def test_the_second_best_is_underlined(three: list[Report]) -> None:
     """In a joint table and a comparison, in every format."""
     values = sorted((100 * r["R@1", "i2t"].value for r in three), reverse=True)

@@ -374,7 +374,8 @@ def _listed(study: Agreement) -> list[Table]:
     rows = []
     for d in study.disagreements:
         words = (d.query, Text(_short(d.caption or ""), d.caption)) if captions else (d.query,)
-        facts = {"disagreement": d.amount, **{s: list(pair) for s, pair in zip(study.systems, d.values, strict=True)}}
+        values = {system: list(pair) for system, pair in zip(study.systems, d.values, strict=True)}
+        facts = {"disagreement": d.amount, "values": values}
         shown = [f"{_value(a)} / {_value(b)}" for a, b in d.values]
         rows.append((*words, Text(shown[0], facts), *shown[1:]))
     heading = [table.Column("query", words=True), *[table.Column("caption", words=True)] * captions]

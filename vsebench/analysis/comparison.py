@@ -23,7 +23,7 @@ from ..options import spell
 from ..registry import unknown
 from ..results import table
 from ..results.charts import Panel, curves
-from ..results.format import UNDEFINED, UNITS, printed
+from ..results.format import UNDEFINED, UNITS, interval_words, printed
 from ..results.model import MetricName, Resampling
 from ..results.render import Drawn
 from ..results.table import Entry, Table, Text, Value, named, way
@@ -149,6 +149,7 @@ class Comparison(Drawn):
         intervals: the values are shown with their intervals.
         named: the metrics were named: the one table in LaTeX has them all.
         notes: what was decided.
+        how: the resampling of the intervals of the values, None without them.
     """
 
     kind: ClassVar = "comparison"
@@ -167,6 +168,7 @@ class Comparison(Drawn):
     intervals: bool = False
     named: bool = False
     notes: tuple[str, ...] = ()
+    how: Resampling | None = None
 
     def tables(self) -> list[Table]:
         """The values of all systems with marks of significance, and one table of tests for every pair of systems."""
@@ -312,6 +314,7 @@ def compare(
     return Comparison(
         split, tuple(names), signatures, baseline, tuple(rows), tuple(_corrected(tests, rows, rules)), rules, warned,
         len(pairs) < len(systems), intervals, named=shared.chosen(metrics), notes=tuple(notes),
+        how=systems[0].report.intervals,
     )  # fmt: skip
 
 
@@ -481,7 +484,8 @@ def _note(comparison: Comparison) -> str:
         marks = f"A letter marks a value that is significantly better than that system's: {tested}."
     else:
         marks = f"+ and - mark values significantly better and worse than those of {comparison.baseline}: {tested}."
-    return f"{UNITS} {marks}"
+    how = f" {interval_words(comparison.how)}." if comparison.intervals and comparison.how else ""
+    return f"{UNITS} {marks}{how}"
 
 
 def _tests(comparison: Comparison) -> Iterator[Table]:

@@ -155,8 +155,7 @@ def grids(tables: Iterable[Table]) -> list[Grid]:
 
 def grid(table: Table) -> Grid:
     """A table as text: numbers as printed, with brackets, and the best ones marked."""
-    places = [i for i in range(len(table.rows)) if i not in table.hidden]
-    rows = [table.rows[i] for i in places]
+    rows = [row for i, row in enumerate(table.rows) if i not in table.hidden]
     best: dict[Value, str] = {}
     most = 0
     if table.best:
