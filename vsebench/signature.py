@@ -17,6 +17,8 @@ from .types import Split
 
 ENCODER = "encoder"  # field: what the encoder of the vectors was given that is not its default
 STAGES = (ENCODER, "fuse", "normalise", "rerank")  # fields: what was done before and after ranking
+CORRECTED = "normalise"  # field: how scores were corrected, which may use the other queries of the test set
+OF_SYSTEM = ("vsebench", "score", ENCODER, "fuse", "rerank")  # fields: what a system is and how it scores
 _FORBIDDEN = "|:"
 
 
@@ -65,3 +67,11 @@ def read(signature: str) -> dict[str, str]:
             raise UsageError(f"'{signature}' is not a signature", fix="write key:value pairs joined by '|'")
         fields[key] = value
     return fields
+
+
+def rules(signature: str) -> dict[str, str]:
+    """The fields by which something was measured: numbers of one table agree in those that they share; raises as ``read``.
+
+    What a system is and how it scores is no rule: vectors of unit length have the same order by ``dot`` and ``cosine``.
+    """
+    return {field: value for field, value in read(signature).items() if field not in OF_SYSTEM}

@@ -36,8 +36,6 @@ OneReport = str | os.PathLike[str] | Report
 Reports = OneReport | Sequence[OneReport] | Mapping[str, OneReport]
 
 LEAST, GOOD, CHANCE = 100, 0.2, 2.0  # queries, value of a metric, and the correlation times the root of the queries
-# Fields of a signature that may differ: how systems score, and two which give a warning.
-MAY_DIFFER = ("vsebench", "score", *signature.STAGES)
 
 
 class NotAlike(UsageError):
@@ -273,23 +271,23 @@ def check_comparable(systems: Sequence[System], force: bool = False, also: Seque
     Args:
         systems: at least one.
         force: whether they may differ.
-        also: fields of signatures that may differ besides ``MAY_DIFFER``.
+        also: fields of signatures that may differ, although they are among ``signature.rules``.
 
     Raises:
         UsageError: the signatures differ in a field that changes values (named).
     """
     warnings = []
     first = systems[0]
-    rules = signature.read(first.report.signature)
+    own, rules = signature.read(first.report.signature), signature.rules(first.report.signature)
     for other in systems[1:]:
-        others = signature.read(other.report.signature)
-        if others.get("vsebench") != rules.get("vsebench"):
+        others, theirs = signature.read(other.report.signature), signature.rules(other.report.signature)
+        if others.get("vsebench") != own.get("vsebench"):
             warnings.append(f"{other.name} was evaluated by vsebench {others.get('vsebench')}, {first.name} by another")
+        # a field that only one has is about metrics, or kinds of input, that the other does not have
         for field in rules:
-            # a field that only one has is about metrics, or kinds of input, that the other does not have
-            if field in (*MAY_DIFFER, *also) or field not in others or rules[field] == others[field]:
+            if field in (signature.CORRECTED, *also) or field not in theirs or rules[field] == theirs[field]:
                 continue
-            what = f"{field} is '{others[field]}' for {other.name} and '{rules[field]}' for {first.name}"
+            what = f"{field} is '{theirs[field]}' for {other.name} and '{rules[field]}' for {first.name}"
             if not force:
                 fix = f"evaluate both in the same way; {spell('force', True)} compares what they share"
                 spoken = [language_of(system.report.split) for system in (first, other)]
@@ -297,10 +295,10 @@ def check_comparable(systems: Sequence[System], force: bool = False, also: Seque
                     fix = "give reports of one language; vb.joint and vsebench export --to mteb take several languages"
                 raise NotAlike(f"these systems were not measured alike: {what}", where=other.where, fix=fix)
             warnings.append(f"not measured alike: {what}")
-        if rules.get("normalise") != others.get("normalise"):
-            how = [fields.get("normalise", "none") for fields in (others, rules)]
+        how = [fields.get(signature.CORRECTED, "none") for fields in (theirs, rules)]
+        if how[0] != how[1]:
             warnings.append(f"scores are corrected in different ways: {other.name} {how[0]}, {first.name} {how[1]}")
-        for name, fields in ((first.name, rules), (other.name, others)):
+        for name, fields in ((first.name, rules), (other.name, theirs)):
             if fields.get("short") == "miss":
                 warnings.append(f"{name} counts relevant items that are not in its retrieved lists as not found")
     return list(dict.fromkeys(warnings))

@@ -94,13 +94,12 @@ def rules(entry: Entry, metric: str) -> str:
     if not entry.signature:
         return ""
     try:
-        fields = signature.read(entry.signature)
+        fields = signature.rules(entry.signature)
     except UsageError:
         return entry.signature
     view = metric.partition(":")[0] if ":" in metric else "gt"
     graded = is_gains(view)
-    # What a system is and does is no rule.
-    others = {*SOURCES, "vsebench", "score", signature.ENCODER, *(() if graded else ("captions",))} - {view}
+    others = {*SOURCES, *(() if graded else ("captions",))} - {view}
     kept = {
         key: text for key, text in fields.items() if key not in others and (key == view or not text.startswith("own#"))
     }
