@@ -70,7 +70,7 @@ def read(signature: str) -> dict[str, str]:
 
 
 def rules(signature: str) -> dict[str, str]:
-    """The fields by which something was measured: numbers of one table agree in those that they share; raises as ``read``.
+    """The fields by which something was measured, in which numbers of one table agree; raises as ``read``.
 
     What a system is and how it scores is no rule: vectors of unit length have the same order by ``dot`` and ``cosine``.
     """
