@@ -135,11 +135,15 @@ def check_word(name: str, value: str, allowed: Sequence[str]) -> None:
 
 
 def settings(options: Any) -> dict[str, Any]:
-    """The options whose value is another than the default one, by name: numbers and words, no files."""
+    """The options whose value is another than the default one, by name: numbers and words, no files.
+
+    Fields that are not compared are left out.
+    """
     found = {}
     for name, (field, facts) in declared(options).items():
         value = getattr(options, name)
-        if facts.reads is not Path and isinstance(value, (bool, int, float, str)) and value != field.default:
+        words = facts.reads is not Path and isinstance(value, (bool, int, float, str))
+        if words and field.compare and value != field.default:
             found[name] = value
     return found
 

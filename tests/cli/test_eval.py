@@ -20,7 +20,7 @@ from vsebench.rank.count import Targets
 from vsebench.relevance.grades import of_pairs
 from vsebench.types import Split
 
-TOP = ["schema", "split", "signature", "provenance", "warnings", "intervals", "results", "parts", "per_query"]
+TOP = ["schema", "split", "signature", "provenance", "warnings", "intervals", "results", "parts", "per_query", "lists"]
 RESULT = ["metric", "direction", "value", "n", "undefined", "interval"]
 
 
@@ -55,7 +55,7 @@ def coco_file(coco: Split, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 def test_json_is_one_document_of_the_schema(coco_file: dict[str, Any]) -> None:
     document = json.loads(coco_file["stdout"])
-    assert list(document) == TOP
+    assert list(document) == TOP and [lists["k"] for lists in document["lists"]] == [10, 10]
     assert document["schema"] == "vsebench/report/1" and document["split"] == "coco-5k"
     assert all(list(r) == RESULT for r in document["results"])
     for r in document["results"]:

@@ -19,8 +19,7 @@ from ..results.values import SIDE
 from ..types import DIRECTIONS, Direction, Float, Int, Split
 from .systems import System
 
-HOW = "evaluate again with vsebench eval ... --lists 10 -o FILE"
-LARGEST = 200_000  # images and captions: a page holds all captions
+HOW = "evaluate again with vsebench eval FILE -o A.json"
 FEW = 25  # queries of a preset whose images are embedded first
 _DEPTH = 10
 
@@ -43,10 +42,6 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: Split) -> tup
         elif not same:
             notes.append(f"{system.name} has other items than {systems[0].name}: its queries are not shown.")
         usable.append(system if same and system.report.lists else None)
-    size = len(split.image_ids) + len(split.caption_ids)
-    if size > LARGEST:
-        notes = [f"The split has {size:,} images and captions: queries are shown of up to {LARGEST:,}."]
-        usable = []
     if not any(usable):
         return None, tuple(dict.fromkeys(notes))
     metric = _metric(keys)

@@ -48,7 +48,7 @@ def run(
 ) -> None:
     """Write a page that shows one or several evaluations: tables, charts, and single queries with what they retrieve.
 
-    The page is one file that opens from disk. Queries are shown for reports of vsebench eval --lists 10.
+    The page is one file that opens from disk.
     """
     from ..analysis.page import page
     from ..analysis.systems import named, names_of

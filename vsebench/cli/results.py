@@ -145,11 +145,14 @@ def report_options(function: Function) -> Function:
         no_per_query: bool,
         **kwargs: Any,
     ) -> None:
+        from ..evaluation.options import KEPT
         from ..results.per_query import check_path
 
         formats = output_formats(terminal, style, output)
         if per_query is not None:
             check_path(per_query)
+        if kwargs.get("lists", 0) is None:
+            kwargs["lists"] = KEPT if "json" in formats and not no_per_query else 0
         result = function(terminal, **kwargs)
         deliver(terminal, result, formats, output, per_query=per_query, full=not no_per_query)
 

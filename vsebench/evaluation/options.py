@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..types import GainsLike, JudgementsLike, PathLike, ReportProgress
 
 MOST = 100  # items a query that a report keeps
+KEPT = 10  # and that one which a command writes as JSON keeps by default
 DEPTH = 100  # items a query in the file of ``save_run``
 # Of a Dask scheduler: a host and a port, after the name of a protocol or not.
 ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+):\d{1,5}", re.ASCII)
@@ -117,9 +118,9 @@ class Options(Fields):
     depth: int | None = option(
         None, f"Items a query in --save-run; {DEPTH} by default.", reads=int, value="N", least=1, of="save_run"
     )
-    lists: int = option(
-        0, "Items a query to keep in the report, with scores and gains, for its page; 0 for none.", value="N",
-        least=0, most=MOST,
+    lists: int | None = option(
+        None, f"Items a query to keep in the report, with scores and gains, for its page; {KEPT} by default in JSON.",
+        reads=int, value="N", least=0, most=MOST, compare=False,
     )  # fmt: skip
     weights: str | None = option(
         None, "Of --fuse: one a system, the first for FILE; all 1 by default.", reads=str, value="W,W,...", of="fuse"

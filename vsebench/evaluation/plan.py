@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..graded.rankings import plan as rankings_of
@@ -28,6 +28,7 @@ from .sources import leave_out as allowed
 from .sources import load_gains_of, load_judgements, note_unknown_ties, suits
 
 NAMED, SUITE, EVERY = range(3)  # how a metric is requested: by its name, in a suite, or among all
+LARGEST = 200_000  # images and captions of which lists are kept: their page holds all captions
 LEAVE_OUT = "leave it out, or evaluate the embeddings"
 
 
@@ -108,10 +109,7 @@ def make_plan(data: System, request: Request) -> Plan:
     if not directions:
         what = f"no list for {', '.join(request.directions)}"
         raise BadInput(what, where=data.where, fix="give a run of that direction")
-    if request.lists and data.split.in_folds:
-        what = f"lists are the top of the complete gallery, and {data.split.name} ranks its folds"
-        fix = f"leave it out, or use {spell('split', 'coco-5k')}"
-        raise UsageError(f"{spell('lists', request.lists)}: {what}", fix=fix)
+    request = _without_lists(request, data.split)
     intra = _intra(request, data)
     judgements, own = _judgements(data, request)
     asked: dict[Metric, int] = {}
@@ -163,6 +161,16 @@ def make_plan(data: System, request: Request) -> Plan:
     return Plan(
         split, tuple(metrics), directions, judgements, tuple(targets), gains, intra, depth or None, listed, request
     )  # fmt: skip
+
+
+def _without_lists(request: Request, split: Split) -> Request:
+    """Without the lists that no page would show, and a note on them."""
+    size = len(split.image_ids) + len(split.caption_ids)
+    if not request.lists or not (split.in_folds or size > LARGEST):
+        return request
+    why = "ranks its folds" if split.in_folds else f"has {size:,} images and captions, more than {LARGEST:,}"
+    note(f"no lists of single queries are kept: {split.name} {why}")
+    return replace(request, lists=0)
 
 
 def _judgements(data: System, request: Request) -> tuple[dict[str, Source], list[str]]:

@@ -155,7 +155,7 @@ def request(arguments: Mapping[str, Any]) -> Request:
     given, similarity = _of_run_folder(given, options.similarity)
     options = dataclasses.replace(options, similarity=similarity)
     same = {f.name for f in dataclasses.fields(Options)} & {f.name for f in dataclasses.fields(Request)}
-    same -= {"gains", "judgements", "weights"}
+    same -= {"gains", "judgements", "weights", "lists"}
     measured = None if options.metrics is None else words(options.metrics)
     names = None if measured is None else tuple(w for w in measured if w.lower() != INTRA)
     judgements = _judgements(options.judgements)
@@ -174,6 +174,7 @@ def request(arguments: Mapping[str, Any]) -> Request:
         correction=None if options.normalise is None else corrected.parse(options.normalise),
         weight=_weight(options.combine),
         kept=None if options.save_run is None else options.depth or DEPTH,
+        lists=options.lists or 0,
         settings=settings(options),
     )
     _check_together(found)

@@ -92,7 +92,7 @@ def evaluate(
     trust: bool = False,
     save_run: PathLike | None = None,
     depth: int | None = None,
-    lists: int = 0,
+    lists: int | None = None,
     ci: float = 95.0,
     weights: str | None = None,
     normalise: str | None = None,
@@ -177,7 +177,7 @@ def evaluate(
             .run or .txt, one a direction (``top.trec`` is written as ``top.i2t.trec`` and ``top.t2i.trec``).
         depth: items a query in ``save_run``; 100 by default.
         lists: items a query that the report keeps, at most 100, with scores and gains: what the page of a report shows
-            of single queries. 0 for none.
+            of single queries. None by default; a JSON report of the command line has 10.
         progress: called with (done, in all).
 
     Args, intervals:

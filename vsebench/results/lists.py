@@ -17,7 +17,7 @@ from .values import SIDE
 if TYPE_CHECKING:
     from .schema import ListsDocument
 
-FIX = "write the report again with vsebench eval --lists 10 -o FILE"
+FIX = "write the report again with vsebench eval FILE -o A.json"
 NOTHING = -1  # behind the end of a retrieved list
 
 
