@@ -32,6 +32,8 @@ from vsebench.files.regular import check_file, reading
 from vsebench.files.textfile import shown
 from vsebench.registry import unknown
 
+from .losses import get_loss
+
 FOLDER = Path(__file__).parent / "configs"
 STRICT = ConfigDict(extra="forbid", strict=True)  # an integer is a float, and nothing else is of another type
 
@@ -71,13 +73,15 @@ class Model:
     """The two encoders.
 
     Attributes:
-        image: ``linear`` (a projection of vectors; of a set of regions, of their mean), ``cnn`` (small, of pixels), or
-            ``vgg19`` or ``resnet152`` of torchvision (of image files), with a projection.
+        image: ``linear`` (of vectors; of a set of regions, of their mean), ``cnn`` (small, of pixels), ``vgg19`` or
+            ``resnet152`` of torchvision (of image files), or a function of a file of yours, ``my_encoder.py:function``;
+            each with a projection.
         pretrained: whether the network of torchvision begins with ImageNet weights.
         finetune: whether it is trained; otherwise only the projection is, and the network is in evaluation mode
             (without dropout, with the batch statistics of its weights).
         crop: of image files, ``center``, ``ten`` (mean of ten crops) or ``random`` (in training).
-        text: ``gru``, ``bigru`` (mean of both directions) or ``mean`` (of word vectors, with a projection).
+        text: ``gru``, ``bigru`` (mean of both directions), ``mean`` (of word vectors, with a projection), or a function
+            of a file of yours.
         dim: of the embeddings.
         word_dim: of the word vectors.
         similarity: ``cosine``; ``order`` (minus the norm of the violation of the caption being more general than the
@@ -85,19 +89,21 @@ class Model:
         order_squared: of ``order``: the square of that norm.
         absolute: absolute values of the embeddings, as Order0 takes.
         normalise_images: whether embeddings of images have length 1; VSE0 leaves them as they are.
+        fingerprint: the sha256 of the files of the encoders; a run fills it in.
     """
 
-    image: Literal["linear", "cnn", "vgg19", "resnet152"] = "linear"
+    image: str = "linear"
     pretrained: bool = True
     finetune: bool = False
     crop: Literal["center", "ten", "random"] = "center"
-    text: Literal["gru", "bigru", "mean"] = "gru"
+    text: str = "gru"
     dim: Size = 128
     word_dim: Size = 64
     similarity: Literal["cosine", "order", "euclidean"] = "cosine"
     order_squared: bool = False
     absolute: bool = False
     normalise_images: bool = True
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -108,6 +114,8 @@ class Loss:
         name: one of ``train_reference.losses.loss_names()``, or a function of a file of yours: ``my_loss.py:function``.
         fingerprint: the sha256 of that file; a run fills it in.
         settings: its hyper-parameters, by the names of the function.
+        learned: those of them that are trained with the model, from their values on, such as the temperature
+            ``scale`` of ``info_nce`` (at most 100, as in CLIP), or ``scale`` and ``bias`` of ``siglip``.
         relevance: graded relevance for losses that take a degree, as for ``vsebench eval --gains``.
         scale: the degree is the gain times this: 0.1 maps CIDEr-D to [0, 1].
         reference: the captions that stand for an image in the degree: ``image`` (all of its captions), or ``caption``
@@ -121,6 +129,7 @@ class Loss:
     name: str = "mh"
     fingerprint: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
+    learned: list[str] = field(default_factory=list)
     relevance: str = "cider"
     scale: Finite = 1.0
     reference: Literal["image", "caption"] = "image"
@@ -288,6 +297,69 @@ def override(config: Config, **changes: Any) -> Config:
             section, _, name = key.partition("_")
             values[section][name] = value
     return from_dict(values)
+
+
+# Of --smoke, for one run of any recipe: an epoch of the warm-up, and two of the loss. Its matrices are too small for
+# two threads, which would take ten times the processor time.
+SMOKE_RUN = {
+    "data_name": "scenes-tiny", "train_epochs": 3, "train_batch": 32, "train_lr": 0.005, "train_decay_every": 0,
+    "train_threads": 1, "model_dim": 32, "model_word_dim": 32, "loss_neighbours": 0, "data_first": 1.0,
+}  # fmt: skip
+
+
+def configured(
+    loss: str | None = None,
+    config: str | Path | None = None,
+    *,
+    data: str | None = None,
+    epochs: int | None = None,
+    batch: int | None = None,
+    lr: float | None = None,
+    seed: int | None = None,
+    encoder: str | None = None,
+    device: str | None = None,
+    smoke: bool = False,
+    assignments: list[str] | None = None,
+) -> Config:
+    """The complete configuration of a run.
+
+    The settings of a file come first, then those of ``smoke``, then the options, then ``assignments``.
+
+    Args:
+        loss: its name; the file of this name in ``configs/scenes``, if there is one, has settings that suit the
+            built-in scenes and is taken when no other file is named.
+        config: a TOML file, or the name of one in ``configs``.
+        data, epochs, batch, lr, seed, device: replace those of the file.
+        encoder: of the images, or of the captions; replaces that of the file.
+        smoke: a run of some seconds: a small model, 100 images, 3 epochs, the first of them of the warm-up where there
+            is one; a projection of regions instead of a network of torchvision.
+        assignments: as for ``config.assign``.
+
+    Raises:
+        UsageError, BadInput: as ``config.read`` and ``config.assign``; an unknown loss.
+    """
+    if config is None and loss is not None:
+        loss = get_loss(loss).name
+        named = f"scenes/{loss}"
+        config = named if named in recipes() else None
+    found = Config() if config is None else read(config)
+    if loss is not None and loss != found.loss.name:
+        found = override(found, loss_name=get_loss(loss).name, loss_settings={})
+    if smoke:
+        found = override(found, **SMOKE_RUN, loss_warmup=1 if found.loss.warmup else 0)
+        if found.model.image != "linear":
+            found = override(
+                found, model_image="linear", model_crop="center", model_finetune=False, model_pretrained=True
+            )
+    found = override(
+        found, data_name=data, train_epochs=epochs, train_batch=batch, train_lr=lr, train_seed=seed, train_device=device
+    )
+    if encoder is not None:
+        from .encoders import CAPTIONS, get_encoder
+
+        of_captions = get_encoder(encoder).of == (CAPTIONS,)
+        found = override(found, **{"model_text" if of_captions else "model_image": encoder})
+    return assign(found, assignments or [])
 
 
 def _toml(file: Path) -> dict[str, Any]:

@@ -6,25 +6,36 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
-from vsebench.errors import BadInput, count_of
+from vsebench.errors import BadInput, UsageError, count_of
+from vsebench.relevance import SOURCES, load_gains, parse_spec
+from vsebench.relevance.gains import Gains, Progress
+from vsebench.text.tokenise import tokenise
 from vsebench.types import Int, Split
 
-from . import text
-from .config import Config
+from .config import Config, Loss
+from .model import PAD
 
 PartName = Literal["train", "val", "test"]
 PARTS: tuple[PartName, ...] = ("train", "val", "test")
+START, END, OTHER = 1, 2, 3
+SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")
+OF_CAPTIONS = [name for name, source in SOURCES.items() if source.load is not None and source.compares_captions]
+CANDIDATES = 256  # captions among which the nearest ones of a caption are searched
 Batch = dict[str, Any]
 Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None] | None]]  # a progress bar under some words
 
@@ -52,6 +63,13 @@ class Images(Protocol):
 
         ``training`` allows random crops.
         """
+
+
+class OfPixels(Images, Protocol):
+    """Images of pixels, whose features can be computed once."""
+
+    def identity(self) -> str:
+        """A text that differs between different images, or crops of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +129,22 @@ class Vectors:
 
 
 @dataclass(frozen=True, eq=False)
+class Features:
+    """Features of a network of pixels that is not trained, (image, features), computed before training."""
+
+    array: npt.NDArray[Any]
+    kind: str = "pixels"
+    width: int = 3
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def take(self, rows: Int, training: bool = False) -> Batch:
+        """See ``Images.take``."""
+        return {"images": torch.from_numpy(self.array[rows])}
+
+
+@dataclass(frozen=True, eq=False)
 class Regions:
     """A set of vectors an image.
 
@@ -152,6 +186,10 @@ class Pixels:
 
     def __len__(self) -> int:
         return len(self.array)
+
+    def identity(self) -> str:
+        """See ``OfPixels.identity``."""
+        return hashlib.sha256(np.ascontiguousarray(self.array).data).hexdigest()
 
     def take(self, rows: Int, training: bool = False) -> Batch:
         """See ``Images.take``; values from -1 to 1."""
@@ -243,7 +281,7 @@ class Loader:
     def make(self, captions: Int) -> Batch:
         """One batch: inputs of both encoders, ``positive`` (same image), and ``degree`` where it is wanted."""
         images = self.part.split.owners[captions]
-        words, lengths = text.padded([self.words[c] for c in captions.tolist()])
+        words, lengths = padded([self.words[c] for c in captions.tolist()])
         batch = {
             "captions": captions,
             "words": words,
@@ -254,3 +292,127 @@ class Loader:
         if self.degree is not None:
             batch["degree"] = torch.from_numpy(self.degree(images, captions))
         return batch
+
+
+# Words
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words that have a vector; all others share that of ``<unk>``.
+
+    Attributes:
+        words: (word,) the four special ones, then the words of the training captions by frequency.
+    """
+
+    words: tuple[str, ...]
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {word: n for n, word in enumerate(self.words)}
+
+    def encode(self, captions: Sequence[str]) -> list[list[int]]:
+        """For every caption the numbers of its words, between those of ``<start>`` and ``<end>``."""
+        number = self._number
+        return [[START, *(number.get(word, OTHER) for word in words), END] for words in words_of(tuple(captions))]
+
+
+@lru_cache(maxsize=1)  # the vocabulary and the first epoch read the same training captions
+def words_of(captions: tuple[str, ...]) -> list[list[str]]:
+    """Lower-case words by the rules of the Penn Treebank, without punctuation, as on the COCO evaluation server."""
+    return tokenise(captions).lists()
+
+
+def vocabulary_of(captions: Sequence[str], count: int) -> Vocabulary:
+    """The vocabulary of training captions.
+
+    Args:
+        captions: the training captions.
+        count: how often a word must occur.
+
+    Raises:
+        BadInput: no word occurs so often.
+    """
+    found = Counter(word for words in words_of(tuple(captions)) for word in words)
+    words = [word for word, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n >= count]
+    if not words:
+        what = f"no word occurs {count_of(count, 'time')} in the training captions"
+        raise BadInput(what, fix="check that they are captions, or give a smaller word_count in [data]")
+    return Vocabulary((*SPECIAL, *words))
+
+
+def padded(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sequences of one batch as (caption, word) int64 filled up with ``PAD``, and their lengths (caption,) int64."""
+    found = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=PAD)
+    return found, torch.tensor([len(row) for row in rows])
+
+
+# Graded relevance inside a batch, for losses that take a degree
+
+
+def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
+    """A function of the images (b,) and captions (b,) of a batch: (b, b) float32, row = image, column = caption.
+
+    The caption at a place belongs to the image at the same place. With ``loss.reference`` ``caption`` the rows are the
+    captions themselves, and the gains are those of ``load_relevance`` with it. The degree is ``loss.scale`` times the
+    gain; with ``loss.own`` ``one`` it is at most 1, and 1 for a caption and its image. Gains that are
+    1 / (1 + distance), such as ``wmd``, become 1 - distance, because losses on label distances take 1 - degree for the
+    distance.
+    """
+    distance = gains.name in SOURCES and SOURCES[gains.name].from_distance
+
+    def degree(images: Int, captions: Int) -> npt.NDArray[Any]:
+        # A row a caption: consecutive pairs of one caption take less time.
+        rows = captions if loss.reference == "caption" else images
+        found = gains.at("t2i", captions, np.broadcast_to(rows, (len(captions), len(rows)))).T
+        values = 2 - 1 / np.maximum(found, 1e-6) if distance else found
+        values = np.asarray(values * loss.scale, np.float32)
+        if loss.own == "one":
+            np.minimum(values, 1.0, out=values)  # no caption is more relevant than those of the image itself
+            values[images[:, None] == images[None, :]] = 1.0
+        return values
+
+    return degree
+
+
+def load_relevance(loss: Loss, split: Split, progress: Progress | None = None) -> Gains:
+    """The gains ``loss.relevance`` of the training captions, by their specification as for ``--gains``.
+
+    Document frequencies are those of the training captions. With ``loss.reference`` ``caption`` every caption stands
+    for an image of its own.
+
+    Raises:
+        UsageError: gains that are not computed from captions, with ``reference`` ``caption``.
+        UsageError, BadInput, MissingPackage: as ``vsebench.relevance.load_gains``.
+    """
+    spec = parse_spec(loss.relevance)
+    if loss.reference == "caption":
+        if spec.kind not in OF_CAPTIONS:
+            what = f"loss.reference is 'caption', and loss.relevance '{loss.relevance}' is of images"
+            raise UsageError(what, fix=f"use {', '.join(OF_CAPTIONS)}, or loss.reference=image")
+        own = np.arange(len(split.caption_ids))
+        split = Split(split.name, split.caption_ids, split.caption_ids, own, split.captions)
+    return load_gains(spec, split, progress)
+
+
+def nearest(gains: Gains, image_of: Int, reference: str = "image") -> Callable[[Int, int, np.random.Generator], Int]:
+    """A function that completes a batch: captions that are relevant to the images of those that are in it.
+
+    Kim et al., CVPR 2019, section 4.2: a batch has the nearest neighbours of its anchor. Here the captions of a batch
+    are its anchors in turn, and the neighbours of one are the most relevant of ``CANDIDATES`` random captions of other
+    images, as searching all of them would take longer than the step.
+    """
+
+    def near(captions: Int, count: int, rng: np.random.Generator) -> Int:
+        anchors = rng.choice(captions, min(len(captions), max(1, count // 5)), replace=False)
+        candidates = rng.choice(len(image_of), min(CANDIDATES, len(image_of)), replace=False)
+        candidates = candidates[~np.isin(image_of[candidates], image_of[captions])]
+        rows = anchors if reference == "caption" else image_of[anchors]
+        found = gains.at("t2i", candidates, np.broadcast_to(rows, (len(candidates), len(rows)))).T
+        ranked = np.argsort(-found, axis=1, kind="stable")
+        # The best candidate of every anchor first, then the second of every one, and so on, each caption once.
+        chosen = candidates[ranked.T.ravel()]
+        _, first = np.unique(chosen, return_index=True)
+        return np.asarray(chosen[np.sort(first)][:count], np.int64)
+
+    return near

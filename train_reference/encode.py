@@ -1,30 +1,34 @@
-"""Embeddings of a part, and the files that ``vsebench eval`` reads."""
+"""Embeddings of a part, the files that ``vsebench eval`` reads, and features of a network that is not trained."""
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import nn
 
 from vsebench.errors import UsageError
 from vsebench.files import run_folder
-from vsebench.files.atomic import write_atomically
+from vsebench.files.atomic import make_folder, write_atomically
+from vsebench.files.cache import cache_dir
+from vsebench.files.lock import locked
 from vsebench.pretrained import device as places
 
-from . import checkpoint, parallel, text
+from . import checkpoint, parallel
 from .config import Config, override
-from .data import PARTS, Part, PartName, open_data
-from .model import DualEncoder, scores
-from .towers import build_for
+from .data import PARTS, Bar, Features, OfPixels, Part, PartName, Vocabulary, no_bar, open_data, padded
+from .model import DualEncoder, build, scores
 
 BLOCK = 256  # images or captions of one call of an encoder
+FEW = 64  # images of one call of a network that is not trained, perhaps of ten crops each
 EMBEDDINGS = "embeddings.npz"
 Update = Callable[[int, int], None]
 Float32 = npt.NDArray[np.float32]
@@ -33,7 +37,7 @@ Replicas = Sequence[tuple[DualEncoder, torch.device]]  # of one model, and where
 
 @torch.no_grad()
 def vectors(
-    replicas: Replicas, vocabulary: text.Vocabulary, part: Part, update: Update | None = None
+    replicas: Replicas, vocabulary: Vocabulary, part: Part, update: Update | None = None
 ) -> tuple[Float32, Float32]:
     """The embeddings of the images (image, dim) and of the captions (caption, dim) of a part, float32.
 
@@ -58,8 +62,8 @@ def vectors(
         return found
 
     def of_captions(model: DualEncoder, device: torch.device, start: int) -> Float32:
-        padded, lengths = text.padded([words[c] for c in order[start : start + BLOCK].tolist()])
-        found: Float32 = model.captions(padded.to(device), lengths).float().cpu().numpy()
+        words_of, lengths = padded([words[c] for c in order[start : start + BLOCK].tolist()])
+        found: Float32 = model.captions(words_of.to(device), lengths).float().cpu().numpy()
         say(len(found))
         return found
 
@@ -85,7 +89,7 @@ def _blocks(encoded: Callable[[DualEncoder, torch.device, int], Float32], total:
 
 
 def embeddings(
-    replicas: Replicas, vocabulary: text.Vocabulary, part: Part, config: Config, update: Update | None = None
+    replicas: Replicas, vocabulary: Vocabulary, part: Part, config: Config, update: Update | None = None
 ) -> dict[str, Any]:
     """The arguments of ``vsebench.evaluate`` for a part: embeddings, or scores where they are no inner products.
 
@@ -191,7 +195,7 @@ def encode(
         fix = f"give data with {found.kind} of width {found.width}, as in training"
         raise UsageError(what, where=source, fix=fix)
     words = len(found.vocabulary.words)
-    model = build_for(config.model, found.kind, found.width, words, config.train.precision)
+    model = build(config, found.kind, found.width, words)
     found.load_into(model)
     copies = [model, *(copy.deepcopy(model) for _ in where[1:])]
     replicas = [(one.to(device), device) for one, device in zip(copies, where, strict=True)]
@@ -203,3 +207,67 @@ def encode(
 
 def _named(batch: dict[str, Any], device: torch.device) -> dict[str, torch.Tensor]:
     return {k: v.to(device) for k, v in batch.items() if k in ("images", "mask")}
+
+
+# Features of a network that is not trained
+
+
+def with_features(model: DualEncoder, parts: dict[PartName, Part], bar: Bar = no_bar) -> dict[PartName, Part]:
+    """The parts with the features of their images in place of pixels: a network that is not trained is data."""
+    found = {}
+    for name, part in parts.items():
+        with bar(f"features of the images ({name})") as update:
+            found[name] = Part(
+                part.split, Features(frozen_features(model.images.network, cast(OfPixels, part.images), update))
+            )
+    return found
+
+
+def frozen_features(network: nn.Module, images: OfPixels, update: Update | None = None) -> npt.NDArray[Any]:
+    """(image, features) the features of images of pixels by a network that is not trained, memory-mapped.
+
+    They are computed once, into the folder ``features`` of the cache, under a name made of the weights, the crop and
+    the files of the images. An interrupted computation goes on where it was, with the same bits.
+
+    Args:
+        network: (image, 3, side, side) -> (image, features).
+        images: files or pixels, which say how they are cropped.
+        update: called with (done, in all).
+
+    Raises:
+        BadInput: an image cannot be read.
+        DiskError: the cache cannot be written.
+    """
+    key = hashlib.sha256(images.identity().encode())
+    for name, weights in network.state_dict().items():
+        key.update(f"{name} {weights.dtype} {tuple(weights.shape)}".encode())
+        key.update(weights.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    path = cache_dir() / "features" / f"{key.hexdigest()[:32]}.npy"
+    make_folder(path.parent)
+    with locked(path.with_suffix(".lock"), "these features are computed", waiting=lambda text: None):
+        if not path.exists():
+            _compute(network, images, path, update)
+    return np.asarray(np.load(path, mmap_mode="r"))
+
+
+@torch.no_grad()
+def _compute(network: nn.Module, images: OfPixels, path: Path, update: Update | None) -> None:
+    """Write the features by blocks; ``.part`` holds them until all are there, and ``.count`` how many."""
+    partial, counted = path.with_suffix(".part"), path.with_suffix(".count")
+    network.eval()
+    weight = next(network.parameters())
+    done = int(counted.read_text()) if counted.exists() and partial.exists() else 0
+    array = np.lib.format.open_memmap(partial, "r+") if done else None
+    for start in range(done, len(images), FEW):
+        batch = images.take(np.arange(start, min(start + FEW, len(images))))["images"].to(weight)
+        found = network(batch).cpu().numpy()
+        if array is None:
+            array = np.lib.format.open_memmap(partial, "w+", found.dtype, (len(images), found.shape[1]))
+        array[start : start + len(found)] = found
+        array.flush()
+        with write_atomically(counted, "w") as stream:
+            stream.write(str(start + len(found)))
+        if update is not None:
+            update(start + len(found), len(images))
+    partial.replace(path)
+    counted.unlink(missing_ok=True)

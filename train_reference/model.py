@@ -1,42 +1,48 @@
-"""The two encoders, and the similarities of their embeddings: VSE++ and its relatives.
+"""The model: both encoders with their projections, and the similarities of embeddings; VSE++ and its relatives.
 
-Faghri et al., VSE++, BMVC 2018: an image is projected linearly, a caption is read by a GRU, both embeddings have length
-1, and the score is their inner product. VSE0 leaves the images unnormalised; Order0 takes absolute values and the order
-similarity.
+Faghri et al., VSE++, BMVC 2018: the features of an image are projected linearly, a caption is read by a GRU, both
+embeddings have length 1, and the score is their inner product. VSE0 leaves the images unnormalised; Order0 takes
+absolute values and the order similarity.
 """
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .config import Model as Settings
-from .recurrent import last_states
-from .text import PAD
+from vsebench.errors import UsageError
 
+from .config import Config
+from .config import Model as Settings
+from .encoders import CAPTIONS, Encoder, encoder_names, get_encoder
+
+PAD = 0  # the number of what fills up a caption
 WINDOW = 64  # captions of one step of the order similarity, which takes (image, caption, dim) memory
+OF_PIXELS = ("crop", "pretrained", "finetune")  # settings that only encoders of pixels have
+LARGEST_SCALE = 100.0  # of a learned temperature, as CLIP has it
 
 
 class ImageEncoder(nn.Module):
-    """Images to embeddings (image, dim): a trunk if there is one, then a projection.
+    """Images to embeddings (image, dim): the network of an encoder, then a projection.
 
     Args:
-        width: of an input vector, or of the output of ``trunk``.
+        entry: the encoder.
         settings: of the model.
-        trunk: of pixels: (image, 3, height, width) -> (image, width).
-        regions: whether an image is a set of vectors; then a layer with ReLU comes before their mean.
+        kind: of the images: ``vectors``, ``regions`` or ``pixels``.
+        width: of an input vector.
     """
 
-    def __init__(self, width: int, settings: Settings, trunk: nn.Module | None = None, regions: bool = False) -> None:
+    def __init__(self, entry: Encoder, settings: Settings, kind: str, width: int) -> None:
         super().__init__()
-        self.settings, self.trunk = settings, trunk
-        # A layer before the mean of the regions: a mean of the inputs would lose which colour belongs to which shape.
-        self.region = nn.Linear(width, settings.dim) if regions else None
-        self.project = nn.Linear(settings.dim if regions else width, settings.dim)
+        self.settings = settings
+        network = entry.network(kind=kind, width=width, dim=settings.dim, pretrained=settings.pretrained)
+        features: Any = entry.width or getattr(network, "width", settings.dim)
+        self.network = Crops(network, normalise=entry.pretrained) if kind == "pixels" else network
+        self.project = nn.Linear(features, settings.dim)
         nn.init.xavier_uniform_(self.project.weight)
         nn.init.zeros_(self.project.bias)
 
@@ -44,59 +50,58 @@ class ImageEncoder(nn.Module):
         """(image, dim) embeddings.
 
         Args:
-            images: (image, width); (image, region, width); or (image, 3, height, width).
+            images: (image, width); (image, region, width); (image, 3, height, width) or (image, crop, 3, height,
+                width); or features of a network that is not trained, see ``encode.frozen_features``.
             mask: (image, region) bool, which regions there are.
         """
         x = images.to(self.project.weight)
-        x = x if self.trunk is None else self.trunk(x)
-        if self.region is not None and mask is not None:
-            x = (F.relu(self.region(x)) * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1)
-        x = self.project(x)
+        x = self.project(self.network(x) if mask is None else self.network(x, mask))
         if self.settings.similarity != "euclidean" and self.settings.normalise_images:
             x = F.normalize(x, dim=1)
         return x.abs() if self.settings.absolute else x
 
 
-class SmallCNN(nn.Module):
-    """Four convolutions with stride 2 for images of 32 to 128 pixels: (image, 3, s, s) -> (image, width)."""
+class Crops(nn.Module):
+    """A network of pixels, for one crop an image or several, of whose features the mean is taken.
 
-    width = 256
+    Args:
+        network: (image, 3, height, width) -> (image, features).
+        normalise: whether features then get length 1, as VSE++ has them before the projection.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, network: nn.Module, *, normalise: bool = False) -> None:
         super().__init__()
-        sizes = (3, 32, 64, 128, 128)
-        layers: list[nn.Module] = []
-        for before, after in itertools.pairwise(sizes):
-            layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.GroupNorm(8, after), nn.ReLU()]
-        # 2 x 2 cells keep where things are, which a mean over the image would lose.
-        self.layers = nn.Sequential(
-            *layers, nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(512, self.width), nn.ReLU()
-        )
+        self.network, self.normalise = network, normalise
+
+    def train(self, mode: bool = True) -> Crops:
+        """A network without trained weights stays in evaluation mode: no dropout, and its own batch statistics."""
+        super().train(mode and any(weight.requires_grad for weight in self.parameters()))
+        return self
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """(image, width)."""
-        out: torch.Tensor = self.layers(images)
-        return out
+        """(image, features) of (image, 3, height, width) or (image, crop, 3, height, width); of features themselves."""
+        if images.dim() == 2:
+            return images
+        out: torch.Tensor = self.network(images.flatten(0, -4))
+        if images.dim() == 5:
+            out = out.unflatten(0, images.shape[:2]).mean(dim=1)
+        return F.normalize(out, dim=1) if self.normalise else out
 
 
 class CaptionEncoder(nn.Module):
-    """Captions to embeddings (caption, dim).
+    """Captions to embeddings (caption, dim): word vectors, and the network of an encoder.
 
     Args:
-        words: size of the vocabulary.
         settings: of the model.
+        words: size of the vocabulary.
     """
 
-    def __init__(self, words: int, settings: Settings) -> None:
+    def __init__(self, settings: Settings, words: int) -> None:
         super().__init__()
         self.settings = settings
         self.embed = nn.Embedding(words, settings.word_dim, padding_idx=PAD)
         nn.init.uniform_(self.embed.weight, -0.1, 0.1)
-        if settings.text == "mean":
-            self.project = nn.Linear(settings.word_dim, settings.dim)
-        else:
-            two = settings.text == "bigru"
-            self.gru = nn.GRU(settings.word_dim, settings.dim, batch_first=True, bidirectional=two)
+        self.network = get_encoder(settings.text).network(word_dim=settings.word_dim, dim=settings.dim)
 
     def forward(self, words: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """(caption, dim) embeddings.
@@ -105,38 +110,88 @@ class CaptionEncoder(nn.Module):
             words: (caption, word) int64, filled up with ``PAD``.
             lengths: (caption,) int64, on the CPU.
         """
-        vectors = self.embed(words)
-        if self.settings.text == "mean":
-            mask = (words != PAD)[:, :, None]
-            out = self.project((vectors * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1))
-        else:
-            out = last_states(self.gru, vectors, lengths).mean(dim=0)
+        out: torch.Tensor = self.network(self.embed(words), lengths)
         if self.settings.similarity != "euclidean":
             out = F.normalize(out, dim=1)
         return out.abs() if self.settings.absolute else out
 
 
 class DualEncoder(nn.Module):
-    """Both encoders.
+    """Both encoders, and the hyper-parameters of the loss that are trained (``loss.learned``).
 
     Args:
-        width: of the input of the image encoder.
+        entry, settings, kind, width: of ``ImageEncoder``.
         words: size of the vocabulary.
-        settings: of the model.
-        trunk: of the image encoder.
-        regions: whether an image is a set of vectors.
+        learned: names of hyper-parameters.
     """
 
     def __init__(
-        self, width: int, words: int, settings: Settings, trunk: nn.Module | None = None, regions: bool = False
+        self, entry: Encoder, settings: Settings, kind: str, width: int, words: int, learned: Iterable[str] = ()
     ) -> None:
         super().__init__()
-        self.images = ImageEncoder(width, settings, trunk, regions)
-        self.captions = CaptionEncoder(words, settings)
+        self.images = ImageEncoder(entry, settings, kind, width)
+        self.captions = CaptionEncoder(settings, words)
+        self.learned = nn.ParameterDict({name: torch.zeros(()) for name in learned})
 
     def forward(self, batch: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
         """Embeddings of the images and of the captions of a batch."""
         return self.images(batch["images"], batch.get("mask")), self.captions(batch["words"], batch["lengths"])
+
+    def begin(self, settings: dict[str, float]) -> None:
+        """Give the trained hyper-parameters the values from which training begins; a ``scale`` is its logarithm."""
+        for name, weight in self.learned.items():
+            value = torch.as_tensor(float(settings[name]))
+            weight.data.copy_(value.log() if name == "scale" else value)
+
+    def hyper_parameters(self) -> dict[str, torch.Tensor]:
+        """The trained hyper-parameters, with gradient; a ``scale`` is at most ``LARGEST_SCALE``."""
+        found = dict(self.learned.items())
+        return {k: v.exp().clamp(max=LARGEST_SCALE) if k == "scale" else v for k, v in found.items()}
+
+
+def build(config: Config, kind: str, width: int, words: int) -> DualEncoder:
+    """The model for images of a kind; its weights are drawn from torch's generator.
+
+    Args:
+        config: the complete configuration.
+        kind: of the images: ``vectors``, ``regions`` or ``pixels``.
+        width: of an input vector.
+        words: size of the vocabulary.
+
+    Raises:
+        UsageError: an unknown encoder, one that is not of such images, or settings of networks of pixels without one.
+        MissingPackage: torchvision is not installed.
+    """
+    settings, default, entry = config.model, Settings(), get_encoder(config.model.image)
+    if kind not in entry.of:
+        fix = f"use {', '.join(encoder_names(kind))} for {kind}"
+        raise UsageError(f"model.image is '{settings.image}', and the images are {kind}", fix=fix)
+    given = [f"model.{name}" for name in OF_PIXELS if getattr(settings, name) != getattr(default, name)]
+    if given and kind != "pixels":
+        names = f"{' and '.join(given)} {'has' if len(given) == 1 else 'have'}"
+        what = f"{names} no meaning: the images are {kind}, not pixels"
+        raise UsageError(what, fix="leave that out, or give data with image files")
+    if CAPTIONS not in get_encoder(settings.text).of:
+        fix = f"use {', '.join(encoder_names(CAPTIONS))}"
+        raise UsageError(f"model.text is '{settings.text}', an encoder of images", fix=fix)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64 if config.train.precision == "float64" else torch.float32)
+    try:
+        return DualEncoder(entry, settings, kind, width, words, config.loss.learned)
+    finally:
+        torch.set_default_dtype(before)
+
+
+def trunk_is_trained(config: Config) -> bool:
+    """Whether the network before the projection of the images is trained in some epoch."""
+    return config.model.finetune or not get_encoder(config.model.image).pretrained
+
+
+def groups(model: DualEncoder, config: Config) -> list[dict[str, Any]]:
+    """The parameters, those of a pretrained network apart: they have their own learning rate, 0 until trained."""
+    own = list(model.images.network.parameters()) if get_encoder(config.model.image).pretrained else []
+    others = [p for p in model.parameters() if id(p) not in set(map(id, own))]
+    return [{"params": others}, *([{"params": own, "lr": 0.0}] if own else [])]
 
 
 def scores(images: torch.Tensor, captions: torch.Tensor, settings: Settings) -> torch.Tensor:

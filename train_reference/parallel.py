@@ -115,15 +115,7 @@ def count() -> int:
 
 
 def check(batch: int, least: int) -> None:
-    """Refuse batches that cannot be divided among the processes.
-
-    Args:
-        batch: pairs in a batch.
-        least: pairs that every batch has at least: there may be fewer captions, or fewer neighbours by relevance.
-
-    Raises:
-        UsageError: the batch is no multiple of the number of processes, or a process could have no pair.
-    """
+    """Refuse batches of ``batch`` pairs, of which one may have only ``least``, that cannot be divided: UsageError."""
     if batch % count():
         what = f"train.batch is {batch}, for {count()} processes"
         raise UsageError(what, fix="give a multiple of the number of processes")

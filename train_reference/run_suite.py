@@ -34,7 +34,7 @@ from vsebench.results.report import Report
 from . import checkpoint, claims
 from .config import from_dict
 from .data import Bar, no_bar, open_data
-from .losses import published
+from .own_file import published
 from .suites import DESIGNED, HEADLINE, UNTRAINED, Planned, Suite, chosen_losses, degree_of, metric_on, metrics_on
 from .train import LOG, Say, no_say, train
 

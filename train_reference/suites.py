@@ -26,9 +26,10 @@ from vsebench.options import spell
 from vsebench.registry import unknown
 from vsebench.relevance import parse_spec
 
-from . import start
+from . import config as configs
 from .config import Config, override
-from .losses import fingerprint, get_loss, label, loss_names
+from .losses import get_loss, loss_names
+from .own_file import fingerprint, label
 
 SEEDS = (0, 1, 2)
 SHARES = (0.03, 0.05, 0.1, 0.25)  # of the training captions; SAM, WACV 2022, section 5.3
@@ -193,7 +194,7 @@ def degree_of(config: Config) -> str:
 
 def configured(loss: str, data: str) -> Config:
     """The configuration of a loss on scenes of some name."""
-    return override(start.configured(loss, data=data), loss_fingerprint=fingerprint(loss))
+    return override(configs.configured(loss, data=data), loss_fingerprint=fingerprint(loss))
 
 
 SUITES = {

@@ -221,12 +221,12 @@ def checkpoints() -> list[bytes]:
 
     from train_reference.checkpoint import Progress, save
     from train_reference.config import Config, Model
-    from train_reference.text import SPECIAL, Vocabulary
-    from train_reference.towers import build_for
+    from train_reference.data import SPECIAL, Vocabulary
+    from train_reference.model import build
 
     config, words = Config(model=Model(text="mean", dim=2, word_dim=2)), Vocabulary((*SPECIAL, "a", "dog"))
     torch.manual_seed(0)
-    model = build_for(config.model, "vectors", 2, len(words.words))
+    model = build(config, "vectors", 2, len(words.words))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "best.safetensors"
         save(path, config, words, 2, "vectors", model, Progress(1, 2, 0.5, 1, [{"epoch": 1}]))

@@ -42,16 +42,14 @@ def run(trained: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(trained, tmp_path / "run"))
 
 
-def rewrite(file: Path, change: Change, *, sealed: bool = True) -> None:
-    """Write a checkpoint with another header or other tensors; ``sealed``: with the digest that belongs to them."""
+def rewrite(file: Path, change: Change) -> None:
+    """Write a checkpoint with another header or other tensors."""
     with safe_open(file, framework="pt") as stream:
         metadata = stream.metadata()
         tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
     header = json.loads(metadata["vsebench"])
     change(header, tensors)
     metadata["vsebench"] = json.dumps(header)
-    if sealed:
-        metadata["sha256"] = checkpoint._digest(metadata["vsebench"], tensors)
     save_file(tensors, file, metadata)
 
 
@@ -80,8 +78,8 @@ def words(change: Callable[[list[str]], list[str]]) -> Change:
     return lambda header, tensors: header.update(vocabulary=change(header["vocabulary"]))
 
 
-WEIGHT = "model.captions.gru.weight_hh_l0"
-SEALED = {  # what is changed, with the digest that belongs to it: the change, and words of the message
+WEIGHT = "model.captions.network.gru.weight_hh_l0"
+CHANGED = {  # what is changed: the change, and words of the message
     "schema": (put("schema", to="vsebench/checkpoint/1"), "its schema is 'vsebench/checkpoint/1', not"),
     "configuration that is a list": (put("config", to=[]), "of another program: "),
     "unknown key": (put("config", "model", "dmi", to=3), "unknown key of [model] 'dmi'"),
@@ -93,15 +91,6 @@ SEALED = {  # what is changed, with the digest that belongs to it: the change, a
     "missing weights": (lambda header, tensors: tensors.pop(WEIGHT), "Missing key"),
     "weights of another layer": (lambda _, tensors: tensors.update({f"{WEIGHT}x": torch.zeros(3)}), "Unexpected key"),
 }  # fmt: skip
-UNSEALED = {  # values that could be right, but were not written
-    "vocabulary of other words": words(lambda w: [*w[:4], *(f"x{n}" for n in range(len(w) - 4))]),
-    "vocabulary in another order": words(lambda w: [*w[:4], *w[:3:-1]]),
-    "best that is absurd": put("progress", "best", to=1e300),
-    "step that is absurd": put("progress", "step", to=10**15),
-    "log that is absurd": put("progress", "log", 0, "loss", to=-1e9),
-    "other data": put("config", "data", "name", to="scenes-tiny"),
-    "other weights": tensor(WEIGHT, lambda t: t + 1),
-}
 
 
 def refused(done: Result, file: Path, message: str) -> None:
@@ -118,9 +107,9 @@ def resumed(run: Path) -> Result:
     return cli("train-reference", *OPTIONS, "--epochs", "2", "--resume", "--out", run)
 
 
-@pytest.mark.parametrize("name", SEALED)
+@pytest.mark.parametrize("name", CHANGED)
 def test_a_damaged_model_is_not_encoded(name, run, tmp_path):
-    change, message = SEALED[name]
+    change, message = CHANGED[name]
     rewrite(run / BEST, change)
     refused(cli("encode", run, "-o", tmp_path / "e.npz"), run / BEST, message)
     assert not (tmp_path / "e.npz").exists()
@@ -128,7 +117,7 @@ def test_a_damaged_model_is_not_encoded(name, run, tmp_path):
 
 @pytest.mark.parametrize("name", ["schema", "flat weights"])
 def test_a_damaged_run_is_not_resumed(name, run):
-    change, message = SEALED[name]
+    change, message = CHANGED[name]
     rewrite(run / LAST, change)
     damaged = (run / LAST).read_bytes()
     refused(resumed(run), run / LAST, message)
@@ -139,15 +128,6 @@ def test_a_damaged_run_is_not_resumed(name, run):
 def test_a_file_with_the_model_only_is_not_resumed_from(run):
     shutil.copy(run / BEST, run / LAST)
     refused(resumed(run), run / LAST, "holds the model only")
-
-
-@pytest.mark.parametrize("name", UNSEALED)
-def test_changed_checkpoints(name, run, tmp_path):
-    for file in (BEST, LAST):
-        rewrite(run / file, UNSEALED[name], sealed=False)
-    message = "its settings, vocabulary or weights are not those that were written"
-    refused(cli("encode", run, "-o", tmp_path / "e.npz"), run / BEST, message)
-    refused(resumed(run), run / LAST, message)
 
 
 def test_the_best_epoch_of_another_run(run):

@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra: trai
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
 from tests.training import OPTIONS, begun, silent, small  # noqa: E402
-from train_reference import checkpoint, config, encode, recurrent, train  # noqa: E402
+from train_reference import checkpoint, config, encode, encoders, train  # noqa: E402
 from train_reference.data import Part, Vectors, open_data  # noqa: E402
 
 
@@ -222,10 +222,13 @@ def test_streams(tmp_path, monkeypatch):
         ({"loss": {"settings": {"margin": "wide"}}}, r"loss 'mh' with margin = 'wide'(.|\n)*margin = 0\.2"),
         ({"loss": {"name": "sam", "settings": {"sampler": "best"}}}, r"sampler is 'best'"),
         ({"train": {"select": "eccv:mAP@R"}}, r"has no view 'eccv'"),
+        ({"model": {"text": "grru"}}, r"unknown encoder 'grru'\n  fix: did you mean 'gru'"),
+        ({"model": {"text": "cnn"}}, r"model.text is 'cnn', an encoder of images\n  fix: use gru, bigru, mean"),
+        ({"loss": {"learned": ["margins"]}}, r"loss 'mh' has no setting 'margins'"),
         ({"model": {"crop": "ten"}}, r"^model\.crop has no meaning: the images are regions, not pixels"),
         (
             {"model": {"pretrained": False, "finetune": True}},
-            r"model\.pretrained and model\.finetune have no meaning(.|\n)*leave them out",
+            r"model\.pretrained and model\.finetune have no meaning(.|\n)*leave that out",
         ),
     ],
 )
@@ -252,20 +255,20 @@ def test_a_gradient_that_is_no_number(monkeypatch):
 def test_pooling_without_a_deterministic_gradient_is_refused_before_training(image, finetune, refused):
     found = small(model={"image": image, "finetune": finetune}, train={"deterministic": True})
     gpu, cpu = torch.device("cuda"), torch.device("cpu")
-    train._check_pooling(found, cpu)
-    train._check_pooling(small(model={"image": image, "finetune": finetune}, train={"deterministic": False}), gpu)
+    train.check_pooling(found, cpu)
+    train.check_pooling(small(model={"image": image, "finetune": finetune}, train={"deterministic": False}), gpu)
     if refused:
         with pytest.raises(UsageError, match=f"the pooling of {image} on a GPU") as caught:
-            train._check_pooling(found, gpu)
+            train.check_pooling(found, gpu)
         assert caught.value.fix == "add --set train.deterministic=false"
     else:
-        train._check_pooling(found, gpu)
+        train.check_pooling(found, gpu)
 
 
 @pytest.mark.parametrize("recipe", config.recipes())
 def test_every_recipe_starts_on_a_gpu_and_trains_its_network_on_one_crop(recipe):
     found = config.read(recipe)
-    train._check_pooling(found, torch.device("cuda"))
+    train.check_pooling(found, torch.device("cuda"))
     assert not (found.model.finetune and found.model.crop == "ten")
     vgg19 = found.model.finetune and found.model.image == "vgg19"
     assert found.train.deterministic is not vgg19
@@ -280,10 +283,10 @@ def test_a_resumed_run_may_change_whether_it_is_deterministic(tmp_path):
 def test_states_of_a_gru_are_not_float16():
     gru = torch.nn.GRU(8, 8, batch_first=True)
     with torch.autocast("cpu", torch.bfloat16):
-        states = recurrent.last_states(gru, torch.ones(2, 3, 8), torch.tensor([3, 2]))
-    assert recurrent._checked(states).dtype in (torch.bfloat16, torch.float32)
+        states = encoders.last_states(gru, torch.ones(2, 3, 8), torch.tensor([3, 2]))
+    assert encoders._checked(states).dtype in (torch.bfloat16, torch.float32)
     with pytest.raises(UsageError, match="computes a GRU in float16") as caught:
-        recurrent._checked(states.half())
+        encoders._checked(states.half())
     assert caught.value.fix == "add --set train.precision=float32"
 
 

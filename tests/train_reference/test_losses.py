@@ -200,22 +200,22 @@ def test_package_imports_without_torch_and_says_what_is_missing():
     ],
 )
 def test_a_degree_of_another_range_is_refused(name: str, settings: dict[str, Any], words: str) -> None:
-    from train_reference import relevance
+    from train_reference.losses.checks import check_range
 
     with pytest.raises(UsageError, match=f"loss '{name}' expects a degree from {words}"):
-        relevance.check_range(config.Loss(name, **settings), losses.get_loss(name).degree)
+        check_range(config.Loss(name, **settings), losses.get_loss(name).degree)
 
 
 def test_degrees_of_every_recipe_are_in_range() -> None:
-    from train_reference import relevance
+    from train_reference.losses.checks import check_range
     from train_reference.suites import configured
 
     for recipe in config.recipes():
         found = config.read(recipe).loss
-        relevance.check_range(found, losses.get_loss(found.name).degree)
+        check_range(found, losses.get_loss(found.name).degree)
     for name in losses.loss_names():
         found = configured(name, "scenes-10k").loss
-        relevance.check_range(found, losses.get_loss(found.name).degree)
+        check_range(found, losses.get_loss(found.name).degree)
     for given in ({"scale": 0.1}, {"own": "one"}, {"relevance": "match"}, {"relevance": "x.npy"}):
-        relevance.check_range(config.Loss("bcls", **given), "cosine")
-    relevance.check_range(config.Loss("mine.py:f"), None)
+        check_range(config.Loss("bcls", **given), "cosine")
+    check_range(config.Loss("mine.py:f"), None)

@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra: trai
 from torch import nn  # noqa: E402
 
 from train_reference.config import Model  # noqa: E402
+from train_reference.encoders import last_states  # noqa: E402
 from train_reference.model import order_scores, scores  # noqa: E402
-from train_reference.recurrent import last_states  # noqa: E402
 
 
 @pytest.mark.parametrize("two", [False, True])

@@ -20,7 +20,8 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 
 from tests.training import DATA, OPTIONS, small  # noqa: E402
 from train_reference import checkpoint, run_suite, suites, train  # noqa: E402
-from train_reference.losses import fingerprint, get_loss  # noqa: E402
+from train_reference.losses import get_loss  # noqa: E402
+from train_reference.own_file import fingerprint  # noqa: E402
 from train_reference.suites import DEEP, Planned, Suite  # noqa: E402
 
 OWN = """
@@ -183,7 +184,7 @@ def test_a_fault_in_a_loss_is_drift(fault, tmp_path, monkeypatch):
 
         return replace(get_loss(name), function=faulty)
 
-    monkeypatch.setattr(train, "get_loss", broken)
+    monkeypatch.setattr(train, "checked_loss", lambda settings: broken(settings.name))
     assert moved(tmp_path / "faulty", stored)
 
 

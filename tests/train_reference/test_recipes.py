@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 
-from train_reference import config, start  # noqa: E402
+from train_reference import config  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 from train_reference.sources import SOURCES  # noqa: E402
 from vsebench.errors import BadInput, UsageError  # noqa: E402
@@ -39,7 +39,7 @@ def test_a_recipe_is_a_complete_configuration(name):
     assert set(found.loss.settings) <= set(get_loss(found.loss.name).settings)
     if get_loss(found.loss.name).needs_degree:
         parse_spec(found.loss.relevance)
-    for model in (found.model, start.configured(config=name, smoke=True).model):
+    for model in (found.model, config.configured(config=name, smoke=True).model):
         of_pixels = model.crop, model.pretrained, model.finetune
         assert model.image != "linear" or of_pixels == ("center", True, False)
 

@@ -22,11 +22,11 @@ from vsebench.errors import BadInput, Diverged, UsageError
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
+
 from tests.training import OPTIONS, begun, silent, small  # noqa: E402
-from train_reference import checkpoint, config, encode, start, train  # noqa: E402
-from train_reference.data import Loader, Part, Regions  # noqa: E402
+from train_reference import checkpoint, config, encode, train  # noqa: E402
+from train_reference.data import Loader, Part, Regions, vocabulary_of  # noqa: E402
 from train_reference.losses import loss_names  # noqa: E402
-from train_reference.text import build  # noqa: E402
 
 COMMAND = [sys.executable, "-m", "vsebench", "train-reference", *OPTIONS]
 
@@ -160,7 +160,7 @@ def test_a_folder_with_a_run_is_not_overwritten(tmp_path):
 
 
 def test_a_loss_that_is_no_number_ends_the_run(tmp_path, monkeypatch):
-    run = train.prepare(small(), start.no_bar)
+    run = train.prepare(small(), train.no_bar)
     with torch.no_grad():
         run.model.images.project.weight.fill_(torch.nan)
     batch = next(iter(run.loader(0)))
@@ -327,7 +327,6 @@ def test_batches_that_two_processes_cannot_divide(tmp_path):
         ({"train": {"epoch": 3}}, r"unknown key of \[train\] 'epoch'(.|\n)*epochs"),
         ({"train": {"epochs": "3"}}, r"train.epochs is '3'(.|\n)*type int"),
         ({"train": {"batch": 1}}, "train.batch is 1"),
-        ({"model": {"text": "lstm"}}, r"model.text is 'lstm'(.|\n)*gru"),
         ({"data": 3}, "data is 3"),
     ],
 )
@@ -339,7 +338,7 @@ def test_wrong_configurations(given, message):
 def test_configurations_from_files_and_options(tmp_path):
     file = tmp_path / "a.toml"
     file.write_text('[train]\nepochs = 7\nlr = 1\n[loss]\nname = "ladder"\nsettings = { betas = [1.0, 0.5] }\n')
-    found = start.configured(None, file, epochs=2, assignments=["train.lr=0.5", "loss.settings.sampling=sum"])
+    found = config.configured(None, file, epochs=2, assignments=["train.lr=0.5", "loss.settings.sampling=sum"])
     assert (found.train.epochs, found.train.lr, found.loss.settings) == (
         2,
         0.5,
@@ -358,15 +357,15 @@ def test_configurations_from_files_and_options(tmp_path):
     with pytest.raises(
         UsageError, match=r"loss 'sam' with tau = nan is nan for three pairs\n  fix: give values as in tau"
     ):
-        train.prepare(small(loss={"name": "sam", "settings": {"tau": math.nan}}), start.no_bar)
+        train.prepare(small(loss={"name": "sam", "settings": {"tau": math.nan}}), train.no_bar)
     with pytest.raises(UsageError, match="loss 'mh' has no setting 'tau'"):
-        train.prepare(small(loss={"settings": {"tau": 3}}), start.no_bar)
+        train.prepare(small(loss={"settings": {"tau": 3}}), train.no_bar)
 
 
 def test_a_vocabulary_needs_words():
     with pytest.raises(BadInput, match="no word occurs 4 times in the training captions"):
-        build(["one", "two"], 4)
-    found = build(["a dog", "a cat", "A dog."], 2)
+        vocabulary_of(["one", "two"], 4)
+    found = vocabulary_of(["a dog", "a cat", "A dog."], 2)
     assert found.words == ("<pad>", "<start>", "<end>", "<unk>", "a", "dog")
     assert found.encode(["a bird"]) == [[1, 4, 3, 2]]
 

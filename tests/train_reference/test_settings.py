@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -15,7 +14,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra: trai
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
 from tests.training import silent, small  # noqa: E402
-from train_reference import checkpoint, config, start, towers, train  # noqa: E402
+from train_reference import checkpoint, config, model, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 
 
@@ -74,7 +73,7 @@ def test_the_sum_of_hinges_comes_first():
     s = torch.randn(20, 20)
     for epoch, name in ((0, "sh"), (1, "sh"), (2, "mh")):
         expected = get_loss(name).function(s, batch["positive"], margin=0.3)
-        assert train._loss(run, s, batch, epoch).item() == expected.item()
+        assert train.loss_of(run, s, batch, epoch).item() == expected.item()
 
 
 @pytest.mark.parametrize(("name", "best"), [("MedR", min), ("cider:NCS@10", max), ("RSum", max)])
@@ -118,21 +117,22 @@ def test_all_weights_are_fine_tuned_with_one_learning_rate():
     torchvision = pytest.importorskip("torchvision", reason="torchvision is not installed")
     assert torchvision
     settings = config.read("vsepp/f30k-resnet152-ft")
-    model = towers.build_for(dataclasses.replace(settings.model, pretrained=False, dim=8), "pixels", 3, 10)
-    optimiser = torch.optim.Adam(towers.groups(model, settings), lr=settings.train.lr)
-    run = train.Run(settings, model, optimiser, None, None, {}, None, torch.device("cpu"))  # type: ignore[arg-type]
+    settings = config.override(settings, model_pretrained=False, model_dim=8)
+    both = model.build(settings, "pixels", 3, 10)
+    optimiser = torch.optim.Adam(model.groups(both, settings), lr=settings.train.lr)
+    run = train.Run(settings, both, optimiser, None, None, {}, None, torch.device("cpu"))  # type: ignore[arg-type]
     for epoch, rates in ((0, [2e-4, 0]), (14, [2e-4, 0]), (15, [2e-5, 0]), (30, [2e-5, 2e-5]), (44, [2e-5, 2e-5])):
-        train._schedule(run, epoch)
+        train.schedule(run, epoch)
         assert [group["lr"] for group in optimiser.param_groups] == pytest.approx(rates)
         assert all(p.requires_grad == (epoch >= 30) for p in optimiser.param_groups[1]["params"])
-        model.train()  # batch statistics and dropout of a network belong to its training
-        assert {m.training for m in model.images.trunk.modules()} == {epoch >= 30}
-        assert model.images.project.training and model.captions.training
+        both.train()  # batch statistics and dropout of a network belong to its training
+        assert {m.training for m in both.images.network.modules()} == {epoch >= 30}
+        assert both.images.project.training and both.captions.training
 
 
 def test_a_smoke_run_of_a_recipe_needs_no_files():
-    found = start.configured(None, "sam/f30k-10", smoke=True)
+    found = config.configured(None, "sam/f30k-10", smoke=True)
     assert (found.data.name, found.data.first, found.loss.warmup, found.loss.name) == ("scenes-tiny", 1.0, 0, "sam")
-    image = start.configured(None, "vsepp/coco-resnet152-ft", smoke=True).model
+    image = config.configured(None, "vsepp/coco-resnet152-ft", smoke=True).model
     assert (image.image, image.finetune) == ("linear", False)
-    assert start.configured("mh", smoke=True).loss.warmup == 1
+    assert config.configured("mh", smoke=True).loss.warmup == 1

@@ -18,10 +18,10 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 
 
 from tests.training import silent  # noqa: E402
-from train_reference import config, start, train  # noqa: E402
+from train_reference import config, model, train  # noqa: E402
 from train_reference.data import open_data  # noqa: E402
+from train_reference.model import Crops  # noqa: E402
 from train_reference.sources.image_files import ImageFiles, ten_crops  # noqa: E402
-from train_reference.towers import Crops, build_for  # noqa: E402
 
 
 def of(**data: object) -> config.Config:
@@ -136,7 +136,7 @@ def test_folders_of_features_that_are_wrong(tmp_path):
 
 
 def test_the_folder_of_a_run_is_named_after_its_data():
-    assert start.default_folder(of(name="/a/f30k_precomp")).as_posix() == "runs/f30k_precomp-mh-seed0"
+    assert train.default_folder(of(name="/a/f30k_precomp")).as_posix() == "runs/f30k_precomp-mh-seed0"
 
 
 def test_a_name_that_no_source_opens():
@@ -241,9 +241,9 @@ def test_networks_of_torchvision(network, tmp_path):
     pytest.importorskip("torchvision", reason="torchvision is not installed")
     c = of(name=str(karpathy(tmp_path)), images=str(tmp_path / "photos"))
     c = config.assign(c, [*TINY, f"model.image={network}", "model.pretrained=false"])
-    model = build_for(c.model, "pixels", 3, 10)
+    both = model.build(c, "pixels", 3, 10)
     batch = open_data(c)["test"].images.take(np.arange(2))
-    assert model.images(batch["images"]).shape == (2, 4)
+    assert both.images(batch["images"]).shape == (2, 4)
 
 
 @pytest.mark.parametrize("size", [(300, 257), (260, 401), (256, 256), (90, 61)])

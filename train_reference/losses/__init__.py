@@ -17,19 +17,18 @@ A loss of another file has the name ``FILE.py:function``, and needs no decorator
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import math
 import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
-from vsebench.errors import MissingPackage, UsageError, first_line
-from vsebench.files.regular import sha256_of
-from vsebench.registry import Registry, unknown
+from vsebench.errors import MissingPackage, UsageError
+from vsebench.registry import Registry
+
+from ..own_file import file_of, function_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -116,66 +115,14 @@ def get_loss(name: str) -> Loss:
         MissingPackage: torch is not installed.
     """
     _load()
-    return _LOSSES.get(name) if _file(name) is None else _of_file(name)
-
-
-def _file(name: str) -> Path | None:
-    """The file of a loss, None for a registered one."""
-    file, colon, _ = name.rpartition(":")
-    file = file if colon else name
-    return Path(file).expanduser() if file.endswith(".py") else None
+    return _LOSSES.get(name) if file_of(name) is None else _of_file(name)
 
 
 def _of_file(name: str) -> Loss:
     """The function of a file as a loss; its name in a configuration is the one given."""
-    file, function = _file(name), name.rpartition(":")[2]
-    if file is None or ":" not in name or not file.is_file():
-        what = "no such file" if file is not None and ":" in name else "names no function"
-        raise UsageError(what, where=name, fix="give FILE.py:FUNCTION, the path of a file and a function in it")
-    module = _module(file.resolve())
-    found = getattr(module, function, None)
-    if not inspect.isfunction(found):
-        functions = [key for key, value in vars(module).items() if inspect.isfunction(value)]
-        raise unknown("function", function, functions, str(file))
-    needs_degree, settings = _declaration(function, found)
-    return Loss(name, (), str(file), found, needs_degree, settings)
-
-
-@cache
-def _module(file: Path) -> Any:
-    """A file as a module; it is imported once in a process."""
-    spec = importlib.util.spec_from_file_location(f"loss_of_{file.stem}", file)
-    assert spec is not None and spec.loader is not None  # it ends with .py
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except UsageError:
-        raise
-    except (Exception, SystemExit) as error:  # code of the user raises anything
-        what = f"cannot be imported: {type(error).__name__}: {first_line(error)}"
-        raise UsageError(what, where=file, fix=f"correct it; it must run by itself: python {file.name}") from error
-    return module
-
-
-def fingerprint(name: str) -> str:
-    """The sha256 of the file of a loss, the empty text for a registered one; raises UsageError."""
-    file = _file(name)
-    try:
-        return "" if file is None else sha256_of(file)
-    except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=name, fix="give FILE.py:FUNCTION") from error
-
-
-def label(name: str) -> str:
-    """The name of a loss as a part of the name of a folder: ``FILE-function`` for a loss of a file."""
-    file = _file(name)
-    return name if file is None else f"{file.stem}-{name.rpartition(':')[2]}"
-
-
-def published(name: str) -> str:
-    """The name of a loss without the folder of its file."""
-    file = _file(name)
-    return name if file is None else f"{file.name}:{name.rpartition(':')[2]}"
+    found = function_of(name)
+    needs_degree, settings = _declaration(name.rpartition(":")[2], found)
+    return Loss(name, (), str(file_of(name)), found, needs_degree, settings)
 
 
 def loss_names() -> list[str]:

@@ -22,11 +22,6 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, as netw
 Array = npt.NDArray[np.uint8]
 
 
-def sizes(network: str) -> tuple[int, int]:
-    """Length of the shorter side of a resized image, and of a crop, in pixels: 256 and 224; of ``cnn`` 73 and 64."""
-    return (73, 64) if network == "cnn" else (256, 224)
-
-
 @dataclass(frozen=True, eq=False)
 class ImageFiles:
     """Images that are read when a batch needs them.
@@ -48,6 +43,12 @@ class ImageFiles:
 
     def __len__(self) -> int:
         return len(self.paths)
+
+    def identity(self) -> str:
+        """See ``OfPixels.identity``: paths, sizes and times of the files, and the crop."""
+        files = ((path.resolve(), path.stat()) for path in self.paths)
+        lines = [f"{path} {found.st_size} {found.st_mtime_ns}" for path, found in files]
+        return "\n".join([f"{self.crop} {self.resize} {self.side}", *lines])
 
     @cached_property
     def _workers(self) -> ThreadPoolExecutor:

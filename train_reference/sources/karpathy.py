@@ -19,7 +19,8 @@ from vsebench.types import Ids, Split
 
 from ..config import Config
 from ..data import Bar, Part, PartName
-from .image_files import ImageFiles, sizes
+from ..encoders import get_encoder
+from .image_files import ImageFiles
 
 PARTS_OF: dict[PartName, tuple[str, ...]] = {"train": ("train", "restval"), "val": ("val",), "test": ("test",)}
 
@@ -52,9 +53,9 @@ def open_karpathy(config: Config, bar: Bar) -> dict[PartName, Part]:
         splits[part] = _split(_joined(rows), f"{Path(name).stem}-{part}")
     with bar("looking for the images"):
         files = iter(_found(folder, np.concatenate([split.image_ids for split in splits.values()]), paths))
-    size, crop = sizes(config.model.image), config.model.crop
+    entry, crop = get_encoder(config.model.image), config.model.crop
     return {
-        part: Part(split, ImageFiles(tuple(islice(files, len(split.image_ids))), crop, *size))
+        part: Part(split, ImageFiles(tuple(islice(files, len(split.image_ids))), crop, entry.resize, entry.side))
         for part, split in splits.items()
     }
 

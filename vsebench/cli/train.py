@@ -32,6 +32,10 @@ def run(
         str | None,
         typer.Option(help="mh, sh, ladder, sam, bcls, log_ratio, ...; or a function of yours, my_loss.py:function."),
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="linear, cnn, vgg19, resnet152, gru, ...; or a function of yours, my_encoder.py:function."),
+    ] = None,
     data: Annotated[
         str | None, typer.Option(help="What is trained on; scenes-10k, which are generated, by default.")
     ] = None,
@@ -66,7 +70,7 @@ def run(
     learn, or diverges.
     """
     if suite is not None:
-        own = (loss, data, config, epochs, batch, lr, seed, device, output, settings or None, smoke or None)
+        own = (loss, encoder, data, config, epochs, batch, lr, seed, device, output, settings or None, smoke or None)
         if any(value is not None for value in own) or style not in (None, "terminal"):
             fix = "give it with --losses, --out, --resume, --jobs, --json"
             raise UsageError("--suite has its own settings", fix=fix)
@@ -79,13 +83,12 @@ def run(
     from .results import deliver, output_formats
 
     formats = output_formats(terminal, style, output)
-    start = trainer("start")
-    complete = start.configured(
-        loss, config, data=data, epochs=epochs, batch=batch, lr=lr, seed=seed, device=device, smoke=smoke,
-        assignments=settings,
+    complete = trainer("config").configured(
+        loss, config, data=data, epochs=epochs, batch=batch, lr=lr, seed=seed, encoder=encoder, device=device,
+        smoke=smoke, assignments=settings,
     )  # fmt: skip
     try:
-        report, folder = start.run(complete, out, resume=resume, say=terminal.note, bar=terminal.progress)
+        report, folder = trainer("train").run(complete, out, resume=resume, say=terminal.note, bar=terminal.progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the same command with --resume continues after the last epoch") from None
     if report is None:  # the first process of torchrun prints it

@@ -1,0 +1,138 @@
+"""Encoders of files of the user, features that are computed once, and hyper-parameters of a loss that are trained."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.commands import invoke as cli
+from vsebench.errors import UsageError
+
+torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
+pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
+
+from tests.train_reference.test_sources import TINY, karpathy  # noqa: E402
+from tests.training import OPTIONS, silent, small  # noqa: E402
+from train_reference import checkpoint, config, encode, train  # noqa: E402
+from train_reference.data import open_data  # noqa: E402
+from train_reference.encoders import encoder, get_encoder  # noqa: E402
+
+OWN = """
+import torch
+from torch import nn
+from train_reference.encoders import encoder
+
+class Largest(nn.Module):
+    def __init__(self, width, dim):
+        super().__init__()
+        self.layer = nn.Linear(width, dim)
+
+    def forward(self, images, mask):
+        return self.layer(images).masked_fill(~mask[:, :, None], -9).amax(dim=1)
+
+def of_regions(width, dim):
+    return Largest(width, dim)
+
+@encoder("last word", of="captions")
+class LastWord(nn.Module):
+    def __init__(self, word_dim, dim):
+        super().__init__()
+        self.layer = nn.Linear(word_dim, dim)
+
+    def forward(self, vectors, lengths):
+        return self.layer(vectors[torch.arange(len(vectors)), lengths - 1])
+
+def needs_depth(depth):
+    return nn.Identity()
+"""
+
+
+def test_encoders_of_a_file_are_trained_and_encode(tmp_path):
+    file, out = tmp_path / "my_encoder.py", tmp_path / "run"
+    file.write_text(OWN)
+    own = [*OPTIONS, "--encoder", f"{file}:of_regions", "--set", f"model.text={file}:LastWord", "--out", out]
+    done = cli("train-reference", *own, "--epochs", "1")
+    assert done.exit_code == 0, done.stderr
+    found = checkpoint.read(out)
+    assert {"images.network.layer.weight", "captions.network.layer.weight"} <= set(found.weights)
+    assert len(found.config.model.fingerprint.split()) == 2
+    assert config.configured(None, encoder=f"{file}:LastWord").model.text == f"{file}:LastWord"
+    assert cli("encode", out, "-o", tmp_path / "a.npz").exit_code == 0
+    file.write_text(OWN + "\n# changed\n")
+    changed = cli("train-reference", *own, "--epochs", "2", "--resume")
+    assert changed.exit_code == 2 and "was trained with model.fingerprint = " in changed.stderr
+    with pytest.raises(UsageError, match=r"needs_depth' takes 'depth'\n  fix: let it take of kind, width"):
+        train.prepare(small(model={"image": f"{file}:needs_depth"}))
+    with pytest.raises(UsageError, match=r"encoder 'x' is of 'sounds'"):
+        encoder("x", of="sounds")
+
+
+def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, monkeypatch):
+    """An interrupted computation goes on; scores are those of the network itself, which the checkpoint holds."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(encode, "FEW", 4)
+    (tmp_path / "frozen.py").write_text(
+        "from torch import nn\nfrom train_reference.encoders import encoder\n"
+        "@encoder('frozen', of='pixels', width=12, pretrained=True, resize=20, side=16)\n"
+        "def frozen():\n    return nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten())\n"
+    )
+    seen: list[int] = []
+
+    class Counted(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Conv2d(3, 3, 1)
+
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            seen.append(len(images))
+            if len(seen) == 3:
+                raise KeyboardInterrupt
+            return torch.nn.functional.adaptive_avg_pool2d(self.layer(images), 2).flatten(1)
+
+    name = f"{tmp_path / 'frozen.py'}:frozen"
+    object.__setattr__(get_encoder(name), "make", Counted)
+    data = {"name": str(karpathy(tmp_path)), "images": str(tmp_path / "photos")}
+    c = config.assign(config.from_dict({"data": data, "model": {"image": "frozen", "crop": "ten"}}), TINY)
+    with pytest.raises(KeyboardInterrupt):
+        train.prepare(c)
+    run = train.prepare(c)
+    assert sum(seen) == 10 * (32 + 4), "the block that was interrupted is computed again, and no other"
+    again = train.prepare(c)
+    assert sum(seen) == 10 * (32 + 4)
+    rows = np.arange(8)
+    stored = again.parts["val"].images.take(rows)["images"]
+    assert torch.equal(stored, run.parts["val"].images.take(rows)["images"])
+    with torch.no_grad():
+        direct = run.model.images(**open_data(c)["val"].images.take(rows))
+        assert torch.allclose(run.model.images(stored), direct, atol=1e-6)
+    report = train.train(c, tmp_path / "run", say=silent)
+    found, _ = encode.encode(tmp_path / "run", devices="cpu")
+    assert found["images"].shape == (8, 4) and report["R@1", "i2t"].value >= 0
+    assert not list((tmp_path / "cache" / "features").glob("*.[plc]*")), "neither parts nor locks"
+
+
+@pytest.mark.parametrize(("name", "learned"), [("info_nce", ["scale"]), ("siglip", ["scale", "bias"])])
+def test_the_temperature_is_trained_with_the_model(name, learned, tmp_path):
+    """It begins at the value of the setting, is stored with the weights, and a resumed run has the same bits."""
+
+    def settings(epochs: int) -> config.Config:
+        return small(loss={"name": name, "learned": learned, "settings": {"scale": 5.0}}, train={"epochs": epochs})
+
+    run = train.prepare(settings(2))
+    begun = {key: value.item() for key, value in run.model.hyper_parameters().items()}
+    assert begun == pytest.approx({"scale": 5.0, "bias": -10.0} if name == "siglip" else {"scale": 5.0}, rel=1e-6)
+    train.train(settings(2), tmp_path / "whole", say=silent)
+    for epochs in (1, 2):
+        train.train(settings(epochs), tmp_path / "parts", resume=True, say=silent)
+    whole, parts = (checkpoint.read(tmp_path / x / checkpoint.LAST).weights for x in ("whole", "parts"))
+    assert all(torch.equal(whole[key], parts[key]) for key in whole)
+    assert float(whole["learned.scale"].exp()) != pytest.approx(5.0, abs=1e-4)
+    assert encode.encode(tmp_path / "whole", devices="cpu")[0]["images"].shape == (10, 8)
+    with torch.no_grad():
+        run.model.learned["scale"].fill_(9.0)
+    assert run.model.hyper_parameters()["scale"] == 100
+
+
+def test_a_hyper_parameter_without_a_number_is_not_trained():
+    with pytest.raises(UsageError, match=r"loss.learned has 'sampler', which begins at 'hard'"):
+        train.prepare(small(loss={"name": "sam", "learned": ["sampler"]}))

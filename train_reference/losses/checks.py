@@ -1,0 +1,88 @@
+"""What a configuration says of its loss, checked before training."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from vsebench.errors import UsageError
+from vsebench.relevance import SOURCES, parse_spec
+
+from . import DEGREES, Loss, get_loss
+
+if TYPE_CHECKING:
+    from ..config import Loss as Settings
+
+
+def checked_loss(settings: Settings) -> Loss:
+    """The loss of a configuration.
+
+    Raises:
+        UsageError: an unknown loss, settings that it does not have or cannot compute with, hyper-parameters that cannot
+            be trained, or a degree outside the range that it expects.
+    """
+    loss = get_loss(settings.name)
+    check_range(settings, loss.degree)
+    unknown = sorted({*settings.settings, *settings.learned} - set(loss.settings))
+    if unknown:
+        fix = f"use {', '.join(loss.settings) or 'none'}"
+        raise UsageError(f"loss '{loss.name}' has no setting '{unknown[0]}'", fix=fix)
+    values = loss.settings | settings.settings
+    for name in settings.learned:
+        if not isinstance(values[name], float | int) or (name == "scale" and values[name] <= 0):
+            what = f"loss.learned has '{name}', which begins at {values[name]!r}"
+            raise UsageError(what, fix="let it begin at a number; of scale, above 0")
+    _try(loss, settings.settings)
+    return loss
+
+
+def check_range(settings: Settings, expected: str | None) -> None:
+    """Refuse degrees outside the range that a loss declares, as far as the kind of gains tells theirs.
+
+    Args:
+        settings: the configuration.
+        expected: a name of ``losses.DEGREES``, or None for any.
+
+    Raises:
+        UsageError: naming both ranges.
+    """
+    if expected is None:
+        return
+    kind, (low, high) = SOURCES[parse_spec(settings.relevance).kind], DEGREES[expected]
+    ends = [-math.inf, 1.0] if kind.from_distance else [kind.low, kind.high]
+    known = sorted(settings.scale * end for end in ends if end is not None)
+    given = [min(end, 1.0) for end in known] if settings.own == "one" else known
+    if all(low <= end <= high for end in given):
+        return
+    what = f"loss '{settings.name}' expects a degree from {low:g} to {high:g} ({expected}), and loss.relevance"
+    what += f" '{settings.relevance}' with loss.scale={settings.scale:g} gives {' to '.join(f'{x:g}' for x in given)}"
+    largest = max(map(abs, known))
+    scale = f"loss.scale={settings.scale * high / largest:g}, or " if low >= -1 and 0 < largest < math.inf else ""
+    raise UsageError(what, fix=f"set {scale}loss.relevance to gains of that range")
+
+
+def _try(loss: Loss, settings: dict[str, Any]) -> None:
+    """Compute the loss of three pairs; raises UsageError where that fails, or gives no number to minimise."""
+    given = ", ".join(f"{name} = {value!r}" for name, value in settings.items())
+    known = ", ".join(f"{name} = {value!r}" for name, value in loss.settings.items())
+    named, fix = f"loss '{loss.name}'{given and f' with {given}'}", f"give values as in {known}"
+    pairs = torch.eye(3, requires_grad=True)
+    extra = {"degree": torch.eye(3)} if loss.needs_degree else {}
+    try:
+        total = loss.function(pairs, torch.eye(3, dtype=torch.bool), **settings, **extra)
+    except UsageError:
+        raise
+    except (Exception, SystemExit) as error:  # code of the user raises anything
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"line {last.lineno} of {Path(last.filename).name}"
+        what = f"{named} fails ({type(error).__name__}: {error}; {place})"
+        raise UsageError(what, fix=fix if known else "correct the function") from error
+    if not isinstance(total, torch.Tensor) or total.ndim or not total.requires_grad:
+        shown = f"a tensor of shape {tuple(total.shape)}" if isinstance(total, torch.Tensor) else repr(total)[:60]
+        raise UsageError(f"loss '{loss.name}' returns {shown}", fix="return a scalar tensor that depends on the scores")
+    if not total.isfinite():
+        raise UsageError(f"{named} is {total.item()} for three pairs", fix=fix if known else "correct the function")
