@@ -91,7 +91,7 @@ def test_the_best_values_are_bold_and_directions_stand_above_the_metrics(two: li
 
 def test_groups_leave_room_for_asides_and_their_own_width() -> None:
     row = (Cell("a"), Cell("1", aside="[0, 2]"), Cell("2"), Cell("3"))
-    drawn = Grid("t", ("s", "x", "y", "z"), 1, (row,), groups=("", "left", "left", "a wide group"))
+    drawn = Grid("t", ("s", "x", "y", "z"), (True, *[False] * 3), (row,), groups=("", "left", "left", "a wide group"))
     page = vsebench.results.latex.latex([drawn])
     assert r" & \multicolumn{3}{c}{left} & \multicolumn{1}{c}{a wide group} \\" in page
     assert r"\cmidrule(lr){2-4} \cmidrule(lr){5-5}" in page

@@ -313,14 +313,18 @@ def test_formats(three: list[str], tmp_path: Path) -> None:
 
 def test_cells_that_could_break_a_table() -> None:
     grid = Grid(
-        "a|b <i>\n", ("x", "[y]"), 1, ((Cell("[0] \\ {z}", "2"), Cell("1", aside="[0, 1]", best=True)),), ("n_1 %",)
+        "a|b <i>\n",
+        ("x", "[y]"),
+        (True, False),
+        ((Cell("[0] \\ {z}", "2"), Cell("1", aside="[0, 1]", best=True)),),
+        ("n_1 %",),
     )
     assert "{}[0] \\textbackslash{} \\{z\\}\\textsuperscript{2} & \\textbf{1} & [0, 1] \\\\" in latex([grid])
     assert "| \\[0\\] \\\\ {z}<sup>2</sup> | **1** \\[0, 1\\] |" in markdown([grid])
     assert "<h2>a|b &lt;i&gt;\\n</h2>" in page("t", [grid]) and (
         "<td class='n'><b>1</b></td><td class='beside'><span class='aside'>[0, 1]</span></td>" in page("t", [grid])
     )
-    empty = Grid("", (), 0, (), ("only words",))
+    empty = Grid("", (), (), (), ("only words",))
     assert (
         latex([empty]).endswith("% only words\n")
         and "<table" not in page("t", [empty])
@@ -333,7 +337,7 @@ def test_numbers_line_up() -> None:
         (Cell("*a_%&#|x-1"), Cell("-1.20", "-", best=True), Cell("-0.5", aside="[-1, -0.2]"), Cell("3", "ab")),
         (Cell("b"), Cell("12.00"), Cell("0"), Cell("1e-05")),
     )
-    grid = Grid("", ("x", "y", "z", "w"), 1, rows)
+    grid = Grid("", ("x", "y", "z", "w"), (True, False, False, False), rows)
     tex = latex([grid]).splitlines()
     assert tex[1] == r"\begin{tabular}{lrr@{ }lr}"
     assert tex[3] == r"x & y & \multicolumn{2}{c}{z} & w \\"

@@ -17,7 +17,7 @@ from vsebench.cli import app
 from vsebench.environment import THREADS
 from vsebench.errors import csv_cell, printable
 from vsebench.leaderboard import submit
-from vsebench.leaderboard.columns import csv_text
+from vsebench.leaderboard.site import Numbers
 from vsebench.leaderboard.store import read
 
 
@@ -84,7 +84,7 @@ def test_formulas_in_tables_are_text(tmp_path):
     folder = worlds.folder(tmp_path / "board")
     worlds.report().save(tmp_path / "A.json")
     submit.add(tmp_path / "A.json", '=HYPERLINK("http://x","y")', setting="@a", id="formula", folder=folder)
-    table = csv.DictReader(io.StringIO(csv_text(read(folder).entries)))
+    table = csv.DictReader(io.StringIO(Numbers(read(folder).entries).to_csv()))
     rows = [row for row in table if row["id"] == "formula"]
     assert rows and {(r["model"], r["setting"]) for r in rows} == {('\'=HYPERLINK("http://x","y")', "'@a")}
     compared = CliRunner().invoke(app, ["compare", f"=cmd={tmp_path / 'A.json'}", f"B={tmp_path / 'A.json'}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -241,11 +242,11 @@ def saved_report(data: bytes, folder: Path) -> None:
 
 def leaderboard(data: bytes, folder: Path) -> None:
     """A folder of leaderboards: what is wrong with a file is a fault that names it, never an error."""
-    from vsebench.leaderboard.store import check
+    from vsebench.leaderboard.store import read
 
     place = bundle.write(data, folder / "boards")
-    found = reads(check, place)
-    for fault in () if found is None else found[1]:
+    found = reads(partial(read, again=True), place)
+    for fault in () if found is None else found.faults:
         if not fault.file or not fault.fix:
             raise Broken(f"a fault names no file, or not what to do: {fault}")
 

@@ -36,57 +36,52 @@ def column(page, table: str, place: int) -> list[str]:
     return [cell.strip() for cell in page.locator(f"{table} tbody tr > :nth-child({place})").all_inner_texts()]
 
 
-def wait(heading, order: str) -> None:
-    """Wait until a column is sorted: that happens a moment after the click."""
-    from playwright.sync_api import expect
-
-    expect(heading).to_have_attribute("aria-sort", order)
-
-
 def numbers(texts: list[str]) -> list[float]:
-    return [float(t) for t in (re.sub(r"[\u2007\u2008†]", "", text).split("\n")[0] for text in texts) if t != "—"]
+    return [float(re.sub(r"[\u2007\u2008†]", "", text).split("\n")[0]) for text in texts if text != "—"]
 
 
 def test_a_column_is_sorted_by_its_numbers(browser):
     with browser.open(SITE / "coco-1k-block.html") as page:
         heading = page.locator("#t1 thead tr:nth-child(2) th", has_text="R@5").first
-        before = numbers(column(page, "#t1", 3))
-        assert before != sorted(before, reverse=True)
+        before = column(page, "#t1", 3)
+        assert numbers(before) != sorted(numbers(before), reverse=True)
         heading.click()
-        wait(heading, "descending")
+        assert heading.get_attribute("aria-sort") == "descending"
         down = column(page, "#t1", 3)
-        assert numbers(down) == sorted(before, reverse=True)
+        assert numbers(down) == sorted(numbers(before), reverse=True)
         assert down[-1] == "—"  # rows without a number are below the others
         heading.click()
-        wait(heading, "ascending")
-        assert numbers(column(page, "#t1", 3)) == sorted(before)
+        assert numbers(column(page, "#t1", 3)) == sorted(numbers(before)) and column(page, "#t1", 3)[-1] == "—"
         assert page.locator("#t2 [aria-sort]").count() == 0  # other tables stay as they are
+        heading.click()
+        assert column(page, "#t1", 3) == before and page.locator("[aria-sort]").count() == 0
 
 
 def test_a_column_is_sorted_with_the_keyboard(browser):
     with browser.open(SITE / "f30k.html") as page:
-        heading = page.locator("#t1 thead tr:first-child th", has_text="Model").first
-        heading.get_by_role("button").focus()
+        page.locator("#t1 thead tr:last-child th", has_text="model").get_by_role("button").focus()
         page.keyboard.press("Enter")
-        wait(heading, "ascending")
         names = [text.split("\n")[0].lower() for text in column(page, "#t1", 1)]
         assert names[0].startswith("2waynet") and names[-1].startswith("xlm-roberta")
-    with browser.open(SITE / "scenes-10k-test.html") as page:  # of a column of words behind the source as well
-        heading = page.locator("#t1 thead tr:first-child th", has_text="Image input").first
-        heading.click()
-        wait(heading, "ascending")
+    with browser.open(SITE / "scenes-10k-test.html") as page:  # behind columns with intervals
+        page.locator("#t1 thead tr:last-child th", has_text="RSum").click()
+        heading = page.locator("#t1 [aria-sort=descending]")
+        assert heading.inner_text().startswith("RSum")
+        sums = numbers(column(page, "#t1", 15))  # model, rank, and six numbers with their intervals before it
+        assert len(sums) > 1 and sums == sorted(sums, reverse=True)
 
 
 def test_rows_are_filtered(browser):
     with browser.open(SITE / "f30k.html") as page:
-        rows = page.locator("#t1 tbody tr")
+        rows = page.locator("#t1 tbody tr:visible")
         everything = rows.count()
-        page.locator("main input[type=search]").fill("ladder")
+        search = page.locator("main input[type=search]")
+        search.fill("ladder loss")
         assert 0 < rows.count() < everything
         assert all("Ladder loss" in text for text in rows.all_inner_texts())
-        page.locator("main input[type=search]").fill("no such model")
-        assert rows.all_inner_texts() == ["No row has these words."]
-        page.locator("main input[type=search]").fill("")
+        search.fill("no such model")
+        assert rows.count() == 0 and page.locator("[role=status]").inner_text().startswith("0 of ")
+        search.fill("")
         assert rows.count() == everything
         assert page.locator("input:visible").count() == 1  # one for all tables
 
@@ -114,32 +109,13 @@ def test_every_kind_of_page_fits_its_window(browser, made, width, dark):
             assert (sum(map(int, re.findall(r"\d+", colour)[:3])) < 200) == dark
 
 
-@pytest.mark.parametrize("width", [1400, 390])
-def test_names_of_facts_stay_in_their_column(browser, width):
-    with browser.open(SITE / "entries" / "small-scenes-10k-mh.html", width=width) as page:
-        assert page.get_by_text("model.normalise_images").count() == 1
-        assert page.evaluate("[...document.querySelectorAll('dt')].every(e => e.scrollWidth <= e.clientWidth)")
-
-
 def test_names_stay_text(browser, made):
     for path in [*made.glob("*.html"), *(made / "entries").glob("*.html")]:
         with browser.open(path) as page:  # a dialog or an error of a script would fail here
             assert page.locator("img, iframe").count() == 0
     with browser.open(made / "custom.html") as page:
-        names = column(page, "#t1", 2)
+        names = column(page, "#t1", 1)
         assert any(name.startswith("<script>alert(1)</script>") for name in names)
         page.locator("main input[type=search]").fill("onmouseover")
-        assert page.locator("#t1 tbody tr").count() == 1
-        page.locator("#t1 tbody a").first.hover()
-
-
-def test_tables_have_names_for_readers_who_do_not_see_them(browser, made):
-    for path in (SITE / "coco-1k-block.html", SITE / "claims.html", made / "custom.html", made / "claims.html"):
-        with browser.open(path) as page:
-            for table in page.locator("table").all():
-                assert table.locator("caption").inner_text()
-            for scroll in page.locator("[tabindex='0'][role=region]").all():
-                assert scroll.get_attribute("aria-label")
-            for box in page.locator("input").all():
-                assert box.get_attribute("aria-label").startswith("Filter the rows of ")
-            assert page.locator(".chart:not([aria-label])").count() == 0
+        assert page.locator("#t1 tbody tr:visible").count() == 1
+        page.locator("#t1 tbody tr:visible a").first.hover()

@@ -173,14 +173,14 @@ def test_numbers_are_folded_last() -> None:
     from rich.console import Console
 
     grid = Grid(
-        "", ("a heading of many words", "value"), 1,
+        "", ("a heading of many words", "value"), (True, False),
         tuple((Cell("word " * 6), Cell("123,456.78", aside="[100,000.00, 200,000.00]")) for _ in range(2)),
     )  # fmt: skip
     console = Console(record=True, width=28)
     show([grid], console)
     drawn = console.export_text()
     assert drawn.count("123,456.78") == 2 and max(map(len, drawn.splitlines())) <= 28
-    assert text([Grid("", (), 0, (), ("only words",), "a:b|" * 60)]).endswith("a:b|" * 60)
+    assert text([Grid("", (), (), (), ("only words",), "a:b|" * 60)]).endswith("a:b|" * 60)
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])

@@ -77,10 +77,11 @@ def validate(
 
     Exit code 1 with a fault: each is printed with its file, the value and what to do.
     """
-    from ..leaderboard.store import check
+    from ..leaderboard.store import read
     from ..registry import unknown
 
-    board, faults = check(folder, entry)
+    board = read(folder, again=entry or True)
+    faults = board.faults
     if entry is not None and entry not in board.files and not faults:
         raise unknown("entry", entry, board.files)
     levels: dict[str, int] = {}

@@ -14,34 +14,44 @@ class Benchmark:
         name: of its page.
         title: heading.
         about: what is searched among what, one or two sentences.
+        protocol: how measured numbers are measured that stand in one table with those of papers, as ``groups.rules``
+            writes it; empty where no measured numbers do.
     """
 
     name: str
     title: str
     about: str
+    protocol: str = ""
 
 
+KARPATHY = "empty:skip|order:f64|split:coco-5k#caf8c7aa|ties:index"
 BENCHMARKS = {
     b.name: b
     for b in (
         Benchmark(
             "coco-5k", "COCO 5K",
             "The Karpathy test part of MS-COCO: 5,000 images and 25,000 captions, one gallery each.",
+            KARPATHY,
         ),
         Benchmark(
             "coco-1k", "COCO 1K, mean of five folds",
             "The five folds of 1,000 images of the COCO 5K test part; every value is the mean over the folds.",
+            KARPATHY,
         ),
         Benchmark(
             "coco-1k-block", "COCO 1K, one block",
             "1,000 test images of MS-COCO as a single gallery, or a paper that does not say how many folds. These "
             "numbers are not comparable with the mean of five folds.",
         ),
-        Benchmark("f30k", "Flickr30K 1K", "The Karpathy test part of Flickr30K: 1,000 images and 5,000 captions."),
+        Benchmark(
+            "f30k", "Flickr30K 1K", "The Karpathy test part of Flickr30K: 1,000 images and 5,000 captions.",
+            "empty:skip|order:f64|split:f30k#9b06a459|ties:index",
+        ),
         Benchmark(
             "eccv", "ECCV Caption",
             "COCO test images and captions with machine-and-human-verified positives beyond the captions written for "
             "an image.",
+            f"eccv:eccv_caption#5639dd8b|{KARPATHY}",
         ),
         Benchmark("cxc", "CxC", "COCO 5K with the Crisscrossed Captions judgements of people as relevance."),
         Benchmark(

@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal
 
 from ..errors import UsageError
 from ..metrics import parse
 from ..registry import unknown
 from ..relevance.sources import is_gains
+from ..types import Unit
 
 PAPER = "paper"
-Scale = Literal["percent", "rank", "number"]  # percent: a fraction that is printed times 100
 
 
 @dataclass(frozen=True)
@@ -28,14 +27,14 @@ class Facts:
         heading: of a column.
         family: which metrics share a table, see ``FAMILIES``: the group that a metric declares; of graded metrics the
             gains.
-        scale: how a value is printed.
+        form: how a value is printed.
         low, high: range of a value; ``high`` None means no bound.
         higher_is_better: direction of the metric.
     """
 
     heading: str
     family: str
-    scale: Scale
+    form: Unit
     low: float
     high: float | None
     higher_is_better: bool = True
@@ -57,9 +56,9 @@ RECALL = ("gt", "1k", "cxc")  # judgements whose recalls make a table; of others
 
 _PRINTED = {
     "CS@{k}": Facts("CS@{k}", "coherent", "number", -1.0, 1.0),
-    "NCS@{k}": Facts("N@{k}", "semantic", "percent", 0.0, 1.0),
-    "Nsum": Facts("Nsum", "semantic", "percent", 0.0, 6.0),
-    "Nsum(N)": Facts("Nsum(N)", "semantic", "percent", 0.0, 6.0),
+    "NCS@{k}": Facts("N@{k}", "semantic", "fraction", 0.0, 1.0),
+    "Nsum": Facts("Nsum", "semantic", "fraction", 0.0, 6.0),
+    "Nsum(N)": Facts("Nsum(N)", "semantic", "fraction", 0.0, 6.0),
     "Kendall": Facts("Kendall τ", "tau", "number", -1.0, 1.0),
     "Pearson": Facts("Pearson r", "human", "number", -1.0, 1.0),
     "BLEU-4": Facts("BLEU-4", "captioning", "number", 0.0, 1.0),
@@ -91,8 +90,7 @@ def _measured(name: str) -> Facts:
     if str(metric) != name:
         raise UsageError(f"the metric '{name}' has another canonical name", fix=f"write '{metric}'")
     known = metric.family
-    scale: Scale = {"fraction": "percent", "rank": "rank", "distance": "number", "number": "number"}[metric.unit]  # type: ignore[assignment]
     family = metric.view
     if not is_gains(metric.view):
         family = "precision" if known.group == "recall" and metric.view not in RECALL else known.group
-    return Facts(metric.name, family, scale, known.low, known.high, known.higher_is_better)
+    return Facts(metric.name, family, metric.unit, known.low, known.high, known.higher_is_better)

@@ -1,7 +1,8 @@
-"""Which entries may stand in one table: those of one test set, level and kind of metric, measured alike.
+"""Which entries may stand in one table: those of one test set and kind of metric that were measured alike.
 
-Numbers that were measured under rules that can move a digit (fields of the signature) are in tables of their own. What
-papers print has no signature; it has tables of its own, which say so.
+Alike are numbers that agree in the fields of their signatures that can move a digit (``signature.rules``). What papers
+print has no signature: it is taken to follow the protocol of its test set, where ``benchmarks`` says what that is, and
+stands in one table with what was measured so; else it has a table of its own.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from dataclasses import dataclass
 from .. import signature
 from ..errors import UsageError
 from ..relevance.sources import SOURCES, is_gains
-from .benchmarks import BENCHMARKS, page_of
+from .benchmarks import BENCHMARKS, described, page_of
 from .facts import FAMILIES, facts
-from .schema import LEVELS, Entry, Level
+from .schema import Entry, Key, Side
 
-Key = tuple[str, str | None]  # of a number: metric, direction
-SIDES = ("i2t", "t2i", "i2i", "t2t", "mean", None)
+PRINTED = "as printed"  # the rules of numbers of papers, and of those measured by the protocol of their test set
+
+SIDES: tuple[Side | None, ...] = ("i2t", "t2i", "i2i", "t2t", "mean", None)
 
 
 @dataclass(frozen=True)
@@ -28,49 +30,36 @@ class Group:
     Attributes:
         benchmark: name of the test set, whose page it is on.
         family: kind of metric, see ``facts.FAMILIES``; of graded metrics the gains.
-        level: of all its entries.
-        rules: the fields of their signatures that can move a digit of these metrics; empty for published numbers.
+        rules: how they were measured: ``PRINTED``, or the fields of their signatures that can move a digit.
         columns: those of one direction together.
         entries: each has at least one of the columns.
-        beside: submitted entries with numbers of these columns, in a table of published numbers; they are not compared.
-        apart: the fields of the rules that distinguish it from other groups of its test set, level and kind of metric;
-            empty for published numbers, and where it is the only one.
+        apart: the fields of the rules that distinguish it from other groups of its test set and kind of metric; empty
+            for ``PRINTED``, and where it is the only one.
     """
 
     benchmark: str
     family: str
-    level: Level
     rules: str
     columns: tuple[Key, ...]
     entries: tuple[Entry, ...]
     apart: str = ""
-    beside: tuple[Entry, ...] = ()
 
 
 def groups(entries: Iterable[Entry]) -> list[Group]:
-    """All tables in their order: by test set, then level (published first), kind of metric and rules."""
-    found: dict[tuple[str, Level, str, str], dict[str, tuple[Entry, list[Key]]]] = {}
+    """All tables in their order: by test set, those with numbers of papers first, then kind of metric and rules."""
+    found: dict[tuple[str, str, str], list[tuple[Entry, Key]]] = {}
     for entry in entries:
-        for value in entry.values:
-            key = (
-                page_of(entry.benchmark, value.metric),
-                entry.level,
-                facts(value.metric).family,
-                rules(entry, value.metric),
-            )
-            own = found.setdefault(key, {}).setdefault(entry.id, (entry, []))
-            own[1].append((value.metric, value.direction))
+        for key in entry.values:
+            page, alike = page_of(entry.benchmark, key[0]), rules(entry, key[0])
+            if alike == described(page).protocol:
+                alike = PRINTED
+            found.setdefault((page, facts(key[0]).family, alike), []).append((entry, key))
     tables = []
-    for (benchmark, level, family, alike), members in found.items():
-        others = [key[3] for key in found if key[:3] == (benchmark, level, family)]
-        columns = ordered(column for _, own in members.values() for column in own)
-        some = tuple(entry for entry, _ in members.values())
-        measured = [key for key in found if key[:3] == (benchmark, "submitted", family) and level == "published"]
-        pairs = [pair for key in measured for pair in found[key].values()]
-        beside = {entry.id: entry for entry, has in pairs if set(columns) & set(has)}
-        tables.append(
-            Group(benchmark, family, level, alike, columns, some, _apart(alike, others), tuple(beside.values()))
-        )
+    for (benchmark, family, alike), pairs in found.items():
+        others = [key[2] for key in found if key[:2] == (benchmark, family) and key[2] != PRINTED]
+        apart = "" if alike == PRINTED else _apart(alike, others)
+        some = {entry.id: entry for entry, _ in pairs}
+        tables.append(Group(benchmark, family, alike, ordered(key for _, key in pairs), tuple(some.values()), apart))
     return sorted(tables, key=_place)
 
 
@@ -80,26 +69,25 @@ def _apart(own: str, every: Iterable[str]) -> str:
     return ", ".join(field.replace(":", " ", 1) for field in own.split("|") if field not in common)
 
 
-def _place(group: Group) -> tuple[int, str, int, int, str, str]:
+def _place(group: Group) -> tuple[int, str, bool, int, str, str]:
     known, families = list(BENCHMARKS), list(FAMILIES)
     return (
         known.index(group.benchmark) if group.benchmark in known else len(known), group.benchmark,
-        list(LEVELS).index(group.level),
+        group.rules != PRINTED,
         families.index(group.family) if group.family in families else len(families), group.family, group.rules,
     )  # fmt: skip
 
 
 def rules(entry: Entry, metric: str) -> str:
-    """The fields of the signature that can move a digit of a metric, in alphabetical order; empty for a paper."""
+    """The fields of the signature that can move a digit of a metric, in alphabetical order; ``PRINTED`` for a paper."""
     if not entry.signature:
-        return ""
+        return PRINTED
     try:
         fields = signature.rules(entry.signature)
     except UsageError:
         return entry.signature
     view = metric.partition(":")[0] if ":" in metric else "gt"
-    graded = is_gains(view)
-    others = {*SOURCES, *(() if graded else ("captions",))} - {view}
+    others = {*SOURCES, *(() if is_gains(view) else ("captions",))} - {view}
     kept = {
         key: text for key, text in fields.items() if key not in others and (key == view or not text.startswith("own#"))
     }

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from ..errors import count_of
+from ..results.table import Value
+from ..types import DIRECTIONS
 from .benchmarks import slug
 from .facts import facts
-from .schema import Entry, MetricName, Model, Side, Strict, Value
+from .schema import Entry, Key, MetricName, Model, Side, Strict, number
 
+RSUM: Key = ("RSum", None)
 ROUNDING = 0.05  # a number that is printed with one decimal may be this far from its value
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
@@ -92,70 +96,69 @@ class PrintedTable(Strict):
 def value_of(text: str, metric: str) -> float:
     """A printed number in the unit of its metric: ``64.6`` of a recall is 0.646."""
     number = Decimal(text)
-    return float(number / 100 if facts(metric).scale == "percent" else number)
+    return float(number / 100 if facts(metric).form == "fraction" else number)
 
 
 def in_percent(text: str, metric: str) -> str:
     """A printed fraction as the percentage that other papers print, with the same digits: ``0.6460`` is ``64.60``."""
-    return f"{Decimal(text).scaleb(2):f}" if facts(metric).scale == "percent" else text
+    return f"{Decimal(text).scaleb(2):f}" if facts(metric).form == "fraction" else text
 
 
 def entries_of(table: PrintedTable) -> list[Entry]:
-    """One entry a row; contradictions within a row become notes of their numbers."""
+    """One entry a row, with what contradicts a number within its row."""
     found = []
-    for number, row in enumerate(table.rows, start=1):
-        pairs = [(column, cell) for column, cell in zip(table.columns, row.cells, strict=True) if cell is not None]
-        if table.unit == "fraction":
-            pairs = [(column, in_percent(cell, column.metric)) for column, cell in pairs]
-        values = [
-            Value(
-                metric=column.metric, direction=column.direction, value=value_of(cell, column.metric), printed=cell,
-                note=row.notes.get(column.key, ""),
-            )
-            for column, cell in pairs
-        ]  # fmt: skip
-        values += _sum_of(values)
+    for place, row in enumerate(table.rows, start=1):
+        values: dict[Key, Value] = {}
+        for column, cell in zip(table.columns, row.cells, strict=True):
+            if cell is not None:
+                text = in_percent(cell, column.metric) if table.unit == "fraction" else cell
+                key, note = (column.metric, column.direction), row.notes.get(column.key, "")
+                values[key] = number(key, value_of(text, column.metric), printed=text, note=note)
+        values |= _sum_of(values)
+        doubts = contradictions(values)
         found.append(
             Entry(
-                id=f"{table.paper}-{slug(table.table)}-{number:02d}", level="published",
-                benchmark=row.benchmark, values=tuple(values),
+                id=f"{table.paper}-{slug(table.table)}-{place:02d}", level="published", benchmark=row.benchmark,
+                values=values | {key: replace(values[key], mark="†", higher_is_better=None) for key in doubts},
                 model=Model(name=row.model, setting=row.setting, image_input=row.image_input or table.image_input),
-                paper=table.paper, table=table.table, row=row.row,
+                paper=table.paper, table=table.table, row=row.row, doubts=doubts,
             )
         )  # fmt: skip
     return found
 
 
-def _sum_of(values: Sequence[Value]) -> list[Value]:
+def _sum_of(values: Mapping[Key, Value]) -> dict[Key, Value]:
     """RSum of a row that prints the six recalls and not their sum; nothing for others. It has no ``printed`` text."""
-    recalls = [v for v in values if v.metric in ("R@1", "R@5", "R@10") and v.direction in ("i2t", "t2i")]
-    if len(recalls) < 6 or any(v.metric == "RSum" for v in values):
-        return []
-    total = sum((Decimal(v.printed) for v in recalls), Decimal(0)) / 100
-    return [Value(metric="RSum", direction=None, value=float(total))]
+    parts = [values.get((f"R@{k}", d)) for k in (1, 5, 10) for d in DIRECTIONS]
+    if None in parts or RSUM in values:
+        return {}
+    total = sum((Decimal(part.text) for part in parts if part), Decimal(0)) / 100
+    return {RSUM: number(RSUM, float(total))}
 
 
-def contradictions(entry: Entry) -> dict[str, str]:
-    """What does not add up in an entry: the name of a number (``Value.name``) -> a sentence.
+def contradictions(values: Mapping[Key, Value]) -> dict[Key, str]:
+    """What does not add up in a row, a sentence a number.
 
     A sum is compared with its six parts; each printed number may be wrong by half a unit of its last digit. R@1, R@5
     and R@10 of a direction must not fall.
     """
-    found = {}
-    known = {(v.metric, v.direction): v for v in entry.values}
-    for total, part in (("RSum", "R@{}"), ("paper:Nsum", "paper:NCS@{}")):
-        parts = [known.get((part.format(k), d)) for d in ("i2t", "t2i") for k in (1, 5, 10)]
-        whole = known.get((total, None))
-        if whole is None or any(p is None for p in parts):
+    found: dict[Key, str] = {}
+    for total, part in ((RSUM, "R@{}"), (("paper:Nsum", None), "paper:NCS@{}")):
+        parts = [values.get((part.format(k), d)) for d in DIRECTIONS for k in (1, 5, 10)]
+        if total not in values or None in parts:
             continue
-        added, printed = 100 * sum(p.value for p in parts if p), 100 * whole.value
+        added, printed = 100 * sum(_of(part) for part in parts), 100 * _of(values[total])
         if abs(added - printed) > 7 * ROUNDING + 1e-6:
-            found[whole.name] = f"the six values of the row add up to {added:.1f}, and {printed:.1f} is printed"
-    for direction in ("i2t", "t2i"):
+            found[total] = f"the six values of the row add up to {added:.1f}, and {printed:.1f} is printed"
+    for direction in DIRECTIONS:
         for small, large in ((1, 5), (5, 10)):
-            less, more = known.get((f"R@{small}", direction)), known.get((f"R@{large}", direction))
-            if less is not None and more is not None and more.value < less.value:
-                found[more.name] = (
-                    f"R@{large} is {100 * more.value:.1f}, less than R@{small} of the same row, {100 * less.value:.1f}"
+            less, more = (values.get((f"R@{k}", direction)) for k in (small, large))
+            if less is not None and more is not None and _of(more) < _of(less):
+                found[f"R@{large}", direction] = (
+                    f"R@{large} is {100 * _of(more):.1f}, less than R@{small} of the same row, {100 * _of(less):.1f}"
                 )
     return found
+
+
+def _of(value: Value | None) -> float:
+    return 0.0 if value is None or value.value is None else value.value

@@ -1,16 +1,21 @@
-"""What an entry may hold, as pydantic models: unknown fields, NaN and values out of range are refused."""
+"""What files may hold, as pydantic models: unknown fields and NaN are refused; entries, and their numbers in range."""
 
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
-from ..errors import UsageError
+from ..errors import BadInput, UsageError
 from ..results.schema import ReportDocument
+from ..results.table import Value
+from ..types import Float
 from .facts import facts
 
 SLACK = 1e-6  # of a range: gains are float32
@@ -19,6 +24,7 @@ ID, LONGEST_ID = r"^[a-z0-9][a-z0-9._-]*$", 100  # of an entry: the name of its 
 ENTRIES = "entries"  # the folder of submitted entries
 Level = Literal["published", "submitted", "reproduced"]
 Side = Literal["i2t", "t2i", "i2i", "t2t", "mean"]  # mean: of both directions
+Key = tuple[str, Side | None]  # of a number: metric and direction, which is None for a sum, or where there is none
 
 LEVELS: dict[Level, str] = {
     "published": "printed in a paper, or in a file of results that a project publishes; nothing was measured here",
@@ -42,46 +48,6 @@ def _known(name: str) -> str:
 
 
 MetricName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_known)]
-
-
-class Value(Strict):
-    """One number.
-
-    Attributes:
-        metric: canonical name, see ``facts``.
-        direction: None for a sum over both directions, or a number without one.
-        value: fractions as fractions, also those that papers print as percentages; ranks as ranks.
-        interval: its ends, or None.
-        n: number of queries, or None where it is not known.
-        printed: the text in the paper.
-        note: about this number.
-    """
-
-    metric: MetricName
-    direction: Side | None
-    value: float
-    interval: tuple[float, float] | None = None
-    n: int | None = Field(default=None, ge=0)
-    printed: str = Field(default="", max_length=40)
-    note: str = Field(default="", max_length=LONGEST)
-
-    @property
-    def name(self) -> str:
-        """Metric and direction as in messages: ``R@1 i2t``."""
-        return f"{self.metric} {self.direction}" if self.direction else self.metric
-
-    @model_validator(mode="after")
-    def _in_range(self) -> Value:
-        known = facts(self.metric)
-        ends = self.interval or (self.value, self.value)
-        for number in (self.value, *ends):
-            if number < known.low - SLACK or (known.high is not None and number > known.high + SLACK):
-                most = "no bound" if known.high is None else f"{known.high:g}"
-                hint = "; is it a percentage?" if known.high == 1 and 1 < number <= 100 else ""
-                raise ValueError(f"{self.name} is {number:g}, and its range is {known.low:g} to {most}{hint}")
-        if not ends[0] - SLACK <= self.value <= ends[1] + SLACK:
-            raise ValueError(f"{self.name} is {self.value:g}, outside its interval {ends[0]:g} to {ends[1]:g}")
-        return self
 
 
 class Model(Strict):
@@ -135,7 +101,8 @@ class EntryDocument(ReportDocument):
     model: Model
 
 
-class Entry(Strict):
+@dataclass(frozen=True)
+class Entry:
     """One system on one test set.
 
     Attributes:
@@ -143,37 +110,74 @@ class Entry(Strict):
         level: where the numbers come from.
         model: what was evaluated.
         benchmark: the test set, see ``benchmarks``.
+        values: the numbers by metric and direction, as ``number`` makes them.
         signature: how it was measured; empty where it is not known, as in papers.
-        values: the numbers; a metric and direction at most once.
         paper, table, row: of published numbers; the keys of ``papers.json`` are the papers.
         facts: provenance, name -> text.
+        doubts: what contradicts a number within its row, a sentence each.
+        changes: what every image adds to a number, (image,); only of numbers of which it is known.
+
+    Raises:
+        BadInput: an id that is no name of a file, or no values.
     """
 
-    id: str = Field(pattern=ID, max_length=LONGEST_ID)
+    id: str
     level: Level
     model: Model
-    benchmark: str = Field(min_length=1, max_length=200)
-    signature: str = Field(default="", max_length=LONGEST)
-    values: tuple[Value, ...]
-    paper: str = Field(default="", max_length=100)
-    table: str = Field(default="", max_length=100)
-    row: str = Field(default="", max_length=100)
-    facts: dict[str, str] = Field(default_factory=dict)
+    benchmark: str
+    values: Mapping[Key, Value]
+    signature: str = ""
+    paper: str = ""
+    table: str = ""
+    row: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    doubts: Mapping[Key, str] = field(default_factory=dict)
+    changes: Mapping[Key, Float] = field(default_factory=dict, repr=False)
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Entry:
+    def __post_init__(self) -> None:
+        if not re.fullmatch(ID, self.id) or len(self.id) > LONGEST_ID:
+            fix = f"write small letters, digits, '.', '_' and '-', at most {LONGEST_ID}, as in vsepp-coco-5k"
+            raise BadInput(f"id: '{self.id:.110}' is no name of an entry", fix=fix)
         if not self.values:
-            raise ValueError("there are no values")
-        seen = set()
-        for value in self.values:
-            if (value.metric, value.direction) in seen:
-                raise ValueError(f"{value.name} is listed twice")
-            seen.add((value.metric, value.direction))
-        return self
+            raise BadInput("there are no values", fix="name at least one metric")
 
-    def value_of(self, metric: str, direction: str | None) -> Value | None:
-        """The number of a metric and direction, None without one."""
-        return next((v for v in self.values if (v.metric, v.direction) == (metric, direction)), None)
+    def sound(self, key: Key) -> Value | None:
+        """A number; None where there is none, or its row contradicts it."""
+        return None if key in self.doubts else self.values.get(key)
+
+
+def number(
+    key: Key,
+    value: float,
+    interval: tuple[float, float] | None = None,
+    n: int | None = None,
+    printed: str = "",
+    note: str = "",
+) -> Value:
+    """A number of an entry.
+
+    Args:
+        key: canonical name of the metric, see ``facts``, and direction.
+        value: fractions as fractions, also those that papers print as percentages; ranks as ranks.
+        interval: its ends, or None.
+        n: number of queries, or None where it is not known.
+        printed: the text in the paper.
+        note: about this number.
+
+    Raises:
+        BadInput: it is out of the range of its metric, or outside its interval.
+    """
+    known, ends = facts(key[0]), interval or (value, value)
+    name = " ".join(part for part in key if part)
+    for one in (value, *ends):
+        if not (known.low - SLACK <= one <= (math.inf if known.high is None else known.high + SLACK)):
+            most = "no bound" if known.high is None else f"{known.high:g}"
+            hint = "; is it a percentage?" if known.high == 1 and 1 < one <= 100 else ""
+            raise BadInput(f"{name} is {one:g}, and its range is {known.low:g} to {most}{hint}")
+    if not ends[0] - SLACK <= value <= ends[1] + SLACK:
+        raise BadInput(f"{name} is {value:g}, outside its interval {ends[0]:g} to {ends[1]:g}")
+    more = {"n": n, "printed": printed, "note": note}
+    return Value(value, known.form, interval, known.higher_is_better, text=printed, facts=more)
 
 
 class PaperNote(Strict):

@@ -5,34 +5,87 @@ Bytes depend on the entries only: no time, no version and no machine is in them.
 
 from __future__ import annotations
 
+import json
 import os
-from importlib.resources import files as resources
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 from ..errors import BadInput, UsageError
 from ..files.atomic import refused, write_atomically, write_folder
-from ..results.grid import Grid, cells
+from ..results.html import TABLES, environment
+from ..results.html import tables as html_tables
 from ..results.markdown import markdown
-from .benchmarks import described, file_of
-from .columns import SCHEMA, csv_text, json_text
-from .schema import LEVELS
+from ..results.render import Rendered
+from ..results.table import Column, Table, grids
+from .benchmarks import page_of
+from .pages import by_benchmark, overview, pages
+from .schema import Entry
 from .store import Board
-from .tables import Table, counted, tables_of
-from .views import pages
+from .tables import tables_of
 
 SITE = "site"  # the folder, which belongs to the builder: it is replaced as one
-STATIC = ("site.css", "site.js", "dataTables.min.js", "dataTables.LICENSE.txt")
+PAGES = (  # of the bar above every page
+    ("index.html", "Leaderboards"), ("claims.html", "Claims"), ("about.html", "How to read"),
+    ("leaderboard.csv", "CSV"), ("leaderboard.json", "JSON"),
+)  # fmt: skip
 BEGIN = "<!-- leaderboards: made by vsebench leaderboard build -->"
 END = "<!-- end of leaderboards -->"
 
 
+@dataclass(frozen=True, repr=False)
+class Numbers(Rendered):
+    """All numbers as records: ``leaderboard.csv`` and ``leaderboard.json``."""
+
+    kind: ClassVar = "leaderboard"
+    heading: ClassVar = "Leaderboards"
+    main: ClassVar = "numbers"
+    entries: tuple[Entry, ...]
+
+    def tables(self) -> list[Table]:
+        """A number a row, with the entry that it is of."""
+        names = ("id", "level", "model", "setting", "image_input", "benchmark", "metric", "direction", "value")
+        behind = ("paper", "table", "row", "signature")
+        rows = [
+            (e.id, e.level, e.model.name, e.model.setting, e.model.image_input, page_of(e.benchmark, metric), metric,
+             direction or "", value, e.paper, e.table, e.row, e.signature)
+            for e in self.entries for (metric, direction), value in e.values.items()
+        ]  # fmt: skip
+        columns = (Column(name, words=name != "value", ends=name == "value") for name in (*names, *behind))
+        return [Table(self.main, columns=tuple(columns), rows=tuple(rows))]
+
+
 def build(board: Board) -> dict[str, bytes]:
-    """Every file of the site: path below it -> content; raises as ``views.pages``."""
-    texts = pages(board, tables_of(board))
-    texts |= {"leaderboard.csv": csv_text(board.entries), "leaderboard.json": json_text(board.entries)}
-    found = {name: text.encode("utf-8", "backslashreplace") for name, text in texts.items()}
-    static = resources("vsebench.leaderboard") / "static"
-    return found | {f"static/{name}": (static / name).read_bytes() for name in STATIC}
+    """Every file of the site: path below it -> content.
+
+    Raises:
+        MissingPackage: jinja2 is not installed.
+        BadInput: two test sets have one page.
+    """
+    made = environment("vsebench.results", "the site of leaderboards")
+    from markupsafe import Markup  # a dependency of jinja2
+
+    template = made.get_template("board.html")
+    texts = {
+        page.path: template.render(
+            page=page, title=f"{page.title[:80]} - vsebench leaderboards", root="../" * page.path.count("/"),
+            pages=PAGES, tables=lambda shown: Markup(html_tables(grids(shown))),
+        )
+        for page in pages(board, tables_of(board))
+    }  # fmt: skip
+    style = made.get_template("style.css").render()
+    numbers = Numbers(board.entries)
+    texts |= {"leaderboard.csv": numbers.to_csv(), "leaderboard.json": _by_line(numbers.to_dict())}
+    texts |= {"static/style.css": TABLES + style, "static/board.js": made.get_template("board.js").render()}
+    return {name: text.encode("utf-8", "backslashreplace") for name, text in texts.items()}
+
+
+def _by_line(document: dict[str, Any]) -> str:
+    """A document as JSON in ASCII, a record a line."""
+    tables = document.pop("tables")
+    head = json.dumps(document, separators=(",", ":")).removesuffix("}")
+    lines = {name: ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) for name, rows in tables.items()}
+    return f'{head},"tables":{{' + ",".join(f'"{name}":[\n{rows}\n]' for name, rows in lines.items()) + "}}\n"
 
 
 def readmes(board: Board, folder: Path) -> dict[Path, bytes]:
@@ -51,23 +104,10 @@ def readmes(board: Board, folder: Path) -> dict[Path, bytes]:
             continue
         before, _, rest = text.partition(BEGIN)
         after = rest.partition(END)[2]
-        inside = overview(tables_of(board), f"{here.name}/" if path.parent != folder else "")
+        root = f"{here.name}/{SITE}/" if path.parent != folder else f"{SITE}/"
+        inside = markdown(grids([overview(by_benchmark(tables_of(board)), root)]))
         found[path] = f"{before}{BEGIN}\n\n{inside}\n{END}{after}".encode()
     return found
-
-
-def overview(tables: tuple[Table, ...], root: str) -> str:
-    """The test sets with the number of entries of every level, as Markdown; links begin with ``root``."""
-    rows, links = [], {}
-    for name in dict.fromkeys(t.group.benchmark for t in tables):
-        title = described(name).title
-        counts = counted([t for t in tables if t.group.benchmark == name])
-        rows.append(cells(title, *(str(n or "-") for n in counts)))
-        links[f"| {title} |"] = f"| [{title}]({root}site/{file_of(name)}) |"
-    text = markdown([Grid("", ("test set", *LEVELS), 1, tuple(rows))])
-    for plain, linked in links.items():
-        text = text.replace(plain, linked, 1)
-    return text
 
 
 def changes(board: Board, folder: Path) -> dict[Path, bytes | None]:
@@ -81,7 +121,7 @@ def changes(board: Board, folder: Path) -> dict[Path, bytes | None]:
         what = f"is a link (to {root.readlink()}), and nothing is written through links"
         raise UsageError(what, where=root, fix="remove the link")
     there = [path for path in root.rglob("*") if path.is_symlink() or not path.is_dir()]
-    if there and SCHEMA.encode() not in _read(root / "leaderboard.json")[:100]:
+    if there and b'"vsebench/leaderboard/' not in _read(root / "leaderboard.json")[:100]:
         fix = "move it away: the folder of the site belongs to the builder"
         raise UsageError("would be replaced by the site, and no build made it", where=root, fix=fix)
     wanted = {root / name: data for name, data in built.items()}

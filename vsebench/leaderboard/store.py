@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,7 +15,7 @@ from ..errors import BadInput, VsebenchError
 from ..files.regular import read_bytes
 from ..metrics import parse
 from ..options import spell
-from ..results import document
+from ..results.document import report_of
 from ..results.schema import faults_of
 from . import published, submitted, suites
 from .benchmarks import page_of
@@ -30,6 +30,10 @@ FIX = {
     ENTRIES: "make the entry again: vsebench leaderboard add RESULT.json",
     SUITES: "copy suite.json from the folder of the suite again",
 }
+# What their files hold.
+KINDS: dict[str, type[BaseModel]] = {
+    PUBLISHED: published.PrintedTable, ENTRIES: EntryDocument, SUITES: suites.Suite,
+}  # fmt: skip
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -71,60 +75,78 @@ class Board:
     faults: tuple[Fault, ...] = ()
 
 
-def read(folder: Path) -> Board:
+def read(folder: Path, again: bool | str = False) -> Board:
     """Read all entries of a folder; files that are wrong become faults.
+
+    Args:
+        folder: of the leaderboards.
+        again: whether intervals of submitted entries are computed again, as values are; or the id of the only one.
 
     Raises:
         BadInput: there is no such folder, or it holds no leaderboards.
     """
     if not folder.is_dir():
         raise BadInput("is no folder", where=folder, fix=f"name the folder of the leaderboards with {spell('folder')}")
-    if not any((folder / name).exists() for name in (PAPERS, PUBLISHED, ENTRIES, SUITES)):
+    if not any((folder / name).exists() for name in (PAPERS, *KINDS)):
         what = f"holds no leaderboards: none of {PAPERS}, {PUBLISHED}, {ENTRIES} and {SUITES} is there"
         raise BadInput(what, where=folder, fix=f"name the folder of the leaderboards with {spell('folder')}")
     faults: list[Fault] = []
-    papers = dict[str, Paper]()
-    if (folder / PAPERS).exists():
-        found = _load(folder, PAPERS, Papers, faults)
-        papers = {} if found is None else found.papers
-    pairs: list[tuple[str, Entry]] = []
+    found = _load(folder, PAPERS, Papers, faults) if (folder / PAPERS).exists() else None
+    papers = {} if found is None else found.papers
     known: dict[str, suites.Suite] = {}
-    for part, (model, entries_of) in KINDS.items():
+    kept: dict[str, tuple[str, Entry]] = {}
+    for part, model in KINDS.items():
         for path in sorted((folder / part).glob("*.json")):
             name = f"{part}/{path.name}"
             file = _load(folder, name, model, faults)
             if isinstance(file, suites.Suite):
                 known[path.stem] = file
-            if file is not None:
-                with _noting(name, faults):
-                    pairs += [(name, entry) for entry in entries_of(file, path)]
-    kept: dict[str, tuple[str, Entry]] = {}
-    for name, entry in pairs:
-        if entry.id in kept:
-            what = f"id: '{entry.id}' is also in {kept[entry.id][0]}"
-            faults.append(Fault(name, what, "give every entry a name of its own"))
-        elif entry.paper and entry.paper not in papers:
-            faults.append(Fault(name, f"paper: '{entry.paper}' is not in {PAPERS}", f"add it to {PAPERS}"))
-        else:
-            kept[entry.id] = name, entry
-    faults += _idle_notes(papers, [entry for _, entry in kept.values()])
+            with _noting(name, faults):
+                for entry in _entries_of(file, path, again, faults):
+                    _keep(name, entry, kept, papers, faults)
+    entries = tuple(entry for _, entry in kept.values())
+    faults += _idle_notes(papers, entries)
     claims = _claims(folder, papers, kept, faults)
     files = {id: name for id, (name, _) in kept.items()}
-    return Board(folder, tuple(entry for _, entry in kept.values()), papers, known, claims, files, tuple(faults))
+    return Board(folder, entries, papers, known, claims, files, tuple(faults))
 
 
 def read_sound(folder: Path) -> Board:
     """A folder without faults; raises BadInput with the first one."""
     board = read(folder)
-    refuse(board.faults, folder)
+    if board.faults:
+        first = board.faults[0]
+        raise BadInput(f"{first.file}: {first.what}", where=folder, fix=first.fix)
     return board
 
 
-def refuse(faults: Sequence[Fault], folder: Path, fix: str = "") -> None:
-    """Raise BadInput with the first of some faults; ``fix`` is added to what to do."""
-    if faults:
-        first = faults[0]
-        raise BadInput(f"{first.file}: {first.what}", where=folder, fix=first.fix + fix)
+def _entries_of(file: BaseModel | None, path: Path, again: bool | str, faults: list[Fault]) -> list[Entry]:
+    """The entries of a file that could be read; raises BadInput or UsageError."""
+    if isinstance(file, published.PrintedTable):
+        return published.entries_of(file)
+    if isinstance(file, suites.Suite):
+        return suites.entries_of(file)
+    if not isinstance(file, EntryDocument):
+        return []
+    report = report_of(file, parse)
+    entry = submitted.entry_of(report, file.model, path.stem)
+    if again in (True, entry.id):
+        name = f"{path.parent.name}/{path.name}"
+        faults += [Fault(name, what, FIX[ENTRIES]) for what in submitted.wrong_intervals(report)]
+    return [entry]
+
+
+def _keep(
+    name: str, entry: Entry, kept: dict[str, tuple[str, Entry]], papers: Container[str], faults: list[Fault]
+) -> None:
+    """Add an entry of a file to ``kept``, unless it has the id of another one or an unknown paper."""
+    if entry.id in kept:
+        what = f"id: '{entry.id}' is also in {kept[entry.id][0]}"
+        faults.append(Fault(name, what, "give every entry a name of its own"))
+    elif entry.paper and entry.paper not in papers:
+        faults.append(Fault(name, f"paper: '{entry.paper}' is not in {PAPERS}", f"add it to {PAPERS}"))
+    else:
+        kept[entry.id] = name, entry
 
 
 def _claims(
@@ -144,7 +166,7 @@ def _claims(
 
 def _idle_notes(papers: dict[str, Paper], entries: Sequence[Entry]) -> list[Fault]:
     """Notes of papers that stand on no page, as no number of the paper is of their test sets and kinds."""
-    numbers = {(e.paper, page_of(e.benchmark, v.metric), facts(v.metric).family) for e in entries for v in e.values}
+    numbers = {(e.paper, page_of(e.benchmark, m), facts(m).family) for e in entries for m, _ in e.values}
     return [
         Fault(
             PAPERS,
@@ -193,35 +215,3 @@ def _refuse_twice(data: bytes) -> None:
         return found
 
     json.loads(data, object_pairs_hook=once)
-
-
-# The files of entries by their folder: what a file holds, and its entries.
-KINDS: dict[str, tuple[type[BaseModel], Callable[[Any, Path], list[Entry]]]] = {
-    PUBLISHED: (published.PrintedTable, lambda table, path: published.entries_of(table)),
-    ENTRIES: (EntryDocument, lambda document, path: [submitted.entry_of(document, path.stem)]),
-    SUITES: (suites.Suite, lambda suite, path: suites.entries_of(suite)),
-}
-
-
-def check(folder: Path, only: str | None = None) -> tuple[Board, list[Fault]]:
-    """Read a folder and check everything in it.
-
-    Args:
-        folder: of the leaderboards.
-        only: the id of one entry whose intervals are computed again; None for all. Files are read all the same.
-
-    Returns:
-        The board, and all faults of its files and numbers.
-
-    Raises:
-        BadInput: no such folder.
-    """
-    board = read(folder)
-    faults = list(board.faults)
-    for entry in board.entries:
-        if entry.level == "submitted" and only in (None, entry.id):
-            name = board.files[entry.id]
-            with _noting(name, faults):
-                found = submitted.wrong_intervals(document.read(folder / name, parse))
-                faults += [Fault(name, what, FIX[ENTRIES]) for what in found]
-    return board, faults

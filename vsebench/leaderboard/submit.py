@@ -17,9 +17,10 @@ from ..evaluation.intervals import key_of, reads_gains, some_names
 from ..evaluation.options import Options
 from ..evaluation.request import resampling
 from ..files.atomic import write_atomically
-from ..metrics import Metric
+from ..metrics import Metric, parse
 from ..metrics.suites import SUITES, Names
 from ..options import spell
+from ..results.document import report_of
 from ..results.report import Report
 from ..results.schema import faults_of
 from .benchmarks import slug
@@ -100,7 +101,8 @@ def add(
         what = f"the entry takes {len(text) / 1e6:.1f} MB, and at most {LARGEST / 1e6:.1f} are kept"
         raise UsageError(what, where=path, fix=f"choose fewer {spell('metrics')}, such as R@1,R@5,R@10,RSum")
     try:
-        entry = entry_of(EntryDocument.model_validate_json(text), chosen)
+        document = EntryDocument.model_validate_json(text)
+        entry = entry_of(report_of(document, parse), document.model, chosen)
     except ValidationError as error:
         raise BadInput(faults_of(error)[0], where=path, fix="correct the report") from None
     except BadInput as error:

@@ -3,48 +3,61 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..analysis.consistency import check
 from ..errors import BadInput
-from ..evaluation.intervals import Key, add, key_of, label
-from ..metrics import parse
-from ..results.document import report_of
+from ..evaluation.intervals import Key, add, column, key_of, label, population
+from ..results.model import Result
 from ..results.report import Report
-from ..types import DIRECTIONS
-from .schema import Entry, EntryDocument, Model, Value
+from ..stats.columns import contributions
+from ..types import DIRECTIONS, Float, Split
+from .schema import Entry, Model, number
 
 CLOSE = 1e-6  # of an end of an interval that is computed again, relative to 1 or to the end
 
 
-def entry_of(document: EntryDocument, id: str) -> Entry:
-    """The entry of a file.
+def entry_of(report: Report, model: Model, id: str) -> Entry:
+    """The entry of a report.
 
     Raises:
-        BadInput: its values contradict each other, or a number does not follow from per-query values.
-        UsageError: an unknown metric, or no signature.
-        ValidationError: its name is no id, or it has no values.
+        BadInput: its values contradict each other, a number does not follow from per-query values, or its name is no
+            id.
+        UsageError: no signature.
     """
-    report = report_of(document, parse)
     check(report)
     results = {key_of(r): r for r in (*report.parts, *report.results)}
-    for key in map(key_of, report.results):
-        needed = [part for part in parts_of(key) if part in results] or [key]
-        if any(results[one].per_query is None for one in needed):
+    stated = {key_of(r): [part for part in parts_of(key_of(r)) if part in results] for r in report.results}
+    for key, parts in stated.items():
+        if any(results[one].per_query is None for one in parts or [key]):
             fix = "make the report again: vsebench eval FILE -o RESULT.json (without --no-per-query)"
             raise BadInput(f"{label(key)} has no per-query values, from which it is computed again", fix=fix)
-    values = tuple(
-        Value(metric=str(r.metric), direction=r.direction, value=float(r.value), interval=r.interval, n=r.n)
-        for r in report.results
-    )
+    names = {key: (str(key[0]), key[1]) for key in stated}
     facts = {"evaluated by": f"vsebench {report.provenance.get('vsebench', 'of an unknown version')}"}
     for words, name in (("evaluated on", "started"), ("added on", "added")):
         facts |= {words: str(report.provenance[name])[:10]} if name in report.provenance else {}
     return Entry(
-        id=id, level="submitted", model=document.model, benchmark=report.split, signature=report.signature,
-        values=values, facts=facts,
+        id=id, level="submitted", model=model, benchmark=report.split, signature=report.signature, facts=facts,
+        values={names[key]: number(names[key], float(r.value), r.interval, r.n)
+                for key in stated for r in (results[key],)},
+        changes={names[key]: _changes([results[one] for one in parts or [key]], report.items)
+                 for key, parts in stated.items() if report.items is not None and _is_mean(key)},
     )  # fmt: skip
+
+
+def _is_mean(key: Key) -> bool:
+    """Whether single images add to it: not to a median, and to graded metrics also as candidates."""
+    return not key[0].graded and key[0].family.aggregate != "floor-median"
+
+
+def _changes(parts: Sequence[Result], items: Split) -> Float:
+    """(image,) float64: what every image adds to the sum of some means."""
+    people = population(items)
+    return np.asarray(np.sum([contributions(column(part, items), people) for part in parts], axis=0))
 
 
 def wrong_intervals(report: Report) -> list[str]:

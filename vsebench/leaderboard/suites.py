@@ -17,15 +17,18 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import count_of
-from ..evaluation.intervals import Key, column, key_of, population
+from ..evaluation.intervals import Key as ResultKey
+from ..evaluation.intervals import column, key_of, population
 from ..results.model import Result
 from ..results.report import Report
+from ..results.table import Value
 from ..stats.columns import standard_error
 from ..types import DIRECTIONS, Direction
 from .benchmarks import slug
 from .facts import facts
-from .schema import Entry, Model, Side, Value
+from .schema import Entry, Key, Model, Side, number
 
+Spread = tuple[float, float | None]  # a value of a run, with its standard error over test images
 LEVEL = 0.95
 INTERVALS = "intervals"  # the fact of an entry that says what they are of, or ``NONE`` and why there are none
 NONE = "none: "
@@ -48,8 +51,8 @@ class _Open(BaseModel):
     model_config = ConfigDict(allow_inf_nan=False, frozen=True, populate_by_name=True)
 
 
-class Number(_Open):
-    """A number of a run: ``spread`` is its standard error over test images, None where it is not known."""
+class RunResult(_Open):
+    """A result of a run: ``spread`` is its standard error over test images, None where it is not known."""
 
     metric: str
     direction: Direction | None
@@ -67,7 +70,7 @@ class Run(_Open):
     epochs: int
     seconds: float
     values: dict[str, float]
-    results: tuple[Number, ...] = ()
+    results: tuple[RunResult, ...] = ()
     signature: str
     config: dict[str, Any]
 
@@ -135,7 +138,7 @@ def results_of(report: Report) -> list[dict[str, Any]]:
 
     def spread(result: Result) -> float | None:
         metric = key_of(result)[0]
-        parts: list[Key] = [(part, d) for part in metric.parts() for d in DIRECTIONS] or [key_of(result)]
+        parts: list[ResultKey] = [(part, d) for part in metric.parts() for d in DIRECTIONS] or [key_of(result)]
         found = [known[key] for key in parts if key in known and known[key].per_query is not None]
         split = report.items
         if split is None or len(found) < len(parts) or metric.family.aggregate == "floor-median":
@@ -158,10 +161,10 @@ def entries_of(suite: Suite) -> list[Entry]:
 
 def _entry(suite: Suite, data: str, variant: str, runs: list[Run]) -> Entry:
     runs = sorted(runs, key=lambda run: run.seed)
-    values = [_value(name, side, numbers) for (name, side), numbers in _numbers(runs).items()]
+    values = {key: _value(key, numbers) for key, numbers in _numbers(runs).items()}
     seeds, several = ", ".join(str(run.seed) for run in runs), len(runs) > 1
     known = f"95 %, over {len(runs)} seeds and the test images as queries"
-    if any(value.interval is None for value in values):
+    if any(value.interval is None for value in values.values()):
         known = NONE + (NO_SPREAD if several else ONE_SEED)
     split = re.search(r"split:([^|#]+)", runs[0].signature)
     first = runs[0]
@@ -185,7 +188,7 @@ def _entry(suite: Suite, data: str, variant: str, runs: list[Run]) -> Entry:
         model=Model(name=variant, setting=setting(first), image_input=image_input(first),
                     description=TRAINED.format(first.loss), reproduce=_commands(suite, first),
                     notes=(f"Means of {len(runs)} seeds.",) if several else ()),
-        benchmark=split[1] if split else data, signature=first.signature, values=tuple(values), facts=provenance,
+        benchmark=split[1] if split else data, signature=first.signature, values=values, facts=provenance,
     )  # fmt: skip
 
 
@@ -208,28 +211,28 @@ def _commands(suite: Suite, run: Run) -> tuple[str, ...]:
     )
 
 
-def _numbers(runs: list[Run]) -> dict[tuple[str, Side | None], list[Number]]:
-    """The numbers that all runs have, one a run; of summaries without ``results`` the means of both directions."""
-    found: dict[tuple[str, Side | None], list[Number]] = {}
+def _numbers(runs: list[Run]) -> dict[Key, list[Spread]]:
+    """What all runs have, one a run; of summaries without ``results`` the means of both directions."""
+    found: dict[Key, list[Spread]] = {}
     complete = all(run.results for run in runs)
     for run in runs:
         if complete:
-            for number in run.results:
-                found.setdefault((number.metric, number.direction), []).append(number)
+            for one in run.results:
+                found.setdefault((one.metric, one.direction), []).append((one.value, one.spread))
         else:
             for name, value in run.values.items():
                 side: Side | None = None if name.rpartition(":")[2] in ("RSum", "Nsum", "NsumN") else "mean"
-                found.setdefault((name, side), []).append(Number(metric=name, direction=None, value=value))
+                found.setdefault((name, side), []).append((value, None))
     return {key: numbers for key, numbers in found.items() if len(numbers) == len(runs)}
 
 
-def _value(name: str, side: Side | None, numbers: list[Number]) -> Value:
+def _value(key: Key, numbers: list[Spread]) -> Value:
     """The mean over the runs, with an interval inside the range of the metric."""
-    mean, ends = estimate([n.value for n in numbers], [n.spread for n in numbers])
+    mean, ends = estimate([value for value, _ in numbers], [spread for _, spread in numbers])
     if ends is not None:
-        known = facts(name)
+        known = facts(key[0])
         ends = (max(known.low, ends[0]), ends[1] if known.high is None else min(known.high, ends[1]))
-    return Value(metric=name, direction=side, value=mean, interval=ends)
+    return number(key, mean, ends)
 
 
 def setting(run: Run) -> str:

@@ -1,27 +1,22 @@
-"""The layout of leaderboards: rows, cells, marks and notes of every table. Renderers decide nothing."""
+"""The tables of leaderboards: rows in order, ranks, marks and notes, as ``results.table.Table``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from ..errors import VsebenchError
 from ..relevance.sources import SOURCES
-from ..results.format import ARROWS, UNDEFINED, fixed
-from ..results.grid import Cell
-from ..types import Float
-from .benchmarks import PAGE_OF_VIEW
-from .columns import Column, headed
-from .facts import FAMILIES, facts
-from .groups import SIDES, Group, Key, groups, version
-from .published import contradictions
-from .ranks import contributions, parts, ranks
-from .schema import ENTRIES, LEVELS, Entry, Level, Value
+from ..results.format import ARROWS, UNDEFINED, printed
+from ..results.table import Column, Table, Text, Value, arrow
+from .benchmarks import PAGE_OF_VIEW, described
+from .facts import FAMILIES, PAPER, facts
+from .groups import PRINTED, Group, groups, version
+from .ranks import paired, ranks
+from .schema import LEVELS, Entry, Key
 from .store import Board
 from .suites import INTERVALS, NONE, ONE_SEED
 
 DIRECTIONS = {**ARROWS, "mean": "mean of both", None: ""}
-BESIDE = "Submitted entries are measured, and are neither ranked nor compared with what papers print."
 LONGEST = 80  # characters of a name in a table; the page of an entry has all of it
 AS_PRINTED = (
     "As printed in the papers, which have no signature: bold and underlined compare what is printed, and a difference "
@@ -36,142 +31,74 @@ ORDER = (
     "Rows are in the order of this number. Ranks are groups of significance, and need not be in that order: a row "
     "whose number is less certain can have a better rank than a row above it."
 )
+_FIGURE_SPACE, _POINT_SPACE = "\u2007", "\u2008"  # as wide as a digit, and as a point
 
 
 @dataclass(frozen=True)
-class Number(Cell):
-    """A cell with a number; its ``aside`` is the interval.
-
-    Attributes:
-        order: what it is sorted by, None without a value.
-        ends: the interval with a digit less, for narrow columns.
-        doubt: why it is marked with a dagger; the empty text for most.
-        note: about this number.
-    """
-
-    order: float | None = None
-    ends: str = ""
-    doubt: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line: an entry, or several of one paper that print the same numbers.
-
-    Attributes:
-        entries: at least one.
-        rank: empty where there are no ranks.
-        source: paper and tables, or the version that measured it.
-        url: of the paper; empty for measured entries, which have a page of their own.
-        facts: one a column of ``Table.columns``.
-        numbers: one a column of the group.
-        submitted: it is beside rows of papers, with which it is not compared.
-    """
-
-    entries: tuple[Entry, ...]
-    rank: str
-    source: str
-    url: str
-    facts: tuple[str, ...]
-    numbers: tuple[Number, ...]
-    submitted: bool = False
-
-    @property
-    def name(self) -> str:
-        """The name of the model, shortened."""
-        return shortened(self.entries[0].model.name)
-
-    @property
-    def setting(self) -> str:
-        """Its setting, shortened."""
-        return shortened(self.entries[0].model.setting)
-
-
-@dataclass(frozen=True)
-class Table:
-    """One table.
+class Ranking:
+    """The table of a group.
 
     Attributes:
         group: what it is made of.
-        title: the kind of metric.
-        by: the column of numbers that the rows are ordered by.
-        columns: of words, behind the source.
-        rows, notes: lines, and sentences below them.
+        heading: the kind of metric, with what distinguishes the table from others of this kind.
+        by: the number that the rows are ordered by.
+        lines: the entries of every row, several where a paper prints the same numbers again.
+        table: the rows.
+        remarks: on single numbers of papers; those of other entries are on their pages.
     """
 
     group: Group
-    title: str
+    heading: str
     by: Key
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def heading(self) -> str:
-        """The title, with what distinguishes the table from others of this title."""
-        return f"{self.title} ({shortened(self.group.apart)})" if self.group.apart else self.title
-
-    @property
-    def ranked(self) -> bool:
-        """Whether the rows have ranks."""
-        return any(row.rank for row in self.rows)
-
-    @property
-    def remarks(self) -> list[str]:
-        """The notes about single numbers of papers; those of other entries are on their pages."""
-        return [
-            f"{row.name}, {heading(key, self.group)} {DIRECTIONS[key[1]]}".rstrip() + f": {number.note}."
-            for row in self.rows
-            for key, number in zip(self.group.columns, row.numbers, strict=True)
-            if number.note and row.url
-        ]
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The headings of the columns of words behind the numbers."""
-        return ("Source", *(c.heading.capitalize() for c in self.columns))
+    lines: tuple[tuple[Entry, ...], ...]
+    table: Table
+    remarks: tuple[str, ...]
 
 
-def tables_of(board: Board) -> tuple[Table, ...]:
+def tables_of(board: Board) -> tuple[Ranking, ...]:
     """All tables of all test sets, in their order."""
-    return tuple(table(group, board) for group in groups(board.entries))
+    return tuple(ranking(group, board) for group in groups(board.entries))
 
 
-def table(group: Group, board: Board) -> Table:
+def ranking(group: Group, board: Board) -> Ranking:
     """The table of a group."""
-    lines = _merged(group)
-    by = _leading(group, [first for first, *_ in lines])
-    lines += [[entry] for entry in group.beside]
+    merged = _merged(group)
+    by = _leading(group, [first for first, *_ in merged])
     sign = -1.0 if facts(by[0]).higher_is_better else 1.0
-    leading = [(sign * v.value, line[0].id, line) for line in lines if (v := _sound(line[0], by)) is not None]
-    known = [line for *_, line in sorted(leading, key=lambda found: found[:2])]
-    lines = known + [line for line in lines if _sound(line[0], by) is None]
-    entries = [line[0] for line in known]
-    changes = _changes(entries, by, board)
-    places = None if group.level == "published" else ranks(entries, by, changes)
-    numbers = [_numbers([line[0] for line in lines], key, group.level) for key in group.columns]
-    columns = headed([entry for line in lines for entry in line])
+    leading = [(sign * (v.value or 0.0), line[0].id, line) for line in merged if (v := line[0].sound(by)) is not None]
+    lines = [line for *_, line in sorted(leading, key=lambda found: found[:2])]
+    lines += [line for line in merged if line[0].sound(by) is None]
+    firsts = [first for first, *_ in lines]
+    ranked = [entry for entry in firsts if entry.sound(by) is not None and entry.level != "published"]
+    places = ranks(ranked, by)
+    rank = {} if places is None else dict(zip((entry.id for entry in ranked), places, strict=True))
+    inputs = any(entry.model.image_input for entry in firsts)
+    columns = [
+        Column("model", words=True),
+        *([Column("rank")] if rank else []),
+        *(Column(heading(key, group), group=_above(key, group.columns)) for key in group.columns),
+        Column("source", words=True),
+        *([Column("image input", words=True)] if inputs else []),
+    ]
+    numbers = [aligned([first.values.get(key, Value(None)) for first in firsts]) for key in group.columns]
     rows = []
-    for i, line in enumerate(lines):
-        first = line[0]
-        rank = str(places[i]) if places is not None and i < len(known) else ""
-        url = board.papers[first.paper].url if first.paper in board.papers else ""
-        words = tuple(str(c.read(first, first.values[0])) or UNDEFINED for c in columns)
-        cells = tuple(column[i] for column in numbers)
-        rows.append(Row(tuple(line), rank, _source(line, board), url, words, cells, first.level != group.level))
+    for line, cells in zip(lines, zip(*numbers, strict=True), strict=True):
+        first, place = line[0], Value(rank.get(line[0].id), "count")
+        source = [_source(line, board), *([first.model.image_input or UNDEFINED] if inputs else [])]
+        rows.append((_named(first), *([place] if rank else []), *cells, *source))
+    notes = _notes(group, firsts) + _of_ranks(group, by, ranked, bool(rank)) + _of_papers(group, board)
     family = group.family
     title = FAMILIES.get(family) or f"Graded relevance: {SOURCES[family].title if family in SOURCES else family}"
-    how = "their intervals" if changes is None else "their difference on the same images"
-    notes = _notes(group, by, rows, None if places is None else how) + _of_papers(group, board)
-    return Table(group, title, by, columns, tuple(rows), tuple(notes))
+    title += f" ({shortened(group.apart)})" * bool(group.apart)
+    table = Table("", "", tuple(columns), tuple(rows), best="column", notes=tuple(notes))
+    return Ranking(group, title, by, tuple(map(tuple, lines)), table, tuple(_remarks(group, firsts)))
 
 
 def _merged(group: Group) -> list[list[Entry]]:
     """Entries of one paper with the same name, setting and numbers are one line, as its tables repeat rows."""
     lines: dict[object, list[Entry]] = {}
     for entry in group.entries:
-        shown = tuple(None if (v := entry.value_of(*c)) is None else v.value for c in group.columns)
+        shown = tuple(None if (v := entry.values.get(c)) is None else v.value for c in group.columns)
         key = (entry.paper, entry.model.name, entry.model.setting, shown) if entry.paper else entry.id
         lines.setdefault(key, []).append(entry)
     return list(lines.values())
@@ -179,99 +106,78 @@ def _merged(group: Group) -> list[list[Entry]]:
 
 def _leading(group: Group, entries: Sequence[Entry]) -> Key:
     """The column that most entries have; of several a sum, else the first."""
-    counts = {c: sum(e.value_of(*c) is not None for e in entries) for c in group.columns}
+    counts = {c: sum(c in e.values for e in entries) for c in group.columns}
     most = max(counts.values())
     full = [c for c in group.columns if counts[c] == most]
     return next((c for c in full if c[1] is None), full[0])
 
 
-def _sound(entry: Entry, column: Key) -> Value | None:
-    """The number of a column, None where there is none or the row contradicts it."""
-    value = entry.value_of(*column)
-    return None if value is None or value.name in contradictions(entry) else value
+def _named(entry: Entry) -> Text:
+    """The name of a model, with its setting; it leads to the page of the entry."""
+    link = f"entries/{entry.id}.html" if has_page(entry) else ""
+    return Text(shortened(entry.model.name), entry.model.name, shortened(entry.model.setting), link)
 
 
-def _changes(entries: Sequence[Entry], by: Key, board: Board) -> Float | None:
-    """What every image adds to the numbers of entries, see ``ranks``; None where a file cannot be read."""
-    files = [board.folder / ENTRIES / f"{entry.id}.json" for entry in entries if entry.level == "submitted"]
-    if len(files) < len(entries) or len(files) < 2 or not (wanted := parts(by)):
-        return None
-    try:
-        return contributions(files, wanted)
-    except (OSError, ValueError, VsebenchError):  # ``check`` names it
-        return None
+def has_page(entry: Entry) -> bool:
+    """Whether an entry has a page: measured ones. A published one is the row of a table of a paper."""
+    return entry.level != "published"
 
 
-def _numbers(entries: Sequence[Entry], column: Key, level: Level) -> list[Number]:
-    """The cells of a column, with its best and second; a number in doubt or of another level is neither."""
-    sound = {v.value for entry in entries if entry.level == level and (v := _sound(entry, column)) is not None}
-    places = sorted(sound, reverse=facts(column[0]).higher_is_better)[: 2 if len(sound) > 2 else 1]
+def _source(line: Sequence[Entry], board: Board) -> Text:
+    """Where the numbers of a row are from: paper and tables, or level and what measured it."""
+    first = line[0]
+    if not first.paper:
+        suite = first.facts.get("suite")
+        return Text(f"{first.level}, " + (f"suite {suite}" if suite else f"vsebench {version(first)}"), first.level)
+    named = ", ".join(dict.fromkeys(e.table.removeprefix("Table ") for e in line))
+    words = f"table{'s' * (', ' in named)} {named}" + (f", row {first.row}" if first.row and len(line) == 1 else "")
+    paper = board.papers.get(first.paper)
+    return Text(f"{paper.name if paper else first.paper}, {words}", first.paper, link=paper.url if paper else "")
+
+
+def aligned(values: Sequence[Value]) -> list[Value]:
+    """Numbers of a column with as many characters behind the point, filled up with spaces as wide as digits."""
+    texts = ["" if v.value is None else v.text or printed(v.value, v.form) for v in values]
+    behind = [len(text) - text.index(".") if "." in text else 0 for text in texts]
     found = []
-    for entry in entries:
-        value = entry.value_of(*column)
-        doubt = contradictions(entry).get(value.name, "") if value else ""
-        compared = value is not None and value.value in places and entry.level == level and not doubt
-        place = places.index(value.value) if value is not None and compared and len(sound) > 1 else None
-        found.append(number_of(value, doubt, place))
+    for value, text, n in zip(values, texts, behind, strict=True):
+        missing = max(behind) - n
+        point = _POINT_SPACE if missing and n == 0 else ""
+        found.append(replace(value, text=text and text + point + _FIGURE_SPACE * (missing - len(point))))
     return found
 
 
-def number_of(value: Value | None, doubt: str = "", place: int | None = None) -> Number:
-    """The cell of a number; ``place`` is 0 for the best of a column, and 1 for the second."""
-    if value is None:
-        return Number(UNDEFINED)
-    metric = value.metric
-    interval = ends = ""
-    if value.interval is not None:
-        low, high = value.interval
-        interval = f"[{shown(low, metric)}, {shown(high, metric)}]"
-        ends = f"{shown(low, metric, 1)} – {shown(high, metric, 1)}"
-    text = value.printed or shown(value.value, metric)
-    mark = "†" if doubt else ""
-    return Number(text, mark, interval, place == 0, place == 1, value.value, ends, doubt, value.note)
-
-
-def shown(number: float, metric: str, decimals: int = 2) -> str:
-    """A number in the unit of its metric; a fraction times 100 with so many decimals."""
-    scale = facts(metric).scale
-    if scale == "percent":
-        return fixed(number, decimals, times=100)
-    return fixed(number, 1 if scale == "rank" else 3)
-
-
-def _source(line: Sequence[Entry], board: Board) -> str:
-    first = line[0]
-    if not first.paper:
-        return f"suite {first.facts['suite']}" if "suite" in first.facts else f"vsebench {version(first)}"
-    named = ", ".join(dict.fromkeys(e.table.removeprefix("Table ") for e in line))
-    paper = board.papers[first.paper].name if first.paper in board.papers else first.paper
-    return f"{paper}, table{'s' * (', ' in named)} {named}"
-
-
-def _notes(group: Group, by: Key, rows: Sequence[Row], how: str | None) -> list[str]:
-    """The sentences below a table; ``how`` names the test behind the ranks, None for no ranks."""
-    notes = [AS_PRINTED] if group.level == "published" else [f"Measured alike: {group.rules}"]
-    sums = [e.value_of("RSum", None) for e in group.entries if group.level == "published" and group.family == "recall"]
-    if any(v is not None and not v.printed for v in sums):
-        notes.append(ADDED)
-    if group.beside:
-        notes.append(BESIDE)
-    if how is not None:
-        what = heading(by, group) + (f" ({DIRECTIONS[by[1]]})" if by[1] else "")
+def _notes(group: Group, entries: Sequence[Entry]) -> list[str]:
+    """The sentences below a table on where its numbers are from, and on numbers that their row contradicts."""
+    papers = [entry for entry in entries if entry.level == "published"]
+    notes = [AS_PRINTED] if papers else []
+    if len(papers) < len(entries):
         notes.append(
-            f"Rank by {what}: one more than the number of entries that are better beyond chance (95 %, by {how}); "
-            "entries that cannot be told apart share a rank."
+            f"Measured alike: {described(group.benchmark).protocol if group.rules == PRINTED else group.rules}"
         )
-        notes += [ORDER, NOT_PAIRED] if group.level == "reproduced" else [ORDER]
-    elif group.level == "reproduced":
-        known = dict.fromkeys(e.facts.get(INTERVALS, NONE + ONE_SEED) for e in group.entries)
-        notes += [f"No ranks: {reason.removeprefix(NONE)}." for reason in known if reason.startswith(NONE)]
-    versions = sorted({version(entry) for row in rows for entry in row.entries} - {""})
+    sums = [entry.values.get(("RSum", None)) for entry in papers]
+    if group.family == "recall" and any(v is not None and not v.text for v in sums):
+        notes.append(ADDED)
+    versions = sorted({version(entry) for entry in entries} - {""})
     if len(versions) > 1:
         notes.append(f"Evaluated by different versions of vsebench: {', '.join(versions)}.")
-    for row in rows:
-        notes += [f"† {row.name}: {n.doubt}." for n in row.numbers if n.doubt]
-    return notes
+    doubts = [(entry, key) for entry in entries for key in group.columns if key in entry.doubts]
+    return notes + [f"† {shortened(entry.model.name)}: {entry.doubts[key]}." for entry, key in doubts]
+
+
+def _of_ranks(group: Group, by: Key, entries: Sequence[Entry], ranked: bool) -> list[str]:
+    """The sentences on the ranks of measured entries, or on why there are none."""
+    reproduced = [entry for entry in entries if entry.level == "reproduced"]
+    if not ranked:
+        known = dict.fromkeys(e.facts.get(INTERVALS, NONE + ONE_SEED) for e in reproduced)
+        return [f"No ranks: {reason.removeprefix(NONE)}." for reason in known if reason.startswith(NONE)]
+    what = heading(by, group) + (f" ({DIRECTIONS[by[1]]})" if by[1] else "")
+    how = "their difference on the same images" if paired(entries, by) else "their intervals"
+    note = (
+        f"Rank by {what}: one more than the number of entries that are better beyond chance (95 %, by {how}); "
+        "entries that cannot be told apart share a rank."
+    )
+    return [note, ORDER, *([NOT_PAIRED] if reproduced else [])]
 
 
 def _of_papers(group: Group, board: Board) -> list[str]:
@@ -280,33 +186,35 @@ def _of_papers(group: Group, board: Board) -> list[str]:
     return [f"{p.name}: {n.says}." for p in papers for n in p.notes if n.is_of(group.benchmark, group.family)]
 
 
+def _remarks(group: Group, entries: Sequence[Entry]) -> list[str]:
+    return [
+        f"{shortened(entry.model.name)}, {heading(key, group)} {DIRECTIONS[key[1]]}".rstrip() + f": {note}."
+        for entry in entries
+        if entry.level == "published"
+        for key in group.columns
+        if key in entry.values and (note := entry.values[key].facts["note"])
+    ]
+
+
 def heading(column: Key, group: Group) -> str:
     """The heading of a column without its direction; a view that the page or the table has is left out."""
     metric, _ = column
     known = facts(metric)
     view = metric.partition(":")[0] if ":" in metric else ""
-    named = view and view != "paper" and view != group.family and PAGE_OF_VIEW.get(view) != group.benchmark
-    return (f"{view}:" if named else "") + known.heading + ("" if known.higher_is_better else " ↓")
+    named = view and view != PAPER and view != group.family and PAGE_OF_VIEW.get(view) != group.benchmark
+    return (f"{view}:" if named else "") + known.heading + arrow(known.higher_is_better)
 
 
-def spans(group: Group) -> list[tuple[str, int]]:
-    """The directions above the columns with how many columns each has."""
-    counts = [(side, sum(direction == side for _, direction in group.columns)) for side in SIDES]
-    return [(DIRECTIONS[side] or ("sum" if is_sum(group.columns) else ""), n) for side, n in counts if n]
+def _above(column: Key, columns: Iterable[Key]) -> str:
+    """What stands above the heading of a column: its direction; of sums over both that they are sums."""
+    sums = any(d is None and metric.rpartition(":")[2].lower().startswith(("rsum", "nsum")) for metric, d in columns)
+    return DIRECTIONS[column[1]] or ("sum" if sums else "")
 
 
-def is_sum(columns: Sequence[Key]) -> bool:
-    """Whether the numbers without a direction are sums over both."""
-    return any(d is None and metric.rpartition(":")[2].lower().startswith(("rsum", "nsum")) for metric, d in columns)
-
-
-def counted(tables: Sequence[Table]) -> list[int]:
+def counted(rankings: Iterable[Ranking]) -> dict[str, int]:
     """How many entries of every level of ``LEVELS`` are in some tables."""
-    ids = [
-        {e.id for t in tables if t.group.level == level for r in t.rows for e in r.entries if e.level == level}
-        for level in LEVELS
-    ]
-    return [len(own) for own in ids]
+    found = {entry.id: entry.level for one in rankings for line in one.lines for entry in line}
+    return {level: sum(own == level for own in found.values()) for level in LEVELS}
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:

@@ -20,6 +20,7 @@ class Cell:
         aside: what belongs to the text and may be dim or on a second line, such as an interval.
         best: to be set in bold.
         second: to be underlined.
+        link: where the text leads, in formats with links; a page, or an address of the web.
     """
 
     text: str
@@ -27,6 +28,7 @@ class Cell:
     aside: str = ""
     best: bool = False
     second: bool = False
+    link: str = ""
 
     def __post_init__(self) -> None:
         for name in ("text", "mark", "aside"):
@@ -40,7 +42,7 @@ class Grid:
     Attributes:
         title: above the table.
         headings: one a column.
-        words: how many columns, from the left, hold words; the others hold numbers and are set to the right.
+        words: one a column, whether it holds words; the others hold numbers and are set to the right.
         rows: cells, as many as headings.
         notes: sentences below the table.
         literal: a line below the notes that no renderer wraps, such as a signature.
@@ -51,7 +53,7 @@ class Grid:
 
     title: str
     headings: tuple[str, ...]
-    words: int
+    words: tuple[bool, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     literal: str = ""
@@ -83,10 +85,11 @@ class Kind:
 
 def kinds_of(grid: Grid) -> list[Kind]:
     """One a column: what renderers that align numbers digit by digit must leave room for."""
-    kinds = [Kind(True)] * grid.words
-    for i in range(grid.words, len(grid.headings)):
+    kinds = []
+    for i, words in enumerate(grid.words):
         column = [row[i] for row in grid.rows]
-        kinds.append(Kind(False, max((c.mark for c in column), key=len, default=""), any(c.aside for c in column)))
+        mark = max((c.mark for c in column), key=len, default="")
+        kinds.append(Kind(True) if words else Kind(False, mark, any(c.aside for c in column)))
     return kinds
 
 
@@ -99,6 +102,11 @@ def spans(grid: Grid) -> list[tuple[str, int, int]]:
         elif group:
             found.append((group, i, i + 1))
     return found
+
+
+def leads(link: str) -> bool:
+    """Whether a link leads to a page beside this one, or into the web; no other address is followed."""
+    return link.startswith(("https://", "http://")) or (bool(link) and ":" not in link)
 
 
 def flat_headings(grid: Grid) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .grid import Cell, Grid, flat_headings, sentences
+from .grid import Cell, Grid, flat_headings, leads, sentences
 
 
 def markdown(grids: Sequence[Grid]) -> str:
@@ -14,11 +14,10 @@ def markdown(grids: Sequence[Grid]) -> str:
 
 
 def _grid(grid: Grid) -> str:
-    numbers = len(grid.headings) - grid.words
     lines = [f"### {_escaped(grid.title)}", ""] if grid.title else []
     if grid.rows:
         lines.append(_line([_escaped(h) for h in flat_headings(grid)]))
-        lines.append(_line(["---"] * grid.words + ["---:"] * numbers))
+        lines.append(_line(["---" if words else "---:" for words in grid.words]))
     lines += [_line([_cell(c) for c in row]) for row in grid.rows]
     lines += [f"\n{_escaped(note)}" for note in sentences(grid)]
     lines += [f"\n{_code(grid.literal)}"] if grid.literal else []
@@ -30,6 +29,7 @@ def _cell(cell: Cell) -> str:
     text = _escaped(cell.text)
     text = f"**{text}**" if cell.best and text else text
     text = f"<u>{text}</u>" if cell.second and text else text
+    text = f"[{text}]({cell.link})" if leads(cell.link) else text
     mark = f"<sup>{_escaped(cell.mark)}</sup>" if cell.mark else ""
     return f"{text}{mark} {_escaped(cell.aside)}" if cell.aside else text + mark
 

@@ -20,11 +20,19 @@ from .model import MetricName
 
 
 class Text(NamedTuple):
-    """Words that people read, the value or the fields that records have in their place, and what is dim behind them."""
+    """Words that people read.
+
+    Attributes:
+        shown: the words.
+        value: what records have in their place: a value, or fields.
+        aside: what is dim behind them.
+        link: where they lead.
+    """
 
     shown: str
     value: Any
     aside: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +48,7 @@ class Value:
         mark: a superscript behind it.
         aside: words behind it, where it has no interval.
         bold: in bold, whatever the other values are.
+        text: what is printed in place of ``form``, as the source of the number prints it.
         facts: further fields of its record.
     """
 
@@ -51,6 +60,7 @@ class Value:
     mark: str = ""
     aside: str = ""
     bold: bool = False
+    text: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -91,7 +101,7 @@ class Table:
     Attributes:
         name: of its records; tables of one name are one list of records. Empty where there are none.
         title: above it.
-        columns: those of words first.
+        columns: of words and of numbers.
         rows: as many entries as columns.
         fields: of all its records.
         best: values are compared along a ``row`` or a ``column``, and the best of each is marked.
@@ -168,7 +178,7 @@ def grid(table: Table) -> Grid:
     return Grid(
         table.title,
         tuple(column.heading for column in table.columns),
-        sum(column.words for column in table.columns),
+        tuple(column.words for column in table.columns),
         tuple(tuple(_cell(x, table.brackets, best) for x in row) for row in rows),
         table.notes,
         table.literal,
@@ -189,10 +199,10 @@ def _marked(compared: Sequence[Value]) -> dict[Value, str]:
 
 def _cell(entry: Entry, brackets: bool, best: Mapping[Value, str]) -> Cell:
     if not isinstance(entry, Value):
-        return Cell(entry) if isinstance(entry, str) else Cell(entry.shown, aside=entry.aside)
+        return Cell(entry) if isinstance(entry, str) else Cell(entry.shown, aside=entry.aside, link=entry.link)
     if entry.value is None:
         return Cell(UNDEFINED, entry.mark, entry.aside)
-    text = (signed if entry.signed else printed)(entry.value, entry.form)
+    text = entry.text or (signed if entry.signed else printed)(entry.value, entry.form)
     aside = entry.aside or (bracketed(entry.interval, entry.form) if brackets else "")
     place = best.get(entry)
     return Cell(text, entry.mark, aside, entry.bold or place == "best", place == "second")

@@ -109,11 +109,11 @@ def _table(grid: Grid, width: int, beside: bool) -> Table:
     from rich.text import Text
 
     # a number is folded last, after headings, asides and words
-    least = [min(text, LEAST) if i < grid.words else text for i, text in enumerate(_texts(grid))]
+    least = [min(text, LEAST) if grid.words[i] else text for i, text in enumerate(_texts(grid))]
     widths = _fitted(_natural(grid, beside), least, width - GAP * len(least) + 1)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, (heading, n) in enumerate(zip(grid.headings, widths, strict=True)):
-        table.add_column(Text(heading), justify="left" if i < grid.words else "right", overflow="fold", width=n)
+        table.add_column(Text(heading), justify="left" if grid.words[i] else "right", overflow="fold", width=n)
     marks = _longest(grid, "mark")
     asides = _longest(grid, "aside") if beside else [0] * len(marks)
     starred = _starred(grid)
