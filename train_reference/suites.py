@@ -1,7 +1,11 @@
-"""Suites of runs: ``SUITES``, the one table. ``run_suite`` runs one of them.
+"""Suites of runs: ``SUITES``, the one table, and ``run_suite``, which runs one of them.
 
-``smoke`` shows in minutes that every loss learns; ``small`` has the runs of which ``claims`` states whether the main
-claims of the papers hold.
+``smoke`` shows in minutes that every loss learns; ``small`` has the runs of which ``studies.claims`` states whether the
+main claims of the papers hold.
+
+The folder of a suite has a folder a run (``train``) and ``suite.json``, which is written after every run. A run has
+``result.json``, the report of its test part with the values of every query; where it is there, the run is not repeated.
+A run that diverges is noted in the summary, and the next one begins; a resumed suite tries it again.
 
 What is the same in all runs of ``small``: the encoders, the optimiser and its learning rate, pairs in
 a batch, the validation metric that selects the best epoch, and for each seed the first weights and the order of the
@@ -18,19 +22,43 @@ captions. What differs, by the configuration of each run:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import datetime
+import json
+import multiprocessing
+import os
+import platform
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from vsebench.errors import UsageError
+import torch
+
+import vsebench as vb
+from vsebench.errors import BadInput, Diverged, UsageError
+from vsebench.evaluation.provenance import versions
+from vsebench.files.atomic import make_folder, write_atomically
+from vsebench.files.run_folder import ABOUT, RESULT, SUMMARY
+from vsebench.leaderboard.suites import results_of
 from vsebench.options import spell
 from vsebench.registry import unknown
 from vsebench.relevance import parse_spec
+from vsebench.results.report import Report
 
+from . import checkpoint
 from . import config as configs
-from .config import Config, override
+from .config import Config, from_dict, override
+from .data import Bar, no_bar, open_data
 from .losses import get_loss, loss_names
-from .own_file import fingerprint, label
+from .own_file import fingerprint, label, published
+from .train import LOG, Say, no_say, train
 
+SCHEMA = "vsebench/suite/1"
+PACKAGES = ("vsebench", "torch", "numpy", "scipy", "numba")
 SEEDS = (0, 1, 2)
 SHARES = (0.03, 0.05, 0.1, 0.25)  # of the training captions; SAM, WACV 2022, section 5.3
 SMALL_DIM = 16  # log-ratio, CVPR 2019, section 5.2: embeddings that are much shorter
@@ -83,16 +111,12 @@ class Suite:
         name: of ``--suite``.
         meaning: one line.
         runs: gives the runs; takes the names of losses, None for all.
-        claims: whether the claims of the papers are judged at the end.
-        elsewhere: verdicts on other data that are published beside those of its runs; the levels count them too.
         must_learn: whether a loss that does not improve on the untrained model is a fault.
     """
 
     name: str
     meaning: str
     runs: Callable[[list[str] | None], list[Planned]]
-    claims: bool = False
-    elsewhere: int = 0
     must_learn: bool = False
 
 
@@ -201,7 +225,258 @@ SUITES = {
     suite.name: suite
     for suite in (
         Suite("smoke", "every loss on 200 scenes; fails when one does not learn", _smoke, must_learn=True),
-        # leaderboards/suites/small_coco-objects.json has four verdicts.
-        Suite("small", "every loss, three seeds, and whether the papers' claims hold", _small, True, elsewhere=4),
+        Suite("small", "every loss, three seeds, from which studies.claims judges the papers' claims", _small),
     )
 }
+
+
+# Running
+
+
+def run_suite(
+    suite: Suite,
+    out: Path,
+    *,
+    losses: Sequence[str] | None = None,
+    resume: bool = False,
+    jobs: int = 1,
+    say: Say = print,
+    bar: Bar = no_bar,
+) -> dict[str, Any]:
+    """Run what is not finished yet of a suite.
+
+    Args:
+        suite: its runs.
+        out: the folder of the suite.
+        losses: only the runs of these; as for ``losses.get_loss``, also ``my_loss.py:function``.
+        resume: go on in a folder that has runs already.
+        jobs: how many runs are trained at a time, each in a process of its own; the values do not depend on it.
+        say: for notes about the progress, a line each.
+        bar: opens a progress bar under some words.
+
+    Returns:
+        The summary, as in ``suite.json``: ``complete``; ``runs`` with the configuration, seconds and values of each;
+        ``learned`` where a loss must improve on the untrained model. Runs that diverged are in ``diverged``, with the
+        message, and not in ``runs``.
+
+    Raises:
+        UsageError: an unknown loss; the folder has runs and ``resume`` is not given, or runs of other settings.
+        BadInput, MissingPackage, DiskError: as ``train.train``.
+    """
+    planned = suite.runs(None if losses is None else chosen_losses(losses))
+    if out.exists() and not out.is_dir():
+        raise UsageError("is a file", where=out, fix=f"give the folder of the suite with {spell('out')}")
+    if not resume and any((out / p.name).exists() for p in planned):
+        raise UsageError(
+            "holds runs already", where=out, fix=f"add {spell('resume', True)} to continue, or choose another folder"
+        )
+    make_folder(out)
+    summary = _empty(suite, planned, _earlier(out))
+    waiting = []
+    for plan in planned:
+        if (out / plan.name / RESULT).is_file():
+            _check_same(plan, out / plan.name)
+            say(f"{plan.name}: finished before")
+            _note(plan, out, summary, 0.0)
+        else:
+            waiting.append(plan)
+    for plan, seconds, fault in _trained(waiting, out, jobs, say, bar):
+        _note(plan, out, summary, seconds, fault)
+        _write(out, summary, planned)
+    if suite.must_learn:
+        summary["learned"] = learned(summary["runs"])
+    summary["notes"] = [f"{name} diverged: {run['message']}" for name, run in summary["diverged"].items()]
+    summary["complete"] = True
+    _write(out, summary, planned)
+    return summary
+
+
+def _trained(
+    plans: list[Planned], out: Path, jobs: int, say: Say, bar: Bar
+) -> Iterator[tuple[Planned, float, str | None]]:
+    """Train runs; yields each when it is finished, with its seconds and, where it diverged, the message."""
+    if jobs == 1:
+        for number, plan in enumerate(plans, start=1):
+            say(f"{number} of {len(plans)}, {plan.name}:")
+            seconds, fault = _train(plan, out, lambda text: say(f"  {text}"), bar)
+            if fault is not None:
+                say(f"  diverged: {fault}")
+            yield plan, seconds, fault
+        return
+    for plan in {plan.config.data: plan for plan in plans}.values():
+        open_data(plan.config, bar)  # so that data which are generated are, before processes wait for each other
+    context, started = multiprocessing.get_context("spawn"), time.monotonic()
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as workers:
+        try:
+            running = {workers.submit(_train, plan, out, no_say, no_bar): plan for plan in plans}
+            for number, done in enumerate(as_completed(running), start=1):
+                plan, (seconds, fault) = running[done], done.result()
+                left = (time.monotonic() - started) / number * (len(plans) - number)
+                said = f"{seconds:.0f} s" if fault is None else f"diverged: {fault}"
+                say(f"{number} of {len(plans)}, {plan.name}: {said}, about {left / 60:.0f} min left")
+                yield plan, seconds, fault
+        except BaseException:  # also when interrupted: runs go on with --resume after their last epoch
+            workers.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
+
+
+def _train(plan: Planned, out: Path, say: Say, bar: Bar) -> tuple[float, str | None]:
+    """Train one run, or go on with it; returns the seconds that it took and, where it diverged, the message."""
+    started = time.monotonic()
+    try:
+        train(plan.config, out / plan.name, resume=True, metrics=metrics_on(plan.data), say=say, bar=bar)
+    except Diverged as error:
+        return time.monotonic() - started, error.what
+    return time.monotonic() - started, None
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is killed, which otherwise it would not notice."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def wait() -> None:
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=wait, daemon=True).start()
+
+
+def _note(plan: Planned, out: Path, summary: dict[str, Any], seconds: float, fault: str | None = None) -> None:
+    """Put a run into the summary; ``seconds`` are added to those of an earlier call."""
+    diverged = summary["diverged"].pop(plan.name, {})
+    seconds += summary["runs"].pop(plan.name, diverged).get("seconds", 0.0)
+    facts: dict[str, Any] = {
+        "data": plan.data,
+        "variant": plan.variant,
+        "loss": published(plan.config.loss.name),
+        "seed": plan.config.train.seed,
+        "seconds": round(seconds, 1),
+    }
+    if fault is None:
+        summary["runs"][plan.name] = facts | _results(plan, out / plan.name)
+    else:
+        summary["diverged"][plan.name] = {**facts, "message": fault}
+
+
+def _results(plan: Planned, folder: Path) -> dict[str, Any]:
+    """What the summary says of a finished run."""
+    report, log = vb.load(folder / RESULT), folder / LOG
+    config = plan.config.to_dict()
+    config["loss"]["name"] = published(plan.config.loss.name)  # the summary may be published: without its folder
+    return {
+        "epochs": log.read_bytes().count(b"\n") if log.is_file() else 0,
+        "best_epoch": checkpoint.read(folder).progress.best_epoch,
+        "degree": degree_of(plan.config),
+        "values": {key: round(value, 6) for key, value in means(report).items()},
+        "results": results_of(report),  # both directions, each with its spread over the test images
+        "signature": report.signature,
+        "config": config,
+    }
+
+
+def means(report: Report) -> dict[str, float]:
+    """Every metric of a report; of a metric with two directions their mean."""
+    found: dict[str, list[float]] = {}
+    for result in report.results:
+        found.setdefault(str(result.metric), []).append(float(result.value))
+    return {name: sum(values) / len(values) for name, values in found.items()}
+
+
+def learned(runs: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """For every loss the metric that it is designed for, its value and that of the untrained model of its seed."""
+    base = {(r["data"], r["seed"]): r["values"] for r in runs.values() if r["variant"] == UNTRAINED}
+    out = []
+    for name, run in runs.items():
+        key = (run["data"], run["seed"])
+        if run["variant"] == UNTRAINED or key not in base:
+            continue
+        metric = metric_on(run["data"], DESIGNED.get(run["loss"], "RSum"))
+        value, untrained = run["values"][metric], base[key][metric]
+        out.append({
+            "run": name, "loss": run["loss"], "metric": metric, "value": value, "untrained": untrained,
+            "improved": value > untrained,
+        })  # fmt: skip
+    return out
+
+
+def headline(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """The table of a summary, for reading: headings, and a row a variant with means over its seeds, in percent."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for run in summary["runs"].values():
+        groups.setdefault(run["variant"], []).append(run)
+    rows = []
+    for variant, runs in groups.items():
+        means = (100 * sum(r["values"][m] for r in runs) / len(runs) for m in HEADLINE)
+        rows.append([variant, *(f"{mean:.1f}" for mean in means)])
+    return ["run", *HEADLINE], rows
+
+
+def _check_same(plan: Planned, folder: Path) -> None:
+    """Refuse a finished run of another configuration."""
+    try:
+        stored = from_dict(json.loads((folder / ABOUT).read_text(encoding="utf-8"))["config"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadInput("is damaged", where=folder / ABOUT, fix="delete the folder of this run") from error
+    if stored != plan.config:
+        fix = f"delete the folder of this run, or choose another {spell('out')}"
+        raise UsageError("was trained with other settings than the suite has now", where=folder, fix=fix)
+
+
+def _empty(suite: Suite, planned: list[Planned], earlier: dict[str, Any]) -> dict[str, Any]:
+    """The summary with the finished runs of an earlier call."""
+    names = {p.name for p in planned}
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    return {
+        "schema": SCHEMA,
+        "suite": suite.name,
+        "complete": False,
+        "started": earlier.get("started", now),
+        "seeds": sorted({p.config.train.seed for p in planned}),
+        "notes": [],
+        "versions": versions(PACKAGES),
+        "machine": _machine(),
+        "python": platform.python_version(),
+        "seconds": 0.0,
+        "runs": {name: run for name, run in earlier.get("runs", {}).items() if name in names},
+        "diverged": {name: run for name, run in earlier.get("diverged", {}).items() if name in names},
+    }
+
+
+def _machine() -> dict[str, Any]:
+    """The machine, and the instructions that torch uses on it."""
+    try:
+        name = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        name = None
+    processor = name[1].strip() if name else platform.processor() or platform.machine()
+    return {
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "processor": f"{processor}, {torch.backends.cpu.get_cpu_capability()}",
+    }
+
+
+def _earlier(out: Path) -> dict[str, Any]:
+    """The summary of an earlier call, {} without one."""
+    try:
+        found = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise BadInput("is no JSON", where=out / SUMMARY, fix="delete it; finished runs are kept") from error
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        fix = "delete it; finished runs are kept"
+        raise BadInput("is no summary of a suite of this version", where=out / SUMMARY, fix=fix)
+    return found
+
+
+def _write(out: Path, summary: dict[str, Any], planned: list[Planned]) -> None:
+    runs = summary["runs"]
+    summary["runs"] = {plan.name: runs[plan.name] for plan in planned if plan.name in runs}
+    every = [*summary["runs"].values(), *summary["diverged"].values()]
+    summary["seconds"] = round(sum(run["seconds"] for run in every), 1)
+    with write_atomically(out / SUMMARY, "w") as stream:
+        stream.write(json.dumps(summary, indent=1) + "\n")

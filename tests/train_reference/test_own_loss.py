@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra: trai
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
 from tests.training import DATA, OPTIONS, small  # noqa: E402
-from train_reference import checkpoint, run_suite, suites, train  # noqa: E402
+from train_reference import checkpoint, suites, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 from train_reference.own_file import fingerprint  # noqa: E402
 from train_reference.suites import DEEP, Planned, Suite  # noqa: E402
@@ -160,13 +160,13 @@ def tiny_suite() -> Suite:
 
 
 def moved(folder: Path, stored: dict[str, Any]) -> list[str]:
-    run_suite.run_suite(tiny_suite(), folder, say=lambda text: None)
+    suites.run_suite(tiny_suite(), folder, say=lambda text: None)
     return drift.moved(stored, drift.measured(folder))
 
 
 @pytest.mark.parametrize("fault", ["margin", "sign", "direction"])
 def test_a_fault_in_a_loss_is_drift(fault, tmp_path, monkeypatch):
-    run_suite.run_suite(tiny_suite(), tmp_path / "stored", say=lambda text: None)
+    suites.run_suite(tiny_suite(), tmp_path / "stored", say=lambda text: None)
     stored = drift.measured(tmp_path / "stored")
     assert moved(tmp_path / "again", stored) == []
     real = get_loss("sh").function

@@ -106,18 +106,16 @@ def _suite(
     jobs: int,
 ) -> None:
     """Run a suite, and print its table."""
-    chosen = trainer("suites").get_suite(name)
-    runner = trainer("run_suite")
+    runner = trainer("suites")
     folder = (out or Path("runs") / f"suite-{name}").expanduser()
+    chosen = runner.get_suite(name)
     summary = runner.run_suite(
         chosen, folder, losses=None if losses is None else [x.strip() for x in losses.split(",")],
         resume=resume, jobs=jobs, say=terminal.note, bar=terminal.progress,
     )  # fmt: skip
     failed = [entry for entry in summary.get("learned", []) if not entry["improved"]]
-    judged = [f"{one['verdict']}: {one['says']} ({one['data']})" for one in summary.get("claims", [])]
-    left_out = (f"not judged: {one['says']} ({one['data']}); {one['because']}" for one in summary.get("left_out", []))
     headings, rows = runner.headline(summary)
-    terminal.answer(summary, listing(headings, rows, words=1), *judged, *left_out)
+    terminal.answer(summary, listing(headings, rows, words=1))
     for entry in failed:
         found = f"{100 * entry['value']:.1f}, untrained {100 * entry['untrained']:.1f}"
         terminal.warn(f"{entry['loss']} does not improve {entry['metric']}: {found}")

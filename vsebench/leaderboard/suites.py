@@ -76,7 +76,7 @@ class Run(_Open):
 
 
 class Part(_Open):
-    """A difference of a claim, see ``train_reference.claims``."""
+    """A difference of a claim, see ``studies.claims``."""
 
     says: str
     metric: str

@@ -1,4 +1,9 @@
-"""Whether the main claims of the papers hold for the runs of a suite: ``CLAIMS``, the one table, and ``judge``.
+"""Whether the main claims of the papers hold for the runs of the suite small: ``CLAIMS``, the one table, and ``judge``.
+
+    vsebench train-reference --suite small --jobs 2 --out runs/small
+    python -m studies.claims runs/small
+
+The verdicts become part of ``suite.json``, which the leaderboards publish.
 
 A claim has one or more parts; each is a difference between variants, such as the R@1 of mh less that of sh, as means of
 both directions, and must be above a limit. The interval of a difference has two sources of error, and its variance is
@@ -16,7 +21,7 @@ The quantile is that of Student's t with the degrees of freedom of Welch and Sat
 95 %. Verdicts are read from wider ones, at the levels of Bonferroni (``levels``), because there are many of them:
 
 - A part holds when its interval is above its limit, at the level for all verdicts that the suite has: every claim,
-  also where a run of the suite leaves losses out, and those on other data (``Suite.elsewhere``). A claim holds when all
+  also where a run of the suite leaves losses out, and those on other data (``ELSEWHERE``). A claim holds when all
   of its parts do.
 - It does not hold when an interval is below its limit, at the level for all verdicts and all parts of the claim: a
   claim of many parts has as many chances not to hold. A claim does not hold when one part does not.
@@ -29,6 +34,8 @@ Otherwise a claim is undecided; so is every claim with one seed, as no variance 
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,19 +44,21 @@ from typing import Any, Literal
 import numpy as np
 
 import vsebench as vb
+from train_reference.suites import COHERENT, EUCLIDEAN, SMALL_DIM, get_suite, metric_on
 from vsebench.errors import BadInput
 from vsebench.evaluation.intervals import column
+from vsebench.files.atomic import write_atomically
+from vsebench.files.run_folder import RESULT, SUMMARY
 from vsebench.results.report import Report
 from vsebench.stats.columns import per_image
 from vsebench.types import Float
-
-from .suites import COHERENT, EUCLIDEAN, SMALL_DIM, metric_on
 
 Verdict = Literal["holds here", "does not hold here", "undecided"]
 HOLDS: Verdict = "holds here"
 FAILS: Verdict = "does not hold here"
 OPEN: Verdict = "undecided"
 LEVEL = 0.95
+ELSEWHERE = 4  # verdicts of leaderboards/suites/small_coco-objects.json, which are published beside those of a suite
 EQUAL = 0.95  # of another value: what is lower is not equal
 Key = tuple[str, str, int]  # data, variant, seed
 SOURCES = ("seeds", "images")  # of errors
@@ -316,3 +325,51 @@ def _of_directions(report: Report, metric: str) -> Float:
         value = sums.sum() / queries.sum()
         total += value + (sums - value * queries) * (len(total) / queries.sum())
     return np.asarray(total / len(found))
+
+
+def study(folder: Path) -> dict[str, Any]:
+    """Judge the claims on the runs of a suite, and write them into its summary.
+
+    Args:
+        folder: of the suite; all of its runs are finished, or diverged.
+
+    Returns:
+        The summary with ``claims`` (``judge``), ``left_out`` and ``verdicts``, for how many the levels are corrected.
+
+    Raises:
+        SystemExit: the suite is not complete.
+        BadInput: as ``judge``.
+    """
+    summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    if not summary["complete"]:
+        raise SystemExit(f"{folder / SUMMARY} is not complete\n  fix: finish the suite with --resume")
+    runs, diverged = summary["runs"], summary["diverged"]
+    lost: dict[tuple[str, str], list[str]] = {}
+    for name, run in diverged.items():
+        lost.setdefault((run["data"], run["variant"]), []).append(name)
+    planned = [(run["data"], run["variant"]) for run in (*runs.values(), *diverged.values())]
+    there = {name: run for name, run in runs.items() if (run["data"], run["variant"]) not in lost}
+    reports = {(run["data"], run["variant"], run["seed"]): folder / name / RESULT for name, run in there.items()}
+    degrees = {(run["data"], run["variant"]): run["degree"] for run in there.values()}
+    whole = complete(((p.data, p.variant) for p in get_suite(summary["suite"]).runs(None)), CLAIMS)
+    summary["verdicts"] = len(whole) + ELSEWHERE
+    summary["claims"] = judge(reports, CLAIMS, summary["verdicts"], degrees)
+    summary["left_out"] = left_out(planned, lost, CLAIMS)
+    with write_atomically(folder / SUMMARY, "w") as stream:
+        stream.write(json.dumps(summary, indent=1) + "\n")
+    return summary
+
+
+def main() -> None:
+    """Print the verdicts, a line each."""
+    parser = argparse.ArgumentParser(prog="studies.claims", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="of vsebench train-reference --suite small")
+    summary = study(parser.parse_args().folder)
+    for one in summary["claims"]:
+        print(f"{one['verdict']}: {one['says']} ({one['data']})")
+    for one in summary["left_out"]:
+        print(f"not judged: {one['says']} ({one['data']}); {one['because']}")
+
+
+if __name__ == "__main__":
+    main()
