@@ -111,7 +111,7 @@ def build(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit code 1 if a file would change.")] = False,
     folder: Folder = HERE,
 ) -> None:
-    """Write the site and the tables of the READMEs: the same bytes on every machine."""
+    """Write the site and the table of the README: the same bytes on every machine."""
     from ..leaderboard import site, store
 
     board = store.read_sound(folder)

@@ -1,4 +1,4 @@
-"""The site and the tables of the READMEs as files, and whether those on disk are current.
+"""The site and the table of the README as files, and whether those on disk are current.
 
 Bytes depend on the entries only: no time, no version and no machine is in them.
 """
@@ -6,7 +6,6 @@ Bytes depend on the entries only: no time, no version and no machine is in them.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -88,26 +87,18 @@ def _by_line(document: dict[str, Any]) -> str:
     return f'{head},"tables":{{' + ",".join(f'"{name}":[\n{rows}\n]' for name, rows in lines.items()) + "}}\n"
 
 
-def readmes(board: Board, folder: Path) -> dict[Path, bytes]:
-    """The READMEs beside the site and above it that have the marks of a table, with it."""
-    found = {}
-    here = Path(os.path.abspath(folder))  # the parent of "." is ".", and it has no name  # noqa: PTH100 (links stay)
-    above = folder.parent if folder.name not in ("", "..") else here.parent
-    for path in (folder / "README.md", above / "README.md"):
-        if not path.is_file():
-            continue
-        try:
-            text = path.read_text(encoding="utf-8")
-        except ValueError:
-            raise BadInput("is no UTF-8 text", where=path, fix="save it as UTF-8") from None
-        if text.count(BEGIN) != 1 or text.count(END) != 1:
-            continue
-        before, _, rest = text.partition(BEGIN)
-        after = rest.partition(END)[2]
-        root = f"{here.name}/{SITE}/" if path.parent != folder else f"{SITE}/"
-        inside = markdown(grids([overview(by_benchmark(tables_of(board)), root)]))
-        found[path] = f"{before}{BEGIN}\n\n{inside}\n{END}{after}".encode()
-    return found
+def readme(board: Board, folder: Path) -> dict[Path, bytes]:
+    """The README of the folder with its table between the marks; nothing where it has none."""
+    path = folder / "README.md"
+    try:
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    except ValueError:
+        raise BadInput("is no UTF-8 text", where=path, fix="save it as UTF-8") from None
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        return {}
+    before, _, rest = text.partition(BEGIN)
+    table = markdown(grids([overview(by_benchmark(tables_of(board)), f"{SITE}/")]))
+    return {path: f"{before}{BEGIN}\n\n{table}\n{END}{rest.partition(END)[2]}".encode()}
 
 
 def changes(board: Board, folder: Path) -> dict[Path, bytes | None]:
@@ -126,7 +117,7 @@ def changes(board: Board, folder: Path) -> dict[Path, bytes | None]:
         raise UsageError("would be replaced by the site, and no build made it", where=root, fix=fix)
     wanted = {root / name: data for name, data in built.items()}
     found: dict[Path, bytes | None] = {path: None for path in sorted(there) if path not in wanted}
-    wanted |= readmes(board, folder)
+    wanted |= readme(board, folder)
     return found | {path: data for path, data in wanted.items() if path.is_symlink() or _read(path) != data}
 
 
@@ -135,7 +126,7 @@ def _read(path: Path) -> bytes:
 
 
 def write(board: Board, folder: Path) -> None:
-    """Replace the folder of the site, and write the READMEs; raises DiskError."""
+    """Replace the folder of the site, and write the README; raises DiskError."""
     try:
         with write_folder(folder / SITE) as new:
             for name, data in build(board).items():
@@ -143,6 +134,6 @@ def write(board: Board, folder: Path) -> None:
                 (new / name).write_bytes(data)
     except OSError as error:
         raise refused(folder / SITE, error) from error
-    for path, data in readmes(board, folder).items():
+    for path, data in readme(board, folder).items():
         with write_atomically(path) as stream:
             stream.write(data)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -37,33 +37,23 @@ def add(
     result: str | os.PathLike[str],
     name: str,
     *,
-    setting: str = "",
-    image_input: str = "",
-    url: str = "",
-    description: str = "",
-    notes: Sequence[str] = (),
-    reproduce: Sequence[str] = (),
     metrics: Names | None = None,
     id: str | None = None,
     folder: str | os.PathLike[str] = "leaderboards",
     replace_old: bool = False,
+    **about: Any,
 ) -> Entry:
     """Write the entry of a saved report.
 
     Args:
         result: a report with per-query values, as ``vsebench eval FILE -o RESULT.json`` writes.
         name: of the model.
-        setting: what distinguishes it from others of this name.
-        image_input: what it reads of an image, such as pixels, region features or object annotations.
-        url: of its code or paper.
-        description: free text.
-        notes: sentences that are shown with the entry.
-        reproduce: commands that give the numbers again; by default the one that is stored in the report.
         metrics: names and suites to keep, as a list or separated by commas; None for all of the report, or for as many
             as there is room for, those of suites first.
         id: of the entry and its page; by default made of name, setting and test set.
         folder: of the leaderboards.
         replace_old: replace an entry of this id.
+        about: further fields of ``schema.Model``; ``reproduce`` is by default the command that the report has.
 
     Returns:
         The entry, whose notes say what was left out or computed; it is in ``entries/ID.json``.
@@ -76,7 +66,7 @@ def add(
         DiskError: a file cannot be written.
     """
     folder, path = Path(folder), Path(result)
-    model = _model(name=name, setting=setting, image_input=image_input, url=url, description=description)
+    model = _model(name=name, **about)
     if id and (len(id) > LONGEST_ID or not re.fullmatch(ID, id)):
         fix = f"write small letters, digits, '.', '_' and '-', at most {LONGEST_ID}, as in vsepp-coco-5k"
         raise UsageError(f"{spell('id')} is '{id:.110}'", fix=fix)
@@ -85,12 +75,12 @@ def add(
     if report.items is None or all(r.per_query is None for r in (*report.results, *report.parts)):
         fix = f"make it again: vsebench eval FILE -o {path.name} (without --no-per-query)"
         raise BadInput("has no per-query values, from which the numbers are computed again", where=path, fix=fix)
-    chosen = id or slug(f"{name[:60]} {setting[:40]} {report.split}"[:99]) or "entry"
+    chosen = id or slug(f"{name[:60]} {model.setting[:40]} {report.split}"[:99]) or "entry"
     target = folder / ENTRIES / f"{chosen}.json"
     _check_target(target, path, replace_old)
     report, told = _with_intervals(report, path)
-    about = {"notes": (*notes, *told), "reproduce": tuple(reproduce) or _command(report)}
-    model = model.model_copy(update=about)
+    more = {"notes": (*model.notes, *told), "reproduce": model.reproduce or _command(report)}
+    model = model.model_copy(update=more)
     now = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     kept = {key: value for key, value in report.provenance.items() if key in KEPT} | {"added": now}
     report = replace(report, provenance=kept, notes=())
@@ -112,10 +102,10 @@ def add(
     return entry
 
 
-def _model(**fields: str) -> Model:
+def _model(**fields: Any) -> Model:
     """What was evaluated; raises UsageError for a value that no entry may have."""
     try:
-        return Model(**fields)  # type: ignore[arg-type]
+        return Model(**fields)
     except ValidationError as error:
         option, _, what = faults_of(error)[0].partition(": ")
         option = option.replace("_", "-")

@@ -18,10 +18,7 @@ from .suites import INTERVALS, NONE, ONE_SEED
 
 DIRECTIONS = {**ARROWS, "mean": "mean of both", None: ""}
 LONGEST = 80  # characters of a name in a table; the page of an entry has all of it
-AS_PRINTED = (
-    "As printed in the papers, which have no signature: bold and underlined compare what is printed, and a difference "
-    "between papers may be one of protocol."
-)
+AS_PRINTED = "Numbers of papers are as printed, without a signature: papers may differ in their protocols."
 ADDED = "RSum that a source does not print is the sum of the six recalls that it prints."
 NOT_PAIRED = (
     "Intervals are over seeds and over the test images as queries. They are not paired: a test of the differences on "
