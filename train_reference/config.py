@@ -1,6 +1,6 @@
 """The configuration of a run: a TOML file, with the defaults below for what it leaves out.
 
-    base = "scenes/sam"         another file, of which this one changes some values; it may be left out
+    base = "scenes/sam"         other files, of which this one changes some values; it may be left out
     [data]                      what is trained on
     name = "scenes-10k"
     [model]
@@ -17,8 +17,9 @@ The complete configuration, defaults included, is stored in every checkpoint.
 
 from __future__ import annotations
 
+import csv
 import dataclasses
-import os
+import shlex
 import sys
 from dataclasses import field
 from pathlib import Path
@@ -37,16 +38,15 @@ from .losses import get_loss
 FOLDER = Path(__file__).parent / "configs"
 STRICT = ConfigDict(extra="forbid", strict=True)  # an integer is a float, and nothing else is of another type
 
-# Values with a range; the description completes the advice of an error: "give ...".
-Share = Annotated[float, Field(gt=0, le=1, description="a share above 0, at most 1")]
-Rate = Annotated[float, Field(gt=0, lt=10, description="a number above 0 and below 10, such as 0.0002")]
-Factor = Annotated[float, Field(gt=0, description="a number above 0, such as 0.1")]
-Amount = Annotated[float, Field(ge=0, description="0 (none) or more")]
-Finite = Annotated[float, Field(allow_inf_nan=False, description="a finite number")]
-Size = Annotated[int, Field(ge=1, description="at least 1")]
-Count = Annotated[int, Field(ge=0, description="0 or more")]
-Pairs = Annotated[int, Field(ge=2, description="at least 2: a batch needs negatives")]
-Seed = Annotated[int, Field(ge=0, lt=2**63, description="0 or more, below 2 ** 63")]
+Share = Annotated[float, Field(gt=0, le=1)]
+Rate = Annotated[float, Field(gt=0, lt=10)]
+Factor = Annotated[float, Field(gt=0)]
+Amount = Annotated[float, Field(ge=0)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Size = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=0)]
+Pairs = Annotated[int, Field(ge=2)]  # a batch needs negatives
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -57,6 +57,7 @@ class Data:
         name: scenes (``scenes-10k``), or the folder or file of other data (see ``data``).
         images: the folder of images, where the data need one.
         features: of scenes, what an image is: ``regions`` (a set of vectors) or ``pixels``.
+        restval: whether COCO's ``restval`` is used for training.
         first: share of the training captions that is used: the first ones, in (0, 1].
         word_count: how often a word must occur in the training captions to be in the vocabulary.
     """
@@ -64,6 +65,7 @@ class Data:
     name: str = "scenes-10k"
     images: str = ""
     features: Literal["auto", "regions", "pixels"] = "auto"
+    restval: bool = True
     first: Share = 1.0
     word_count: Size = 4
 
@@ -197,42 +199,43 @@ class Config:
         return dataclasses.asdict(self)
 
 
-SECTIONS = {"data": Data, "model": Model, "loss": Loss, "train": Train}
+SECTIONS: dict[str, Any] = {"data": Data, "model": Model, "loss": Loss, "train": Train}
 
 
-def read(path: str | Path, derived: tuple[Path, ...] = ()) -> Config:
+def read(names: str | Path) -> Config:
     """The configuration of a TOML file: its path, or its name in ``train_reference/configs`` without the ending.
 
-    ``base`` in a file names another one in the same way, or relative to its own folder: its values are those of that
-    one but for the keys that it has itself.
-
-    Args:
-        path: of the file, or its name.
-        derived: the files that have this one for a base.
+    Several, separated by commas (``vsepp,resnet152,f30k``), are read from left to right: the later one changes the
+    values that it has. So does a file with those of its ``base``, which is named in the same way, or relative to its
+    own folder.
 
     Raises:
         BadInput: no TOML, or there is no such file.
         UsageError: an unknown key (close ones are named), or a value of another type or out of its range; files that
             are bases of each other.
     """
-    file = Path(path).expanduser()
-    if not os.path.exists(file) and str(path) in recipes():  # noqa: PTH110
-        file = FOLDER / f"{path}.toml"
-    values = _toml(file)
-    base = values.pop("base", "")
-    if not isinstance(base, str):
-        raise UsageError(f"base is {shown(base)}", where=file, fix='name a file, such as base = "vsepp/coco-vgg19"')
-    if base:
-        here, there = file.resolve(), FOLDER / f"{base}.toml" if base in recipes() else file.parent / base
-        if here in derived:
+    return from_dict(_merged(str(names), Path(), ()), str(names))
+
+
+def _merged(names: str, folder: Path, derived: tuple[Path, ...]) -> dict[str, dict[str, Any]]:
+    """The values of files, whose paths are relative to a folder; ``derived`` have these for a base."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in names.split(","):
+        file = FOLDER / f"{name}.toml" if name in recipes() else folder / Path(name).expanduser()
+        if derived and not file.is_file():
+            raise unknown("base", name, recipes(), str(derived[-1]))
+        if file.resolve() in derived:
             raise UsageError("is a base of itself", where=file, fix="let base name another file")
-        if not os.path.isfile(there):  # noqa: PTH113 (Path.is_file raises for a name that is too long)
-            raise unknown("base", base, recipes(), str(file))
-        found = read(there, (*derived, here)).to_dict()
-        for name, given in values.items():
-            found[name] = {**found[name], **given} if name in found and isinstance(given, dict) else given
-        values = found
-    return from_dict(values, str(path))
+        values = _toml(file)
+        base = values.pop("base", "")
+        if not isinstance(base, str):
+            raise UsageError(f"base is {shown(base)}", where=file, fix='name a file, such as base = "vsepp"')
+        from_dict(values, str(file))  # so that a fault is that of the file
+        known = _merged(base, file.parent, (*derived, file.resolve())) if base else {}
+        for one in (known, values):
+            for section, given in one.items():
+                found[section] = {**found.get(section, {}), **given}
+    return found
 
 
 def recipes() -> list[str]:
@@ -240,25 +243,63 @@ def recipes() -> list[str]:
     return sorted(p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.toml"))
 
 
-def from_dict(values: dict[str, Any], where: str = "") -> Config:
+@dataclass(frozen=True)
+class Row:
+    """A published row, and how its model is trained: a line of ``configs/rows.csv``.
+
+    Attributes:
+        recipe: of ``--config``.
+        settings: of ``--set``, separated by spaces.
+        row: paper, table, data set, split, model and setting, as published.
+    """
+
+    recipe: str
+    settings: str
+    row: tuple[str, ...]
+
+    @property
+    def config(self) -> Config:
+        """The complete configuration."""
+        return assign(read(self.recipe), shlex.split(self.settings))
+
+
+def published_rows() -> list[Row]:
+    """The published rows that have a recipe; none of them was trained here."""
+    with (FOLDER / "rows.csv").open(encoding="utf-8", newline="") as stream:
+        rows = csv.DictReader(stream)
+        return [Row(row.pop("recipe"), row.pop("settings"), tuple(row.values())) for row in rows]
+
+
+def from_dict(values: dict[str, Any], where: str | None = None) -> Config:
     """The configuration of a nested dictionary; raises UsageError as ``read``."""
     sections = {}
     for name, given in values.items():
         if name not in SECTIONS:
-            raise unknown("section", name, SECTIONS, where or None)
+            raise unknown("section", name, SECTIONS, where)
         if not isinstance(given, dict):
-            fix = f"write [{name}] and its keys below"
-            raise UsageError(f"{name} is {shown(given)}", where=where or None, fix=fix)
+            raise UsageError(f"{name} is {shown(given)}", where=where, fix=f"write [{name}] and its keys below")
         try:
             sections[name] = SECTIONS[name](**given)
         except ValidationError as error:
-            raise _fault(error, name, where or None) from error
+            raise _fault(error, name, where) from error
     config = Config(**sections)
-    near, batch = config.loss.neighbours, config.train.batch
-    if near >= batch:
-        fix = f"give 0 to {batch - 1}: a batch has {batch} pairs"
-        raise UsageError(f"loss.neighbours is {near}", where=where or None, fix=fix)
+    if config.loss.neighbours >= config.train.batch:
+        fix = f"give less than train.batch, {config.train.batch}"
+        raise UsageError(f"loss.neighbours is {config.loss.neighbours}", where=where, fix=fix)
     return config
+
+
+def _fault(error: ValidationError, section: str, where: str | None) -> UsageError:
+    """The first fault of a section, in the words of pydantic."""
+    first = error.errors(include_url=False)[0]
+    key = ".".join(map(str, first["loc"]))
+    if first["type"] == "unexpected_keyword_argument":
+        found = unknown(f"key of [{section}]", key, (f.name for f in dataclasses.fields(SECTIONS[section])), where)
+        if section == "loss":
+            inside = f"loss.settings.{printable(key[:40])}"
+            found.fix = f"{found.fix}; a hyper-parameter of the loss is a key of its settings, {inside}"
+        return found
+    return UsageError(f"{section}.{key} is {shown(first['input'])}", where=where, fix=first["msg"])
 
 
 def assign(config: Config, assignments: list[str]) -> Config:
@@ -328,7 +369,7 @@ def configured(
     Args:
         loss: its name; the file of this name in ``configs/scenes``, if there is one, has settings that suit the
             built-in scenes and is taken when no other file is named.
-        config: a TOML file, or the name of one in ``configs``.
+        config: a TOML file, or names of those in ``configs``, separated by commas.
         data, epochs, batch, lr, seed, device: replace those of the file.
         encoder: of the images, or of the captions; replaces that of the file.
         smoke: a run of some seconds: a small model, 100 images, 3 epochs, the first of them of the warm-up where there
@@ -374,23 +415,3 @@ def _loads(text: str) -> dict[str, Any]:
     else:
         import tomli as tomllib
     return tomllib.loads(text)
-
-
-def _fault(error: ValidationError, section: str, where: str | None) -> UsageError:
-    """The first fault that pydantic finds in a section, in our words."""
-    kind: Any = SECTIONS[section]
-    first = error.errors(include_url=False)[0]
-    key, fault = str(first["loc"][0]), first["type"]
-    if fault == "unexpected_keyword_argument":
-        found = unknown(f"key of [{section}]", key, (f.name for f in dataclasses.fields(kind)), where)
-        if kind is Loss:
-            inside = f"loss.settings.{printable(key[:40])}"
-            found.fix = f"{found.fix}; a hyper-parameter of the loss is a key of its settings, {inside}"
-        return found
-    if fault == "literal_error":
-        fix = f"use {first['ctx']['expected']}"
-    elif fault.endswith("_type"):
-        fix = f"give a value of type {fault.removesuffix('_type')}"
-    else:
-        fix = f"give {kind.__pydantic_fields__[key].description}"
-    return UsageError(f"{section}.{key} is {shown(first['input'])}", where=where, fix=fix)

@@ -265,15 +265,6 @@ def test_pooling_without_a_deterministic_gradient_is_refused_before_training(ima
         train.check_pooling(found, gpu)
 
 
-@pytest.mark.parametrize("recipe", config.recipes())
-def test_every_recipe_starts_on_a_gpu_and_trains_its_network_on_one_crop(recipe):
-    found = config.read(recipe)
-    train.check_pooling(found, torch.device("cuda"))
-    assert not (found.model.finetune and found.model.crop == "ten")
-    vgg19 = found.model.finetune and found.model.image == "vgg19"
-    assert found.train.deterministic is not vgg19
-
-
 def test_a_resumed_run_may_change_whether_it_is_deterministic(tmp_path):
     train.train(small(train={"epochs": 1}), tmp_path, say=silent)
     report = train.train(small(train={"epochs": 2, "deterministic": False}), tmp_path, resume=True, say=silent)

@@ -116,7 +116,7 @@ def test_all_weights_are_fine_tuned_with_one_learning_rate():
     """VSE++, section 4.1: 15 epochs, ten times slower for another 15, then 15 with the image network, all with 2e-5."""
     torchvision = pytest.importorskip("torchvision", reason="torchvision is not installed")
     assert torchvision
-    settings = config.read("vsepp/f30k-resnet152-ft")
+    settings = config.read("vsepp,ft,resnet152,f30k")
     settings = config.override(settings, model_pretrained=False, model_dim=8)
     both = model.build(settings, "pixels", 3, 10)
     optimiser = torch.optim.Adam(model.groups(both, settings), lr=settings.train.lr)
@@ -131,8 +131,8 @@ def test_all_weights_are_fine_tuned_with_one_learning_rate():
 
 
 def test_a_smoke_run_of_a_recipe_needs_no_files():
-    found = config.configured(None, "sam/f30k-10", smoke=True)
+    found = config.configured(None, "sam-f30k", smoke=True)
     assert (found.data.name, found.data.first, found.loss.warmup, found.loss.name) == ("scenes-tiny", 1.0, 0, "sam")
-    image = config.configured(None, "vsepp/coco-resnet152-ft", smoke=True).model
+    image = config.configured(None, "vsepp,ft,resnet152", smoke=True).model
     assert (image.image, image.finetune) == ("linear", False)
     assert config.configured("mh", smoke=True).loss.warmup == 1

@@ -33,7 +33,8 @@ def fits(name: str) -> bool:
 def open_karpathy(config: Config, bar: Bar) -> dict[PartName, Part]:
     """The three parts; ``data.name`` is the Karpathy file and ``data.images`` the folder of images.
 
-    COCO's ``restval`` is used for training. A test part with the ids of ``coco-5k`` or ``f30k`` is that split.
+    COCO's ``restval`` is used for training, unless ``data.restval`` is false. A test part with the ids of ``coco-5k``
+    or ``f30k`` is that split.
 
     Raises:
         UsageError: no folder of images is named.
@@ -49,7 +50,8 @@ def open_karpathy(config: Config, bar: Bar) -> dict[PartName, Part]:
     there = {str(image.get("split")) for image in document["images"] if isinstance(image, dict)}
     splits: dict[PartName, Split] = {}
     for part, names in PARTS_OF.items():
-        rows = [karpathy_rows(document, name, n) for n in names if n in there or n == names[0]]
+        rows = [karpathy_rows(document, name, n) 
+                for n in names if n == names[0] or (n in there and config.data.restval)]  # fmt: skip
         splits[part] = _split(_joined(rows), f"{Path(name).stem}-{part}")
     with bar("looking for the images"):
         files = iter(_found(folder, np.concatenate([split.image_ids for split in splits.values()]), paths))

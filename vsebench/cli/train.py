@@ -40,7 +40,7 @@ def run(
         str | None, typer.Option(help="What is trained on; scenes-10k, which are generated, by default.")
     ] = None,
     config: Annotated[
-        str | None, typer.Option(help="A TOML file, or the name of one that comes with vsebench (vsepp/coco-vgg19).")
+        str | None, typer.Option(help="A TOML file, or names of those that come with vsebench (vsepp,resnet152,f30k).")
     ] = None,
     epochs: Annotated[int | None, typer.Option(min=0, help="Passes over the captions.")] = None,
     batch: Annotated[int | None, typer.Option(min=2, help="Pairs in a batch.")] = None,
