@@ -151,20 +151,16 @@ def test_plots_have_the_numbers_of_the_results() -> None:
     rng = np.random.default_rng(0)
     images = rng.standard_normal((30, 8))
     two = [
-        vb.evaluate(images, images + noise * rng.standard_normal((30, 8)), captions_per_image=1, metrics="R@1,R@5")
+        vb.evaluate(images, images + noise * rng.standard_normal((30, 8)), captions_per_image=1, metrics="R@1,R@5,MedR")
         for noise in (0.3, 0.9)
     ]
-    for result, systems in ((two[0], 1), (vb.joint(two), 2), (vb.compare(two, **FEW), 2)):
-        panels = result.plot().to_dict()
-        assert [p["title"]["subtitle"] for p in panels["concat"]] == [
-            ["ground truth · image→text"], ["ground truth · text→image"],
-        ]  # fmt: skip
-        rows = panels["concat"][0]["data"]["values"]
-        shown = {(row["system"], row["x"]): row["value"] for row in rows}
-        assert len(shown) == 2 * systems
-        assert 100 * two[0]["R@1", "i2t"].value in shown.values()
-    bars = vb.slice(two, "positives", resamples=20).plot().to_dict()
-    assert "(30)" in str(bars)  # the queries of the slice
+    for result, systems in ((two[0], 1), (vb.joint(two), 2)):
+        panel = result.plot().to_dict()
+        assert panel["title"]["subtitle"] == ["ground truth"]
+        shown = [row for row in panel["data"]["values"] if row["dot"]]
+        assert len(shown) == 4 * systems
+        assert 100 * two[0]["R@1", "i2t"].value in [row["value"] for row in shown]
+    assert "(30)" in str(vb.slice(two, "positives", resamples=20).plot().to_dict())  # the queries of the slice
     with pytest.raises(vb.VsebenchError, match="there is nothing to draw"):
         vb.evaluate(images, images, captions_per_image=1, metrics="R@1", ci=0).plot()
 
@@ -175,12 +171,12 @@ def test_a_plot_needs_altair(monkeypatch: pytest.MonkeyPatch, tied: Report) -> N
         tied.plot()
 
 
-def test_slices_of_a_few_queries_have_no_bars() -> None:
+def test_slices_of_a_few_queries_are_not_drawn() -> None:
     rng = np.random.default_rng(0)
     images = rng.standard_normal((70, 8))
     owner = np.repeat(np.arange(70), [1] * 40 + [2] * 25 + [3] * 5)
     split = vb.Split("custom", np.arange(70), np.arange(len(owner)), owner)
     report = vb.evaluate(images, images[owner], split=split, metrics="R@1", ci=0)
     (panel,) = vb.slice(report, "positives", direction="i2t", resamples=20).panels()
-    assert [(m.x, m.n) for m in panel.marks] == [("1", 40), ("2", 25)]
-    assert panel.x == "positives (gt) · (queries) · 1 of fewer than 20 left out"
+    assert [m.x for m in panel.marks] == ["1 (40)", "2 (25)"]
+    assert {m.group for m in panel.marks} == {"image→text by positives (gt), without 1 of fewer than 20 queries"}

@@ -22,10 +22,9 @@ from ..metrics.suites import headlines
 from ..options import spell
 from ..registry import unknown
 from ..results import table
-from ..results.charts import Panel, curves
 from ..results.format import UNDEFINED, UNITS, interval_words, printed
 from ..results.model import MetricName, Resampling
-from ..results.render import Drawn
+from ..results.render import Rendered
 from ..results.table import Entry, Table, Text, Value, named, way
 from ..results.wide import in_order, of_paper
 from ..stats import bootstrap, paired
@@ -134,7 +133,7 @@ class Test:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Drawn):
+class Comparison(Rendered):
     """Systems, their values, and the tests between them.
 
     Attributes:
@@ -189,13 +188,6 @@ class Comparison(Drawn):
             self.intervals,
         )
         return [one]
-
-    def panels(self) -> list[Panel]:
-        """Curves over k of all systems, with the intervals of their values."""
-        unknown = (None,) * len(self.systems)
-        return curves({
-            (r.metric, r.direction): list(zip(r.values, r.intervals or unknown, strict=True)) for r in self.rows
-        })  # fmt: skip
 
     def _row(self, at: int) -> list[Value]:
         """The values of one metric, one a system, with marks of significance."""

@@ -137,9 +137,9 @@ class Joint(Drawn):
         return [self._named(one)]
 
     def panels(self) -> list[Panel]:
-        """Curves over k of all systems, of the columns of the table."""
-        found = {column: self._results(column) for column in self.columns}
-        return curves({c: [(r.value, r.interval) for r in of if r] for c, of in found.items() if all(of)})
+        """Curves over k of what all systems have."""
+        found = {(r.metric, r.direction): self._results((r.metric, r.direction)) for r in self.reports[0].results}
+        return curves({key: [r for r in of if r] for key, of in found.items() if all(of)})
 
     def to_dict(self, per_query: bool = True) -> dict[str, Any]:
         """The document of schema ``vsebench/joint/1``: the records of the table and the reports of all systems.

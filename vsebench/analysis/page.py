@@ -1,4 +1,4 @@
-"""The page of reports: a summary, single queries, charts, slices and how far metrics agree, in one file."""
+"""The page of reports: a summary with charts, single queries, and how far metrics agree, in one file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from .. import signature
 from ..arguments import public
 from ..errors import MissingPackage, UsageError, VsebenchError
@@ -16,13 +14,12 @@ from ..evaluation.intervals import Key, key_of
 from ..evaluation.provenance import ranked_by
 from ..metrics.suites import Names, headlines
 from ..results import charts
-from ..results.charts import Mark, Panel, Points, curves, file_of, heading
+from ..results.charts import curves
 from ..results.explorer import Explorer
-from ..results.format import ARROWS
 from ..results.page import Page, Part
 from ..results.table import Table
 from ..sets.captions import Captions, with_captions
-from ..types import DIRECTIONS, Direction, Split
+from ..types import Split
 from . import page_queries, thumbnails
 from .agree import agree
 from .comparison import compare
@@ -31,8 +28,6 @@ from .systems import OneReport, Reports, System, alike, load_systems
 
 AGREEING = 3  # systems from which metrics can agree on their order
 NAME = 80  # characters of the name of a system; longer ones are cut
-# Ranks that a bar of a histogram stands for: the first and the last one.
-RANKS = ((1, 1), (2, 5), (6, 10), (11, 50), (51, 100), (101, 1000), (1001, None))
 
 
 @public
@@ -51,9 +46,10 @@ def page(
 ) -> Page:
     """A page of one or several reports: ``page("A.json").save("report.html")``.
 
-    It has the table of the report, or of the comparison of several with significance. Below it are curves over k,
-    histograms of ranks, slices by caption length and by the number of positives, and from three systems the agreement
-    of metrics. Where the reports keep them (``evaluate(lists=10)``), it has the top of the ranking of every query.
+    It has the table of the report, or of the comparison of several with significance, and a row of charts: recall over
+    k, and slices by caption length and by the number of positives. Where the reports keep them
+    (``evaluate(lists=10)``), the top of the ranking of every query follows, and from three systems the agreement of
+    metrics.
 
     Args:
         reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
@@ -78,10 +74,10 @@ def page(
         >>> import numpy as np
         >>> import vsebench as vb
         >>> images = np.eye(6)
-        >>> report = vb.evaluate(images, np.repeat(images, 5, axis=0), metrics="R@1,R@5", lists=5, trust=True)
+        >>> report = vb.evaluate(images, np.repeat(images, 5, axis=0), metrics="R@1,R@5,MedR", lists=5, trust=True)
         >>> page = vb.page(report)
         >>> page.explorer.k, [panel.name for panel in page.panels]
-        (5, ['gt-r-k-i2t', 'gt-r-k-t2i'])
+        (5, ['gt-r-k'])
     """
     done = _steps(progress, 6)
     systems = load_systems(reports, more)
@@ -98,20 +94,10 @@ def page(
     if images is not None:
         found = _with_thumbnails(found, images)
     done()
-    slices = _slices(systems, keys, split, unknown, same)
+    summary = _with_charts(summary, systems, keys, split, unknown, same)
     done()
     agreement = _agreement(systems, metrics or headlines(m for m, _ in keys if m.unit != "rank"), same)
-    done()
-    points: Points = {key: [(s.results[key].value, s.results[key].interval) for s in systems] for key in keys}
-    drawn, ranks = curves(points), _rank_histograms(systems, keys)
-    no_curves = () if drawn else ("There are no curves: no metric was measured for several k.",)
-    no_ranks = () if ranks else ("There are no histograms of ranks: MedR and MeanR were not measured.",)
-    parts = (
-        summary,
-        Part("curves", "Curves over k", tuple(drawn), notes=no_curves),
-        Part("ranks", "Ranks", tuple(ranks), notes=no_ranks),
-        slices, *agreement, _identity(systems),
-    )  # fmt: skip
+    parts = (summary, *agreement, _identity(systems))
     signatures = tuple(s.report.signature for s in systems)
     done()
     return Page(
@@ -175,42 +161,16 @@ def _with_thumbnails(found: Explorer | None, folder: str | os.PathLike[str]) -> 
     return replace(found, thumbnails=made, notes=(*found.notes, *notes))
 
 
-def _rank_histograms(systems: Sequence[System], keys: Sequence[Key]) -> list[Panel]:
-    """How many queries find their first relevant item at which ranks: a panel a direction and set of judgements."""
-    chosen: dict[tuple[str, Direction], Key] = {}
-    for metric, direction in keys:
-        if metric.unit == "rank" and not metric.graded and direction is not None and direction in DIRECTIONS:
-            chosen.setdefault((metric.view, direction), (metric, direction))
-    panels = []
-    for (view, way), key in chosen.items():
-        marks = []
-        for i, system in enumerate(systems):
-            ranks = system.results[key].per_query
-            if ranks is None or not len(ranks):
-                continue
-            for first, last in RANKS:
-                inside = (ranks >= first) & (True if last is None else ranks < last + 1)
-                marks.append(Mark(i, _bar(first, last), float(np.mean(inside))))
-        title = f"ranks · {heading(view)} · {ARROWS[way]}"
-        n = max(len(v) for s in systems if (v := s.results[key].per_query) is not None)
-        y = f"share of {n:,} queries × 100"
-        name = file_of(view, "ranks", way)
-        panels.append(Panel(name, title, "bars", "rank of the first relevant item", y, tuple(marks)))
-    return panels
-
-
-def _bar(first: int, last: int | None) -> str:
-    """The label of a bar of ranks, as in ``11–50`` and ``> 1k``."""
-    low, high = (f"{n // 1000}k" if n >= 1000 else str(n) for n in (first - 1, last or 0))
-    if last is None:
-        return f"> {low}"
-    return str(first) if first == last else f"{first}–{high}"
-
-
-def _slices(
-    systems: Sequence[System], keys: Sequence[Key], split: Split, unknown: str | None, same: dict[str, Any]
+def _with_charts(
+    summary: Part,
+    systems: Sequence[System],
+    keys: Sequence[Key],
+    split: Split,
+    unknown: str | None,
+    same: dict[str, Any],
 ) -> Part:
-    """Headline metrics by the length of the caption, and by the number of positives of judgements with several."""
+    """The summary with curves of recall, and headline metrics in slices: by the length of the caption, and by the
+    number of positives of judgements with several."""
     notes = [] if unknown is None else [f"There are no slices by caption length: {unknown}."]
     found: list[Slices] = []
     several = [m for m, d in keys if d is not None and not m.graded and m.view not in ("gt", "1k")]
@@ -227,9 +187,10 @@ def _slices(
             found.append(slice(_by_name(systems), by, metrics=metrics, **more, **same))  # type: ignore[arg-type]
         except VsebenchError as error:
             notes.append(f"There are no slices by {by}: {error.what}.")
-    tables = tuple((f"Numbers by {s.breakdowns[0].by}", tuple(s.tables())) for s in found)
-    drawn = tuple(panel for s in found for panel in s.panels())
-    return Part("slices", "Slices", drawn, folded=tables, notes=tuple(notes))
+    tables = tuple((f"Slices by {s.breakdowns[0].by}", tuple(s.tables())) for s in found)
+    drawn = curves({key: [s.results[key] for s in systems] for key in keys})
+    drawn += [panel for s in found for panel in s.panels()[:1]]
+    return replace(summary, panels=tuple(drawn), folded=(*summary.folded, *tables), notes=tuple(notes))
 
 
 def _agreement(systems: Sequence[System], metrics: Names, same: dict[str, Any]) -> list[Part]:

@@ -108,23 +108,29 @@ class Slices(Drawn):
         return [*(self._table(b) for b in self.breakdowns), sentences(words)]
 
     def panels(self) -> list[Panel]:
-        """Bars, a panel a metric and direction: its value in every slice of at least 20 queries (``LEAST``)."""
-        return [panel for b in self.breakdowns if (panel := self._panel(b)).marks]
+        """A panel a metric: its values in every slice of at least 20 queries (``LEAST``), the directions in one."""
+        groups: dict[str, list[Breakdown]] = {}
+        for b in self.breakdowns:
+            groups.setdefault(str(b.metric), []).append(b)
+        return [panel for group in groups.values() if (panel := self._panel(group)).marks]
 
-    def _panel(self, b: Breakdown) -> Panel:
+    def _panel(self, group: Sequence[Breakdown]) -> Panel:
+        metric, of = group[0].metric, group[0].by
+        marks = tuple(mark for b in group for mark in self._marks(b))
+        percent = metric.unit == "fraction"
+        title = f"{metric.name}{arrow(metric.higher_is_better)} · {heading(metric.view)}"
+        name = file_of(metric.view, metric.name, f"by-{of}")
+        return Panel(name, title, "slices", of, f"{metric.name}{' × 100' * percent}", marks, percent)
+
+    def _marks(self, b: Breakdown) -> list[Mark]:
         shown = [s for s in b.bins[: self.top] if s.n >= LEAST]
-        marks = tuple(
-            Mark(i, s.label, value, ends, s.n)
+        left = len(b.bins[: self.top]) - len(shown)
+        group = f"{ARROWS[b.direction]} by {b.by}" + f", without {left} of fewer than {LEAST} queries" * (left > 0)
+        return [
+            Mark(i, f"{s.label} ({s.n:,})", value, ends, group)
             for s in shown
             for i, (value, ends) in enumerate(zip(s.values, s.intervals, strict=True))
-        )
-        left = len(b.bins[: self.top]) - len(shown)
-        x = f"{b.by} · (queries)" + f" · {left} of fewer than {LEAST} left out" * (left > 0)
-        percent = b.metric.unit == "fraction"
-        y = f"{b.metric.name}{' × 100' * percent}"
-        title = f"{b.metric.name}{arrow(b.metric.higher_is_better)} · {heading(b.metric.view)} · {ARROWS[b.direction]}"
-        name = file_of(b.metric.view, b.metric.name, f"{b.direction}-by-{b.by}")
-        return Panel(name, title, "bars", x, y, marks, percent)
+        ]
 
     def _table(self, b: Breakdown) -> Table:
         unit = b.metric.unit

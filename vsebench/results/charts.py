@@ -1,4 +1,4 @@
-"""Charts of results: curves over k and bars, one panel each, as SVG for a page or files for a paper.
+"""Charts of results: curves over k and slices, one panel each, as SVG for a page or files for a paper.
 
 A panel is a list of numbers; Altair describes how it is drawn and vl-convert draws it, without a browser.
 """
@@ -13,20 +13,23 @@ from typing import Any, Literal
 
 from ..errors import MissingPackage, UsageError, printable
 from ..options import check_word
-from ..relevance.sources import SOURCES
+from ..relevance.sources import SOURCES, in_folds
 from ..types import Direction
 from .format import ARROWS
-from .model import MetricName
+from .model import MetricName, Result
+from .table import arrow
 
 COLOURS = ("#3b6fb6", "#c8553d", "#4a8c5f", "#8a6fc0", "#d08300", "#d95f8c", "#2e9c84", "#7d8a2e")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-left", "triangle-right")
 FORMATS = ("svg", "png", "pdf")
-WIDTH, HEIGHT = 330, 190
+DASHES = ([1, 0], [5, 3])  # of the lines of the first and the second direction
+WIDTH, HEIGHT = 330, 250
+STEP, LABELS = 12, 90  # height of a system in a slice, and width of the labels of slices
 INK = "#222222"
+DEEPEST = 100  # k of a curve of recall
+LEAST = 4  # depths of a curve
+PADDING = {"left": 14, "top": 4, "right": 4, "bottom": 4}  # words are wider in other fonts
 _NAME = 40  # characters of a name in a legend
-_LINES = r"split(datum.label, '\n')"  # of the label of a group of bars
-Ends = tuple[float, float] | None
-Points = Mapping[tuple[MetricName, Direction | None], Sequence[tuple[float, Ends]]]
 
 
 @dataclass(frozen=True)
@@ -35,17 +38,19 @@ class Mark:
 
     Attributes:
         system: index.
-        x: k of a curve; the label of a group of bars.
+        x: k of a curve, or the label of a slice.
         value: fraction, or rank where the unit of the panel is no fraction.
         interval: of the value, or None.
-        n: queries of a group of bars, printed below its label; None where they are not counted.
+        group: the direction of a curve, or the heading of slices.
+        dot: it is a point, not only one that the line of its curve passes.
     """
 
     system: int
     x: int | str
     value: float
     interval: tuple[float, float] | None = None
-    n: int | None = None
+    group: str = ""
+    dot: bool = True
 
 
 @dataclass(frozen=True)
@@ -53,17 +58,17 @@ class Panel:
     """One chart.
 
     Attributes:
-        name: of a file, such as ``gt-recall-i2t``.
+        name: of a file, such as ``gt-recall-k``.
         title: above it.
-        kind: ``curve`` over k (on a logarithmic axis), or groups of ``bars``.
-        x, y: titles of the axes.
+        kind: ``curve`` over k (on a logarithmic axis), or ``slices`` from top to bottom.
+        x, y: what the axis of k or of the slices has, and what is measured.
         marks: the numbers.
         percent: values are fractions, drawn times 100.
     """
 
     name: str
     title: str
-    kind: Literal["curve", "bars"]
+    kind: Literal["curve", "slices"]
     x: str
     y: str
     marks: tuple[Mark, ...]
@@ -75,28 +80,49 @@ def heading(view: str) -> str:
     return SOURCES[view].title if view in SOURCES else view
 
 
-def curves(points: Points) -> list[Panel]:
-    """A panel for every metric that was measured for several k, in every direction.
+def curves(results: Mapping[tuple[MetricName, Direction | None], Sequence[Result]]) -> list[Panel]:
+    """A panel for every metric whose value is known at four depths, with all its directions.
+
+    Values of R@k are known for all k up to 100 where MedR was measured, from the ranks of its queries.
 
     Args:
-        points: metric and direction -> (value, interval or None) of every system.
+        results: metric and direction -> one result a system.
     """
-    groups: dict[tuple[str, str, Direction], list[MetricName]] = {}
-    for metric, direction in points:
-        if metric.k is not None and direction is not None:
-            groups.setdefault((metric.view, metric.template, direction), []).append(metric)
-    panels = []
-    for (view, template, way), group in groups.items():
-        group.sort(key=lambda metric: metric.k or 0)
-        if len(group) < 2:
+    groups: dict[tuple[str, str, bool, bool], list[Mark]] = {}
+    recalls = {(m.view, way): found for (m, way), found in results.items() if m.template == "R@{k}"}
+    for (metric, way), found in results.items():
+        if way is None:
             continue
-        marks = tuple(Mark(i, m.k or 0, *point) for m in group for i, point in enumerate(points[m, way]))
-        name, unit = template.format(k="k"), group[0].unit
-        arrow = "" if group[0].higher_is_better else " ↓"
-        y = f"{name} × 100" if unit == "fraction" else name
-        title = f"{name}{arrow} · {heading(view)} · {ARROWS[way]}"
-        panels.append(Panel(file_of(view, name, way), title, "curve", "k", y, marks, unit == "fraction"))
+        if metric.k is not None:
+            name, better, percent = metric.template.format(k="k"), metric.higher_is_better, metric.unit == "fraction"
+            marks = [Mark(i, metric.k, r.value, r.interval, ARROWS[way]) for i, r in enumerate(found)]
+        elif metric.template == "MedR" and not in_folds(metric.view):
+            name, better, percent = "R@k", True, True
+            marks = _recall(found, recalls.get((metric.view, way), found), ARROWS[way])
+        else:
+            continue
+        groups.setdefault((metric.view, name, better, percent), []).extend(marks)
+    panels = []
+    for (view, name, better, percent), marks in groups.items():
+        if len({mark.x for mark in marks}) >= LEAST:
+            ways = list(dict.fromkeys(mark.group for mark in marks))
+            title = " · ".join([name + arrow(better), heading(view), *(ways if len(ways) == 1 else [])])
+            y = f"{name}{' × 100' * percent}"
+            panels.append(Panel(file_of(view, name), title, "curve", "k", y, tuple(marks), percent))
     return panels
+
+
+def _recall(medians: Sequence[Result], recalls: Sequence[Result], group: str) -> list[Mark]:
+    """R@k for every k up to the largest rank, and up to 10: ``recalls`` also count queries whose items have no rank."""
+    ranks = [r.per_query for r in medians if r.per_query is not None]
+    if len(ranks) < len(medians):
+        return []
+    deepest = int(min(DEEPEST, max(10, *(of.max() for of in ranks))))
+    return [
+        Mark(i, k, float((of <= k).sum() / recalls[i].n), None, group, dot=False)
+        for i, of in enumerate(ranks)
+        for k in range(1, deepest + 1)
+    ]
 
 
 def file_of(*words: str) -> str:
@@ -171,8 +197,8 @@ def plot(panels: Sequence[Panel], systems: Sequence[str]) -> Any:
     import altair as alt
 
     if not panels:
-        what = "there is nothing to draw: no metric was measured for several k, and no slice has enough queries"
-        raise UsageError(what, fix="evaluate more metrics, such as R@1,R@5,R@10")
+        what = f"there is nothing to draw: no metric is known at {LEAST} depths, and no slice has enough queries"
+        raise UsageError(what, fix="evaluate more metrics, such as recall")
     drawn = [_drawn(panel, systems, INK) for panel in panels]
     return _styled(drawn[0] if len(drawn) == 1 else alt.concat(*drawn, columns=2, spacing=28), INK)
 
@@ -186,51 +212,79 @@ def _drawn(panel: Panel, systems: Sequence[str], ink: str) -> Any:
     import altair as alt
 
     names = short_names(systems, _NAME)
-    rows = [_row(mark, panel, names) for mark in panel.marks]
-    base = alt.Chart(alt.Data(values=rows))
     columns = max(1, WIDTH // (30 + 7 * max(map(len, names))))
     legend = alt.Legend(orient="top", title=None, symbolOpacity=1, labelLimit=WIDTH - 30, columns=columns)
     shown = legend if len(names) > 1 else None
     colours = [COLOURS[i % len(COLOURS)] for i in range(len(names))]
     colour = alt.Color("system:N", scale=alt.Scale(domain=names, range=colours), legend=shown, sort=names)
-    axis = {"title": printable(panel.y), "scale": alt.Scale(zero=panel.kind == "bars", nice=True)}
-    y, low = alt.Y("value:Q", **axis), alt.Y("low:Q", **axis)
-    if panel.kind == "curve":
-        ks = sorted({mark.x for mark in panel.marks}, key=int)
-        x = alt.X(
-            "x:Q", title=panel.x, scale=alt.Scale(type="log", nice=False, padding=12),
-            axis=alt.Axis(values=ks, format="d", grid=False),
-        )  # fmt: skip
-        shapes = [SHAPES[i % len(SHAPES)] for i in range(len(names))]
-        shape = alt.Shape("system:N", scale=alt.Scale(domain=names, range=shapes), legend=shown, sort=names)
-        layers = [
-            base.mark_rule(strokeWidth=2, opacity=0.4).encode(x=x, y=low, y2="high:Q", color=colour),
-            base.mark_line(strokeWidth=1.6).encode(x=x, y=y, color=colour),
-            base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
-        ]
-    else:
-        order = list(dict.fromkeys(_label(mark) for mark in panel.marks))
-        x = alt.X(
-            "x:N", title=printable(panel.x), sort=order, scale=alt.Scale(paddingInner=0.22),
-            axis=alt.Axis(labelAngle=0, labelOverlap=True, labelLimit=90, labelExpr=_LINES, grid=False),
-        )  # fmt: skip
-        beside = alt.XOffset("system:N", sort=names, scale=alt.Scale(domain=names, paddingInner=0.06))
-        bars = base.mark_bar().encode(x=x, y=y, xOffset=beside, color=colour)
-        rules = base.mark_rule(strokeWidth=1.2, color=ink, opacity=0.75)
-        layers = [bars, rules.encode(x=x, y=low, y2="high:Q", xOffset=beside)]
+    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(names))]
+    shape = alt.Shape("system:N", scale=alt.Scale(domain=names, range=shapes), legend=shown, sort=names)
     head, _, below = printable(panel.title).partition(" · ")
     title = alt.TitleParams(
         head, anchor="start", fontSize=13, fontWeight=600, color=ink, limit=WIDTH,
         subtitle=[below] if below else [], subtitleColor=ink, subtitleFontSize=11,
     )  # fmt: skip
-    return alt.layer(*layers).properties(title=title, width=WIDTH, height=HEIGHT)
+    data = alt.Data(values=[_row(mark, panel, names) for mark in panel.marks])
+    layers = (_curve if panel.kind == "curve" else _slices)(panel, names, colour, shape)
+    if panel.kind == "curve":
+        return alt.layer(*layers, data=data).properties(title=title, width=WIDTH, height=HEIGHT)
+    header = alt.Header(labelOrient="top", labelAnchor="start", labelPadding=2, labelFontSize=11, labelColor=ink)
+    row = alt.Row("group:N", title=None, header=header, sort=[printable(mark.group) for mark in panel.marks])
+    rows = (
+        alt.layer(*layers)
+        .properties(width=WIDTH - LABELS, height=alt.Step(min(STEP, 2 * STEP // len(names) + 2)))
+        .facet(row=row, data=data)
+    )
+    return rows.resolve_scale(y="independent").properties(title=title, spacing=12)
+
+
+def _curve(panel: Panel, names: Sequence[str], colour: Any, shape: Any) -> list[Any]:
+    """Lines, dashed in the second direction, with points and their intervals."""
+    import altair as alt
+
+    every, measured = ([m.x for m in panel.marks if m.dot in dots] for dots in ((True, False), (True,)))
+    ticks = {int(k) for k in measured} | {10**i for i in range(7) if 10**i <= max(map(int, every))}
+    x = alt.X(
+        "x:Q", title=panel.x, scale=alt.Scale(type="log", nice=False, padding=12),
+        axis=alt.Axis(values=sorted(ticks), format="d", grid=False),
+    )  # fmt: skip
+    y, low = (alt.Y(f"{name}:Q", title=printable(panel.y), scale=alt.Scale(zero=False)) for name in ("value", "low"))
+    ways = list(dict.fromkeys(mark.group for mark in panel.marks))
+    dashes = alt.Legend(orient="bottom-right", title=None, symbolType="stroke", symbolSize=500, offset=6)
+    dash = alt.StrokeDash(
+        "group:N", sort=ways, scale=alt.Scale(domain=ways, range=list(DASHES[: len(ways)])),
+        legend=dashes if len(ways) > 1 else None,
+    )  # fmt: skip
+    base = alt.Chart()
+    points = base.transform_filter("datum.dot")
+    return [
+        base.mark_line(strokeWidth=1.6).encode(x=x, y=y, color=colour, strokeDash=dash),
+        points.mark_rule(strokeWidth=2, opacity=0.4).encode(x=x, y=low, y2="high:Q", color=colour),
+        points.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
+    ]
+
+
+def _slices(panel: Panel, names: Sequence[str], colour: Any, shape: Any) -> list[Any]:
+    """Points with their intervals, a row a slice."""
+    import altair as alt
+
+    order = list(dict.fromkeys(printable(str(mark.x)) for mark in panel.marks))
+    y = alt.Y("x:N", title=None, sort=order, axis=alt.Axis(labelLimit=170, grid=True, ticks=False))
+    beside = alt.YOffset("system:N", sort=names, scale=alt.Scale(domain=list(names)))
+    axis = {"title": printable(panel.y), "scale": alt.Scale(zero=False), "axis": alt.Axis(tickCount=6)}
+    x, low = alt.X("value:Q", **axis), alt.X("low:Q", **axis)
+    base = alt.Chart()
+    return [
+        base.mark_rule(strokeWidth=2, opacity=0.4).encode(x=low, x2="high:Q", y=y, yOffset=beside, color=colour),
+        base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, yOffset=beside, color=colour, shape=shape),
+    ]
 
 
 def _styled(drawn: Any, ink: str) -> Any:
     font = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
     paper = "transparent" if ink == "currentColor" else "white"
     return (
-        drawn.configure(font=font, background=paper, aria=False, padding=4)
+        drawn.configure(font=font, background=paper, aria=False, padding=PADDING)
         .configure_view(stroke=None)
         .configure_axis(
             labelColor=ink, titleColor=ink, domainColor=ink, tickColor=ink, gridColor=ink, gridOpacity=0.12,
@@ -244,16 +298,11 @@ def _styled(drawn: Any, ink: str) -> Any:
 def _row(mark: Mark, panel: Panel, names: Sequence[str]) -> dict[str, Any]:
     times = 100 if panel.percent else 1
     low, high = mark.interval or (mark.value, mark.value)
-    x = mark.x if panel.kind == "curve" else _label(mark)
-    return {"system": names[mark.system], "x": x, "value": times * mark.value, "low": times * low, "high": times * high}
-
-
-def _label(mark: Mark) -> str:
-    """The label of a group of bars; a long one, such as "7.8 to below 9.4", takes two lines, and its queries one."""
-    text = printable(str(mark.x))
-    if len(text) > 9:
-        text = text.replace(" to below ", " to\n< ").replace(" to ", " to\n")
-    return text if mark.n is None else f"{text}\n({mark.n:,})"
+    return {
+        "system": names[mark.system], "x": mark.x if panel.kind == "curve" else printable(str(mark.x)),
+        "value": times * mark.value, "low": times * low, "high": times * high, "group": printable(mark.group),
+        "dot": mark.dot,
+    }  # fmt: skip
 
 
 def short_names(names: Sequence[str], most: int) -> list[str]:

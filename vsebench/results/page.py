@@ -77,7 +77,7 @@ class Page(Rendered):
     def tables(self) -> list[Table]:
         """The tables of the summary: those of the report, or of the comparison, whose tests are only records."""
         first = self.parts[0]
-        more = (table for _, folded in first.folded for table in folded if table.name != "results")
+        more = (table for _, folded in first.folded for table in folded if table.name not in ("results", "slices"))
         return [*first.tables, *(replace(table, shown=False) for table in more)]
 
     def records(self, table: str | None = None) -> list[dict[str, Any]]:

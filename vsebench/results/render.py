@@ -149,8 +149,7 @@ class Drawn(Rendered):
         """The charts."""
 
     def plot(self) -> Any:
-        """The charts as one: curves over k of the metrics that have several, a panel a metric and direction, with the
-        intervals of their values; of slices bars.
+        """The charts as one: curves over k, with the intervals of what was measured, or slices.
 
         Returns:
             An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
@@ -165,8 +164,8 @@ class Drawn(Rendered):
             >>> rng = np.random.default_rng(0)
             >>> images = rng.standard_normal((30, 8))
             >>> report = vb.evaluate(images, images + rng.standard_normal((30, 8)), captions_per_image=1)
-            >>> [panel["title"]["text"] for panel in report.plot().to_dict()["concat"]]
-            ['R@k', 'R@k']
+            >>> report.plot().to_dict()["title"]["text"]
+            'R@k'
         """
         return charts.plot(self.panels(), getattr(self, "systems", (self.split,)))
 

@@ -122,9 +122,8 @@ class Report(Drawn):
         return [*found, sentences(words, literal=self.signature)]
 
     def panels(self) -> list[Panel]:
-        """Curves over k of the metrics that were measured for several, a panel a metric and direction."""
-        points = {(r.metric, r.direction): [(r.value, r.interval)] for r in self.results}
-        return curves(points)
+        """Curves over k of recall, and of the metrics that were measured at several depths."""
+        return curves({(r.metric, r.direction): [r] for r in self.results})
 
     def per_query(self) -> Any:
         """A ``pandas.DataFrame`` of metric, direction, query and value, without queries that a metric leaves out."""
