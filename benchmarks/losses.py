@@ -85,7 +85,7 @@ def _prepared(given: Inputs, loss: str, relevance: str, b: int) -> tuple[Any, in
     from train_reference.data import no_bar
 
     scenes, b = ("scenes-tiny", QUICK[0]) if given.quick else ("scenes-10k", b)
-    wanted = {"name": loss, "relevance": relevance, "own": "one"}
+    wanted = {"name": loss, "relevance": relevance, "own_degree": "one"}
     options = {"data": {"name": scenes}, "loss": wanted, "train": {"threads": 1, "batch": b}}
     return train.prepare(config.from_dict(options), no_bar), 2 if given.quick else max(2, PAIRS // b)
 

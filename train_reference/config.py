@@ -120,11 +120,11 @@ class Loss:
             ``scale`` of ``info_nce`` (at most 100, as in CLIP), or ``scale`` and ``bias`` of ``siglip``.
         relevance: graded relevance for losses that take a degree, as for ``vsebench eval --gains``.
         scale: the degree is the gain times this: 0.1 maps CIDEr-D to [0, 1].
-        reference: the captions that stand for an image in the degree: ``image`` (all of its captions), or ``caption``
-            (that of the pair, as in the papers of the ladder loss and of BCLS).
-        own: the degree of a caption and its own image: ``gain``, or ``one`` whatever the gain is.
+        degree_of: what a caption is relevant to, by its degree: the ``image`` (all of its captions), or the ``caption``
+            of the pair, as in the papers of the ladder loss and of BCLS.
+        own_degree: the degree of a caption and its own image: ``gain``, or ``one`` whatever the gain is.
         warmup: epochs of the sum of hinges before the loss begins.
-        spare: candidates that are no negatives: ``image`` (captions of the same image) or ``pair`` (only the pair).
+        mask_same_image: whether other captions of the image are left out of the negatives; most papers keep them.
         neighbours: pairs of a batch that are chosen near the first ones by relevance, instead of at random.
     """
 
@@ -134,10 +134,10 @@ class Loss:
     learned: list[str] = field(default_factory=list)
     relevance: str = "cider"
     scale: Finite = 1.0
-    reference: Literal["image", "caption"] = "image"
-    own: Literal["gain", "one"] = "gain"
+    degree_of: Literal["image", "caption"] = "image"
+    own_degree: Literal["gain", "one"] = "gain"
     warmup: Count = 0
-    spare: Literal["image", "pair"] = "image"
+    mask_same_image: bool = True
     neighbours: Count = 0
 
 

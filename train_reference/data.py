@@ -353,9 +353,9 @@ def padded(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
 def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
     """A function of the images (b,) and captions (b,) of a batch: (b, b) float32, row = image, column = caption.
 
-    The caption at a place belongs to the image at the same place. With ``loss.reference`` ``caption`` the rows are the
+    The caption at a place belongs to the image at the same place. With ``loss.degree_of`` ``caption`` the rows are the
     captions themselves, and the gains are those of ``load_relevance`` with it. The degree is ``loss.scale`` times the
-    gain; with ``loss.own`` ``one`` it is at most 1, and 1 for a caption and its image. Gains that are
+    gain; with ``loss.own_degree`` ``one`` it is at most 1, and 1 for a caption and its image. Gains that are
     1 / (1 + distance), such as ``wmd``, become 1 - distance, because losses on label distances take 1 - degree for the
     distance.
     """
@@ -363,11 +363,11 @@ def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
 
     def degree(images: Int, captions: Int) -> npt.NDArray[Any]:
         # A row a caption: consecutive pairs of one caption take less time.
-        rows = captions if loss.reference == "caption" else images
+        rows = captions if loss.degree_of == "caption" else images
         found = gains.at("t2i", captions, np.broadcast_to(rows, (len(captions), len(rows)))).T
         values = 2 - 1 / np.maximum(found, 1e-6) if distance else found
         values = np.asarray(values * loss.scale, np.float32)
-        if loss.own == "one":
+        if loss.own_degree == "one":
             np.minimum(values, 1.0, out=values)  # no caption is more relevant than those of the image itself
             values[images[:, None] == images[None, :]] = 1.0
         return values
@@ -378,7 +378,7 @@ def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
 def load_relevance(loss: Loss, split: Split, progress: Progress | None = None) -> Gains:
     """The gains ``loss.relevance`` of the training captions, by their specification as for ``--gains``.
 
-    Document frequencies are those of the training captions. With ``loss.reference`` ``caption`` every caption stands
+    Document frequencies are those of the training captions. With ``loss.degree_of`` ``caption`` every caption stands
     for an image of its own.
 
     Raises:
@@ -386,10 +386,10 @@ def load_relevance(loss: Loss, split: Split, progress: Progress | None = None) -
         UsageError, BadInput, MissingPackage: as ``vsebench.relevance.load_gains``.
     """
     spec = parse_spec(loss.relevance)
-    if loss.reference == "caption":
+    if loss.degree_of == "caption":
         if spec.kind not in OF_CAPTIONS:
-            what = f"loss.reference is 'caption', and loss.relevance '{loss.relevance}' is of images"
-            raise UsageError(what, fix=f"use {', '.join(OF_CAPTIONS)}, or loss.reference=image")
+            what = f"loss.degree_of is 'caption', and loss.relevance '{loss.relevance}' is of images"
+            raise UsageError(what, fix=f"use {', '.join(OF_CAPTIONS)}, or loss.degree_of=image")
         own = np.arange(len(split.caption_ids))
         split = Split(split.name, split.caption_ids, split.caption_ids, own, split.captions)
     return load_gains(spec, split, progress)

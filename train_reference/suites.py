@@ -211,7 +211,7 @@ def _of_seed(seed: int, losses: list[str]) -> list[Planned]:
     return runs
 
 
-def degree_of(config: Config) -> str:
+def gains_of(config: Config) -> str:
     """The gains from which the loss of a run takes the degree of relevance of a pair, "" where it takes none."""
     return parse_spec(config.loss.relevance).kind if get_loss(config.loss.name).needs_degree else ""
 
@@ -369,7 +369,7 @@ def _results(plan: Planned, folder: Path) -> dict[str, Any]:
     return {
         "epochs": log.read_bytes().count(b"\n") if log.is_file() else 0,
         "best_epoch": checkpoint.read(folder).progress.best_epoch,
-        "degree": degree_of(plan.config),
+        "degree": gains_of(plan.config),
         "values": {key: round(value, 6) for key, value in means(report).items()},
         "results": results_of(report),  # both directions, each with its spread over the test images
         "signature": report.signature,

@@ -248,7 +248,7 @@ def batches(config: Config, loss: Loss, part: Part, vocabulary: Vocabulary, bar:
             tell = None if update is None else lambda share: update(round(1000 * share), 1000)
             gains = load_relevance(config.loss, part.split, tell)
         degree = degrees(gains, config.loss) if loss.needs_degree else None
-        near = nearest(gains, part.split.owners, config.loss.reference) if config.loss.neighbours else None
+        near = nearest(gains, part.split.owners, config.loss.degree_of) if config.loss.neighbours else None
     t, words = config.train, vocabulary.encode(part.captions)
     return Loader(part, words, t.batch, t.seed, degree, config.loss.neighbours, near, parallel.count())
 
@@ -341,7 +341,7 @@ def loss_of(run: Run, s: torch.Tensor, batch: dict[str, Any], epoch: int) -> tor
     """The loss of the scores (b, b) of a batch; the sum of hinges in the epochs of the warm-up."""
     settings = run.config.loss
     positive = batch["positive"].to(s.device)
-    if settings.spare == "pair":
+    if not settings.mask_same_image:
         positive = torch.eye(len(s), dtype=torch.bool, device=s.device)
     if epoch < settings.warmup:
         function, given = get_loss("sh").function, {k: v for k, v in settings.settings.items() if k == "margin"}

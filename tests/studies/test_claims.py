@@ -177,9 +177,9 @@ def test_parts_say_which_losses_were_trained_on_their_gains():
     degrees = {("scenes-tiny", "a"): "holds", ("scenes-tiny", "b"): "matrix", ("other", "a"): "matrix"}
     for metric, trained in (("matrix:NCS@10", ["b"]), ("R@1", [])):
         assert claims.judge(reports, one(metric=metric), 1, degrees)[0]["parts"][0]["trained"] == trained
-    assert suites.degree_of(suites.configured("bcls", "scenes-10k")) == "match"
-    assert suites.degree_of(suites.configured("sam", "scenes-10k")) == "cider"
-    assert suites.degree_of(suites.configured("mh", "scenes-10k")) == ""
+    assert suites.gains_of(suites.configured("bcls", "scenes-10k")) == "match"
+    assert suites.gains_of(suites.configured("sam", "scenes-10k")) == "cider"
+    assert suites.gains_of(suites.configured("mh", "scenes-10k")) == ""
 
 
 def test_a_part_that_fails_decides():

@@ -216,6 +216,6 @@ def test_degrees_of_every_recipe_are_in_range() -> None:
     for name in losses.loss_names():
         found = configured(name, "scenes-10k").loss
         check_range(found, losses.get_loss(found.name).degree)
-    for given in ({"scale": 0.1}, {"own": "one"}, {"relevance": "match"}, {"relevance": "x.npy"}):
+    for given in ({"scale": 0.1}, {"own_degree": "one"}, {"relevance": "match"}, {"relevance": "x.npy"}):
         check_range(config.Loss("bcls", **given), "cosine")
     check_range(config.Loss("mine.py:f"), None)

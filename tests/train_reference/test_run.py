@@ -57,7 +57,7 @@ def test_a_run_from_the_command_line_is_evaluated_again(tmp_path):
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", loss_names())
 def test_every_loss_trains(name, tmp_path):
-    relevance = {"name": name, "relevance": "match", "own": "one"}
+    relevance = {"name": name, "relevance": "match", "own_degree": "one"}
     report = train.train(small(loss=relevance), tmp_path / "run", say=silent)
     assert report.split == "scenes-40-size16-test"
 

@@ -103,13 +103,13 @@ def test_the_caption_of_the_pair_stands_for_its_image(tmp_path):
     vectors = np.random.default_rng(0).standard_normal((count, 6)).astype(np.float32)
     np.save(tmp_path / "vectors.npy", vectors)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    loss = {"name": "bcls", "relevance": f"sentence:{tmp_path / 'vectors.npy'}", "reference": "caption"}
+    loss = {"name": "bcls", "relevance": f"sentence:{tmp_path / 'vectors.npy'}", "degree_of": "caption"}
     run = train.prepare(small(loss=loss), train.no_bar)
     for batch in run.loader(0):
         rows = batch["captions"]
         assert np.allclose(batch["degree"].numpy(), unit[rows] @ unit[rows].T, atol=1e-5)
-    with pytest.raises(UsageError, match=r"loss\.reference is 'caption', and loss\.relevance 'match' is of images"):
-        train.prepare(small(loss={"name": "bcls", "relevance": "match", "reference": "caption"}), train.no_bar)
+    with pytest.raises(UsageError, match=r"loss\.degree_of is 'caption', and loss\.relevance 'match' is of images"):
+        train.prepare(small(loss={"name": "bcls", "relevance": "match", "degree_of": "caption"}), train.no_bar)
 
 
 def test_all_weights_are_fine_tuned_with_one_learning_rate():

@@ -55,7 +55,7 @@ def check_range(settings: Settings, expected: str | None) -> None:
     kind, (low, high) = SOURCES[parse_spec(settings.relevance).kind], DEGREES[expected]
     ends = [-math.inf, 1.0] if kind.from_distance else [kind.low, kind.high]
     known = sorted(settings.scale * end for end in ends if end is not None)
-    given = [min(end, 1.0) for end in known] if settings.own == "one" else known
+    given = [min(end, 1.0) for end in known] if settings.own_degree == "one" else known
     if all(low <= end <= high for end in given):
         return
     what = f"loss '{settings.name}' expects a degree from {low:g} to {high:g} ({expected}), and loss.relevance"
