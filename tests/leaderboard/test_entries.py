@@ -276,42 +276,6 @@ def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch):
         submit.add(tmp_path / "A.json", "none", folder=folder)
 
 
-def evaluated(folder: Path, ci: int) -> Path:
-    """The report of ``vsebench eval --ci``, with binary and graded metrics."""
-    rng = np.random.default_rng(7)
-    images = rng.standard_normal((60, 16)).astype(np.float32)
-    texts = (np.repeat(images, 5, axis=0) + 1.5 * rng.standard_normal((300, 16))).astype(np.float32)
-    np.savez(folder / "e.npz", images=images, captions=texts)
-    np.save(folder / "gains.npy", np.random.default_rng(1).random((60, 300)))
-    target = folder / f"ci{ci}.json"
-    done = run("eval", str(folder / "e.npz"), "--gains", str(folder / "gains.npy"), "--metrics",
-               "R@1,R@5,R@10,RSum,MedR,matrix:NCS@5", "--ci", str(ci), "-o", str(target), "--trust")  # fmt: skip
-    assert done.exit_code == 0, done.output
-    return target
-
-
-def test_intervals_of_binary_metrics_are_computed_where_a_report_has_none(tmp_path):
-    """They are those of ``eval --ci 95``; those of graded metrics cannot be computed."""
-    folder = worlds.folder(tmp_path / "board")
-    full, bare = evaluated(tmp_path, 95), evaluated(tmp_path, 0)
-    with pytest.raises(BadInput) as caught:
-        submit.add(bare, "a", folder=folder)
-    assert str(caught.value).splitlines() == [
-        f"{bare}: has no intervals, and those of matrix:NCS@5 cannot be computed from the values of the queries",
-        "  fix: evaluate with ci=95, or choose binary metrics, such as R@1,R@5,R@10,RSum",
-    ]
-    assert not (folder / "entries").exists()
-    binary = "R@1,R@5,R@10,RSum,MedR"
-    entry = submit.add(bare, "a", metrics=binary, folder=folder)
-    assert entry.model.notes == ("The report has no intervals; they were computed when the entry was added.",)
-    stated = submit.add(full, "b", metrics=binary, folder=folder)
-    assert stated.model.notes == () and len(entry.values) == 9
-    assert [v.interval for v in entry.values.values()] == [v.interval for v in stated.values.values()]
-    assert all(v.interval and v.interval[0] < v.interval[1] for (m, _), v in entry.values.items() if m != "MedR")
-    assert {metric for metric, _ in submit.add(full, "c", folder=folder).values} == {*binary.split(","), "matrix:NCS@5"}
-    assert read(folder, again=True).faults == ()
-
-
 @pytest.mark.real_data
 @pytest.mark.slow
 def test_the_documented_submission(tmp_path, monkeypatch, real_data):
@@ -337,6 +301,10 @@ def test_add_refuses(tmp_path, submitted):
     bare = tmp_path / "bare.json"
     bare.write_text(worlds.report().to_json(per_query=False))
     with pytest.raises(BadInput, match="has no per-query values"):
+        submit.add(bare, "Other", folder=folder)
+    worlds.report().save(bare)
+    edit(bare, lambda d: d.update(intervals=None))
+    with pytest.raises(BadInput, match="has no intervals"):
         submit.add(bare, "Other", folder=folder)
     with pytest.raises(BadInput, match="holds no leaderboards"):
         submit.add(tmp_path / "A.json", "Other", folder=tmp_path)

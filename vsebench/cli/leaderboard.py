@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -57,10 +58,8 @@ def add(
     file = str(folder / ENTRIES / f"{entry.id}.json")
     for told in entry.model.notes[len(note or ()) :]:
         terminal.note(f"· {told}")
-    if terminal.json:
-        terminal.emit({"id": entry.id, "benchmark": entry.benchmark, "values": len(entry.values), "file": file})
-        return
-    terminal.say(file)
+    document = {"id": entry.id, "benchmark": entry.benchmark, "values": len(entry.values), "file": file}
+    terminal.answer(document, file)
     terminal.note(f"· {count_of(len(entry.values), 'number')} on {entry.benchmark}; next: vsebench leaderboard build")
 
 
@@ -84,22 +83,12 @@ def validate(
     faults = board.faults
     if entry is not None and entry not in board.files and not faults:
         raise unknown("entry", entry, board.files)
-    levels: dict[str, int] = {}
-    for found in board.entries:
-        levels[found.level] = levels.get(found.level, 0) + 1
-    if terminal.json:
-        shown = [{"file": f.file, "what": f.what, "fix": f.fix} for f in faults]
-        terminal.emit({"entries": len(board.entries), "levels": levels, "faults": shown})
-    else:
-        for fault in faults:
-            terminal.say(f"{fault.file}: {fault.what}")
-            terminal.say(f"  fix: {fault.fix}")
-        counts = ", ".join(f"{number} {level}" for level, number in levels.items())
-        terminal.note(
-            f"· {count_of(len(board.entries), 'entry', 'entries')} ({counts}), {count_of(len(faults), 'fault')}"
-        )
-        if not faults:
-            terminal.say("all entries are valid")
+    levels = Counter(found.level for found in board.entries)
+    document = {"entries": len(board.entries), "levels": levels, "faults": [vars(fault) for fault in faults]}
+    lines = [line for fault in faults for line in (f"{fault.file}: {fault.what}", f"  fix: {fault.fix}")]
+    terminal.answer(document, *(lines or ["all entries are valid"]))
+    counts = ", ".join(f"{number} {level}" for level, number in levels.items())
+    terminal.note(f"· {count_of(len(board.entries), 'entry', 'entries')} ({counts}), {count_of(len(faults), 'fault')}")
     if faults:
         raise typer.Exit(GATE_NOT_MET)
 
@@ -119,15 +108,11 @@ def build(
     if changes and not check:
         site.write(board, folder)
     names = [path.as_posix() for path in changes]
-    if terminal.json:
-        terminal.emit({"entries": len(board.entries), "current": not names, "changed": names})
-    else:
-        for path, data in changes.items():
-            terminal.say(f"would {'be removed' if data is None else 'change'}: {path}" if check else str(path))
-        counts = f"{count_of(len(board.entries), 'entry', 'entries')}, {count_of(len(names), 'file')}"
-        terminal.note(f"· {counts} {'out of date' if check else 'changed'}")
-        if check and not names:
-            terminal.say("the site is current")
+    shown = [f"would {'be removed' if data is None else 'change'}: {path}" for path, data in changes.items()]
+    lines = (shown or ["the site is current"]) if check else names
+    terminal.answer({"entries": len(board.entries), "current": not names, "changed": names}, *lines)
+    counts = f"{count_of(len(board.entries), 'entry', 'entries')}, {count_of(len(names), 'file')}"
+    terminal.note(f"· {counts} {'out of date' if check else 'changed'}")
     if check and names:
         terminal.warn("the site is not current: run vsebench leaderboard build")
         raise typer.Exit(GATE_NOT_MET)

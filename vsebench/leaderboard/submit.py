@@ -13,20 +13,17 @@ from pydantic import ValidationError
 
 from ..analysis.systems import System, load, shared_keys
 from ..errors import BadInput, UsageError, count_of
-from ..evaluation.intervals import key_of, reads_gains, some_names
-from ..evaluation.options import Options
-from ..evaluation.request import resampling
+from ..evaluation.intervals import key_of
 from ..files.atomic import write_atomically
-from ..metrics import Metric, parse
+from ..metrics import Metric
 from ..metrics.suites import SUITES, Names
 from ..options import spell
-from ..results.document import report_of
 from ..results.report import Report
 from ..results.schema import faults_of
 from .benchmarks import slug
-from .schema import ENTRIES, ID, LONGEST_ID, Entry, EntryDocument, Model
+from .schema import ENTRIES, ID, LONGEST_ID, Entry, Model
 from .store import read
-from .submitted import entry_of, line, resampled, text_of
+from .submitted import entry_of, line, text_of
 
 LARGEST = 4 << 20  # bytes of an entry
 RESULT = 200  # bytes of one number
@@ -56,11 +53,10 @@ def add(
         about: further fields of ``schema.Model``; ``reproduce`` is by default the command that the report has.
 
     Returns:
-        The entry, whose notes say what was left out or computed; it is in ``entries/ID.json``.
+        The entry, whose notes say how many metrics were left out; it is in ``entries/ID.json``.
 
     Raises:
-        BadInput: no report, damaged, its values contradict each other, it has no per-query values, or graded metrics
-            without intervals.
+        BadInput: no report, damaged, its values contradict each other, or it has no per-query values or intervals.
         UsageError: an id, name or link that no entry may have; an entry of this id is there, a metric is not in the
             report, or the entry is too large.
         DiskError: a file cannot be written.
@@ -75,12 +71,12 @@ def add(
     if report.items is None or all(r.per_query is None for r in (*report.results, *report.parts)):
         fix = f"make it again: vsebench eval FILE -o {path.name} (without --no-per-query)"
         raise BadInput("has no per-query values, from which the numbers are computed again", where=path, fix=fix)
+    if report.intervals is None:
+        raise BadInput("has no intervals", where=path, fix=f"evaluate with {spell('ci', 95)}")
     chosen = id or slug(f"{name[:60]} {model.setting[:40]} {report.split}"[:99]) or "entry"
     target = folder / ENTRIES / f"{chosen}.json"
     _check_target(target, path, replace_old)
-    report, told = _with_intervals(report, path)
-    more = {"notes": (*model.notes, *told), "reproduce": model.reproduce or _command(report)}
-    model = model.model_copy(update=more)
+    model = model.model_copy(update={"reproduce": model.reproduce or _command(report)})
     now = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     kept = {key: value for key, value in report.provenance.items() if key in KEPT} | {"added": now}
     report = replace(report, provenance=kept, notes=())
@@ -91,10 +87,7 @@ def add(
         what = f"the entry takes {len(text) / 1e6:.1f} MB, and at most {LARGEST / 1e6:.1f} are kept"
         raise UsageError(what, where=path, fix=f"choose fewer {spell('metrics')}, such as R@1,R@5,R@10,RSum")
     try:
-        document = EntryDocument.model_validate_json(text)
-        entry = entry_of(report_of(document, parse), document.model, chosen)
-    except ValidationError as error:
-        raise BadInput(faults_of(error)[0], where=path, fix="correct the report") from None
+        entry = entry_of(report, model, chosen)
     except BadInput as error:
         raise BadInput(error.what, where=path, fix=error.fix) from None
     with write_atomically(target, parents=True) as stream:
@@ -135,25 +128,6 @@ def _chosen(report: Report, metrics: Names | None, path: Path) -> Report:
     needed = {part for metric, _ in keys for part in metric.parts()} - {metric for metric, _ in keys}
     parts = tuple(r for r in (*report.parts, *report.results) if key_of(r)[0] in needed)
     return replace(report, results=kept, parts=parts)
-
-
-def _with_intervals(report: Report, path: Path) -> tuple[Report, tuple[str, ...]]:
-    """The report with the intervals of all numbers, made here where it was evaluated without, and notes about them.
-
-    Raises:
-        BadInput: it was evaluated without and has graded metrics. What the images add to these as candidates was not
-            computed, and intervals of the queries alone would be narrower than those of other entries.
-    """
-    if report.intervals is not None or report.items is None:
-        return report, ()
-    results = (*report.results, *report.parts)
-    if graded := [str(r.metric) for r in results if reads_gains(r) and r.influence is None]:
-        what = f"has no intervals, and those of {some_names(graded)} cannot be computed from the values of the queries"
-        fix = f"evaluate with {spell('ci', 95)}, or choose binary {spell('metrics')}, such as R@1,R@5,R@10,RSum"
-        raise BadInput(what, where=path, fix=fix)
-    how = resampling(Options())  # as eval makes them when nothing else is asked for
-    told = "The report has no intervals; they were computed when the entry was added."
-    return resampled(replace(report, intervals=how)), (told,)
 
 
 def _fitting(report: Report, model: Model, path: Path) -> tuple[Report, Model]:
