@@ -4,7 +4,7 @@ Whatever reads, matches, ranks or measures calls ``note`` or ``warn``; ``logged`
 
     with logged() as log:
         data = read(...)          # note("no image ids: rows are taken to be in the order of coco-5k")
-    log.notes                     # ["no image ids: ..."]
+    log.notes                     # ("no image ids: ...",)
 
 A ``logged`` inside another one keeps what it collects to itself, so that its sentences can be changed or dropped.
 Outside of any, notes and warnings are lost.
@@ -16,19 +16,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+Weight = Literal["result", "decision", "detail"]
+WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 
 @dataclass(frozen=True)
 class Log:
-    """What was said, each sentence once, in the order in which it was said first.
+    """What was said, each sentence once.
 
     Attributes:
-        notes: what was decided.
+        weights: the weight of every note, in the order in which they were said first.
         warnings: what may be wrong.
     """
 
-    notes: list[str] = field(default_factory=list)
+    weights: dict[str, Weight] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided: results of a step first, then what changes numbers, then details."""
+        return tuple(sorted(self.weights, key=lambda sentence: WEIGHTS.index(self.weights[sentence])))
 
 
 _CURRENT: ContextVar[Log | None] = ContextVar("log", default=None)
@@ -49,10 +58,17 @@ def said() -> Log:
     return _CURRENT.get() or Log()
 
 
-def note(*sentences: str) -> None:
-    """Say what was decided, one sentence each; empty ones are none."""
+def note(*sentences: str, weight: Weight = "decision") -> None:
+    """Say what was decided, one sentence each; empty ones are none.
+
+    Args:
+        sentences: what is said.
+        weight: ``result`` for what a step gained or left out, ``decision`` for what numbers depend on, ``detail`` for
+            what explains them. Commands print the first notes in this order.
+    """
     if (log := _CURRENT.get()) is not None:
-        log.notes.extend(dict.fromkeys(s for s in sentences if s and s not in log.notes))
+        for sentence in filter(None, sentences):
+            log.weights.setdefault(sentence, weight)
 
 
 def warn(*sentences: str) -> None:

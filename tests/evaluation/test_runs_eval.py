@@ -215,15 +215,15 @@ def test_distances_in_a_run_are_refused_with_the_option_that_mends_it(coco: Spli
     path.write_text("".join(f"{q} Q0 {x} {r} {r / 9} v\n" for q, xs in lists.items() for r, x in enumerate(xs, 1)))
     with pytest.raises(BadInput, match="the scores of 25,000 of 25,000 queries are smallest at rank 1") as caught:
         vsebench.evaluate(run={"t2i": path}, metrics="R@1", ci=0)
-    assert caught.value.where == str(path) and (caught.value.fix or "").startswith("run_order='rank' takes the order")
-    mended = vsebench.evaluate(run={"t2i": path}, metrics="R@1", ci=0, run_order="rank")
+    assert caught.value.where == str(path) and (caught.value.fix or "").startswith("run='rank:FILE' takes the order")
+    mended = vsebench.evaluate(run={"rank:t2i": path}, metrics="R@1", ci=0)
     want = vsebench.evaluate(run=trec(tmp_path / "s.trec", lists), metrics="R@1", ci=0)
     assert values(mended) == values(want) == {("R@1", "t2i"): 1.0} and mended.signature == want.signature
     trusted = vsebench.evaluate(run={"t2i": path}, metrics="R@1", ci=0, trust=True)
     assert values(trusted) == {("R@1", "t2i"): 0.0}
     assert any("d.trec: the scores of 25,000 of 25,000 queries are smallest at rank 1" in w for w in trusted.warnings)
-    with pytest.raises(UsageError, match="run_order"):
-        vsebench.evaluate(np.eye(3), np.eye(3), run_order="rank")
+    named = vsebench.evaluate(run=f"rank:t2i={path}", metrics="R@1", ci=0)
+    assert named.signature == mended.signature and values(named) == values(mended)
 
 
 def test_metrics_that_nobody_named_are_left_out_where_lists_are_too_short(coco: Split, tmp_path: Path) -> None:

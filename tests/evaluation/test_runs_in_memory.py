@@ -125,5 +125,5 @@ def test_what_is_refused(case: str, pinned: Pinned) -> None:
 
 def test_ranks_have_no_meaning(pinned: Pinned) -> None:
     with pytest.raises(VsebenchError) as caught:
-        vb.evaluate(run={"i2t": GOOD}, split=SPLIT, metrics="R@1", run_order="rank")
+        vb.evaluate(run={"rank:i2t": GOOD}, split=SPLIT, metrics="R@1")
     pinned(caught.value)

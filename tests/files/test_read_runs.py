@@ -178,7 +178,7 @@ def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path) -> N
     with pytest.raises(BadInput, match="query 'q' has rank 1 twice, in lines 1 and 2"):
         of_lines(["q Q0 a 1 0.1 t", "q Q0 b 1 0.9 t"], tmp_path, "rank")
     for run in ({"1": [2]}, {"1": {2: 0.5}}, [("1", 2, 0.5)], write(tmp_path / "three", "q a 0.5\n")):
-        with pytest.raises(UsageError, match="run_order='rank' has no meaning for lists without a rank column"):
+        with pytest.raises(UsageError, match=r"run='rank:\.\.\.' has no meaning for lists without a rank column"):
             read(run, order="rank")
 
 

@@ -213,8 +213,8 @@ def alike(
         if not keys:
             raise UsageError("metrics of hubness have no values of single queries", fix="name other metrics")
         left_out.append(f"left out, without values of single queries: {', '.join(map(label, lost))}")
-    notes = _said({s.name: s.report.notes for s in systems}, once=bool(also))
-    warnings = _said({s.name: s.report.warnings for s in systems}, once=bool(also))
+    notes = _said({s.name: s.report.notes for s in systems})
+    warnings = _said({s.name: s.report.warnings for s in systems})
     return keys, notes, (*warnings, *differing, *left_out, *_uncorrelated(systems, keys))
 
 
@@ -258,11 +258,14 @@ def _correlation(one: Result, other: Result) -> tuple[float, int] | None:
     return float(np.corrcoef(a, b)[0, 1]), len(a)
 
 
-def _said(lines: Mapping[str, Sequence[str]], once: bool) -> tuple[str, ...]:
-    """The lines of all systems, with their names; with ``once`` those that all have once, and without a name."""
-    first = next(iter(lines.values())) if once else ()
-    common = [line for line in first if all(line in of for of in lines.values())]
-    return (*common, *(f"{name}: {line}" for name, of in lines.items() for line in of if line not in common))
+def _said(lines: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The lines of all systems, each once: those of all without a name, then the others with theirs."""
+    of: dict[str, list[str]] = {}
+    for name, said in lines.items():
+        for line in said:
+            of.setdefault(line, []).append(name)
+    common = [line for line, names in of.items() if len(names) == len(lines)]
+    return (*common, *(f"{', '.join(names)}: {line}" for line, names in of.items() if line not in common))
 
 
 def check_comparable(systems: Sequence[System], force: bool = False, also: Sequence[str] = ()) -> list[str]:

@@ -32,6 +32,7 @@ class Flags:
 
     as_json: bool = option(False, "Print one JSON document on stdout.", RESULT, flags=("--json",))
     quiet: bool = option(False, "No notes, warnings or progress on stderr.", RESULT, flags=("--quiet", "-q"))
+    notes: bool = option(False, "All notes on stderr, not only the first three.", RESULT)
     no_progress: bool = option(False, "No progress bar, or lines of progress.")
 
 

@@ -29,20 +29,20 @@ FOLDERS = ("figures",)  # in which files are written
 
 
 def command(function: Function) -> Function:
-    """A command: a function of a ``Terminal`` and of options; ``--json``, ``--quiet`` and ``--no-progress`` are added.
+    """A command: a function of a ``Terminal`` and of options; the options of ``blocks.Flags`` are added.
 
     The files that it writes are checked first, and every failure ends with one message on stderr and the documented
     exit code.
     """
 
-    def run(*, as_json: bool, quiet: bool, no_progress: bool, **kwargs: Any) -> Any:
+    def run(*, as_json: bool, quiet: bool, no_progress: bool, notes: bool, **kwargs: Any) -> Any:
         try:
             with command_line():
                 check_environment()
                 in_files = check_files(kwargs)
                 if isinstance(sys.stdout, ClosedStdout):
                     sys.stdout.needed = not in_files
-                return function(Terminal(as_json, quiet, no_progress), **kwargs)
+                return function(Terminal(as_json, quiet, no_progress, notes), **kwargs)
         except VsebenchError as error:
             _fail(message_of(error), error.exit_code)
         except KeyboardInterrupt as interrupt:

@@ -6,6 +6,7 @@ import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import count_of
 from ..options import check_word
 from .blocks import Function, ReportResult, Result, extended, parameters
 from .terminal import Terminal
@@ -13,6 +14,7 @@ from .terminal import Terminal
 if TYPE_CHECKING:
     from ..results.render import Rendered
 
+NOTES = 3  # lines of notes that are printed without being asked for
 FORMATS = ("terminal", "json", "latex", "html", "markdown", "csv")
 
 
@@ -41,12 +43,16 @@ def output_formats(terminal: Terminal, style: str | None, output: Path | None) -
 
 
 def remark(terminal: Terminal, result: Rendered) -> None:
-    """Print the notes and warnings of a result, and those of this machine, on stderr."""
+    """Print the first notes of a result and its warnings on stderr; with ``--notes`` all, and those of this machine."""
     from ..numeric import compiled
 
     notes, warnings = result.remarks
-    for note in dict.fromkeys((*notes, *compiled.notes())):
+    said = tuple(dict.fromkeys((*notes, *compiled.notes())))
+    more = 0 if terminal.notes or len(said) <= NOTES else len(said) - NOTES + 1
+    for note in said[: len(said) - more]:
         terminal.note(f"· {note}")
+    if more:
+        terminal.note(f"· {count_of(more, 'more note')}: --notes prints them")
     for warning in warnings:
         terminal.warn(warning)
 

@@ -26,8 +26,10 @@ EVERY = 10.0  # seconds between lines of progress
 class Terminal:
     """What one command prints, under its flags."""
 
-    def __init__(self, as_json: bool = False, quiet: bool = False, no_progress: bool = False) -> None:
-        self.json, self.quiet, self.no_progress = as_json, quiet, no_progress
+    def __init__(
+        self, as_json: bool = False, quiet: bool = False, no_progress: bool = False, notes: bool = False
+    ) -> None:
+        self.json, self.quiet, self.no_progress, self.notes = as_json, quiet, no_progress, notes
 
     @functools.cached_property
     def out(self) -> Console:

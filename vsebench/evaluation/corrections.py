@@ -49,13 +49,18 @@ def apply(data: System, request: Request) -> System:
         banks, whose, shared = _bank(how.bank, data, directions, request.similarity, how.rows)
         if shared:
             whose += f",{TRANSDUCTIVE}"
-            note(f"{how.bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries")
+            note(
+                f"{how.bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries", weight="detail"
+            )
     if request.intra:
-        note(f"{spell('normalise')}: values inside the modalities are not corrected")
+        note(f"{spell('normalise')}: values inside the modalities are not corrected", weight="detail")
     rule, settings = corrected.RULES[how.rule], dict(how.settings)
     scorers = {d: rule.correct(data.scorers[d], d, banks[d], **settings, threads=request.threads) for d in directions}
     if request.engine == "local" and (ranker := backends.chosen(request.backend)[0]) != "numpy":
-        note(f"{spell('normalise')}: numpy computed the sums over the bank, {ranker} ranks the corrected scores")
+        note(
+            f"{spell('normalise')}: numpy computed the sums over the bank, {ranker} ranks the corrected scores",
+            weight="detail",
+        )
     if TRANSDUCTIVE in whose:
         note(
             f"{spell('normalise', how.rule)} is {TRANSDUCTIVE}: the ranking of a query depends on the other test "

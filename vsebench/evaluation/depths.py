@@ -49,12 +49,15 @@ def route(plan: Plan, data: System, ranker: backends.Ranker) -> tuple[backends.R
     needed, binary = _binary(plan, lists.deepest)
     graded = _graded(plan, lists.deepest)
     if plan.intra:
-        note(f"images among images and captions among captions were ranked by numpy, not by {lists.name}")
+        note(
+            f"images among images and captions among captions were ranked by numpy, not by {lists.name}",
+            weight="detail",
+        )
     if binary:
-        note(_not_listed(binary, lists.name, plan.binary, "metrics of binary judgements"))
+        note(_not_listed(binary, lists.name, plan.binary, "metrics of binary judgements"), weight="detail")
         ranker = replace(ranker, lists=None)
     if graded:
-        note(_not_listed(graded, lists.name, plan.graded, "graded metrics"))
+        note(_not_listed(graded, lists.name, plan.graded, "graded metrics"), weight="detail")
         ranker = replace(ranker, order=None)
     return ranker, None if binary else needed
 

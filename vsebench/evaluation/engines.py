@@ -57,7 +57,9 @@ def start(data: System, plan: Plan) -> Iterator[Engine]:
         ranker, needed = depths.route(plan, data, backends.ranker(request.backend))
         if request.engine != "local":
             dask = spell("engine", "dask")
-            note(f"{dask}: retrieved lists have no scores to compute, and were evaluated in one process")
+            note(
+                f"{dask}: retrieved lists have no scores to compute, and were evaluated in one process", weight="detail"
+            )
 
         def here(scorer: Scorer, directions: Sequence[Direction]) -> dict[Direction, Observation]:
             return observe(
@@ -74,7 +76,7 @@ def start(data: System, plan: Plan) -> Iterator[Engine]:
         kept, used = dask_engine.compute(job, pieces, folder, request)
         read = partial(shard_files.read, folder)
         if request.resume:
-            note(f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before")
-        note(*(sentence for one in used for sentence in one.notes))
+            note(f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before", weight="detail")
+        note(*(sentence for one in used for sentence in one.notes), weight="detail")
         facts = provenance.of_workers(request.backend, [(one.backend, one.device) for one in used])
         yield Engine(partial(shards.observe, plan, pieces, read), None, shards.fill_of(pieces, read), facts)

@@ -33,7 +33,7 @@ def results(plan: Plan, data: System, observed: Mapping[Direction, Observation])
         most = np.argsort(-count, kind="stable")[:MOST]
         listed = ", ".join(f"{gallery[i]} ({count[i]:,})" for i in most.tolist())
         side = SIDE[QUERIES_OF[direction]]
-        note(f"{side}s among the first {m.k} of the most queries, of {len(queries):,}: {listed}")
+        note(f"{side}s among the first {m.k} of the most queries, of {len(queries):,}: {listed}", weight="detail")
     return found
 
 

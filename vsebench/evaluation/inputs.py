@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ..files import read as files
 from ..files.ids import as_ids
 from ..files.pairs import LISTS, Pairs, fits
 from ..files.raw import Raw
-from ..files.read_pairs import Order, read_pairs
+from ..files.read_pairs import read_pairs
 from ..log import note, warn
 from ..options import spell
 from ..rank.scorers import Matrix, Scorer, choose
@@ -26,7 +25,7 @@ from ..signature import ENCODER
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Modality, Split, Tops, id_rows, is_path
 from . import run_alone, top_scored
 from .options import Given
-from .request import Request
+from .request import Request, Run
 from .request import runs as runs_of
 from .second_scores import SecondScores
 
@@ -134,7 +133,7 @@ def of_vectors(raw: Raw, request: Request) -> System:
         raw, request.split, request.captions_per_image, request.captions_file, bool(request.judgements)
     )
     scorer, decision = choose(*vectors, request.similarity)
-    note(decision)
+    note(decision, weight="decision" if request.similarity == "auto" and scorer.name == "cosine" else "detail")
     return System(
         with_places(found.split, found.rows), dict.fromkeys(DIRECTIONS, scorer), raw.where, scorer.name,
         vectors=vectors, rows=found.rows, sources=raw.sources, stages={ENCODER: raw.encoder} if raw.encoder else {},
@@ -206,9 +205,9 @@ def _lists(request: Request) -> System:
     if request.kept is not None or request.ties != "index" or request.similarity != "auto":
         what = "retrieved lists have an order and no scores"
         raise UsageError(what, fix=f"leave out {spell('ties')}, {spell('similarity')} and {spell('save_run')}")
-    runs = _runs(request.run, request)
+    runs = _runs(request.run)
     if (doubted := next((pairs for pairs in runs if pairs.doubt), None)) and not request.trust:
-        by_rank = f"{spell('run_order', 'rank')} takes the order of the rank column (or write negated distances)"
+        by_rank = f"{spell('run', 'rank:FILE')} takes the order of the rank column (or write negated distances)"
         fix = f"{by_rank}; {spell('trust', True)} ranks it as read"
         raise BadInput(doubted.doubt, where=doubted.where, fix=fix)
     split, alone = _split_of(runs, request)
@@ -217,16 +216,15 @@ def _lists(request: Request) -> System:
     found, lists = align_lists(runs, split)
     note(*(sentence for pairs in runs for sentence in pairs.notes))
     warn(*(f"{Path(pairs.where).name}: {pairs.doubt}" for pairs in runs if pairs.doubt))
-    sources = tuple(Path(run) if is_path(run) else Path(f"<run {direction}>") for direction, run in request.run)
+    sources = tuple(Path(x) if is_path(x) else Path(f"<run {direction}>") for direction, x, _ in request.run)
     judged = alone.judged if alone else None
     return System(found, {}, sources[0], lists=lists, sources=sources, judged=judged)
 
 
-def _runs(named: Sequence[tuple[Direction | None, Any]], request: Request) -> list[Pairs]:
+def _runs(named: Sequence[Run]) -> list[Pairs]:
     runs: list[Pairs] = []
-    for direction, run in named:
-        order, where = cast("Order", request.run_order), f"<run {direction}>"
-        runs += read_pairs(run, direction, LISTS, where=where, order=order, both=None)
+    for direction, lists, order in named:
+        runs += read_pairs(lists, direction, LISTS, where=f"<run {direction}>", order=order, both=None)
     return runs
 
 
@@ -243,7 +241,7 @@ def _split_of(runs: Sequence[Pairs], request: Request) -> tuple[Split | str, run
         except UnknownItems:
             if not chosen:
                 raise
-    fused = [pairs for other in request.fuse for pairs in _runs(runs_of(other) or (), request)]
+    fused = [pairs for other in request.fuse for pairs in _runs(runs_of(other) or ())]
     alone = run_alone.items_of(runs, chosen, fused)
     return alone.split, alone
 

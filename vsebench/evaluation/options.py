@@ -39,8 +39,9 @@ class Given(Fields):
         None, "A score matrix, a row an image; or one as i2t=FILE.", INPUT, reads=list[str], value="FILE"
     )
     run: Any = option(
-        None, "Retrieved lists instead: TREC or JSON; i2t=FILE. Repeatable.", INPUT, reads=list[str], value="FILE"
-    )
+        None, "Retrieved lists: TREC or JSON; i2t=FILE, or rank:FILE for its rank column. Repeatable.", INPUT,
+        reads=list[str], value="FILE",
+    )  # fmt: skip
     fuse: Any = option(
         None, "Another system, whose scores are added; of --run its ranks. Repeatable.", reads=list[str], value="FILE"
     )
@@ -107,10 +108,6 @@ class Options(Fields):
     short_lists: str = option(
         "refuse", "Metrics deeper than the retrieved lists are refused, or count a miss", value="WORD",
         allowed=("refuse", "miss"),
-    )  # fmt: skip
-    run_order: str = option(
-        "score", "Order of TREC runs, by the largest score or by the rank column", value="WORD",
-        allowed=("score", "rank"), of="run",
     )  # fmt: skip
     captions_per_image: int | None = option(
         None, "Texts an image, in order, for files without ids.", reads=int, value="N", least=1

@@ -141,13 +141,16 @@ def make_plan(data: System, request: Request) -> Plan:
         intra, within = _with_expectation(intra, ())
         gains = {view: g for view, g in gains.items() if any(m.view == view for m in metrics)}
         if lost or within:
-            note(f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}")
+            note(f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}", weight="result")
     targets = [target for target in targets if any(m.view == target.view and _of_ranks(m) for m in metrics)]
     _refuse_misses(metrics, targets, request.no_positive)
     graded = [m for m in metrics if m.graded]
     rankings_of(graded, split, directions)  # folds that are missing are an error before anything is ranked
     if request.names is None and (absent := _absent(judgements, split)):
-        note(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
+        note(
+            f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')",
+            weight="result",
+        )
     if graded and request.ties not in ("index", EXPECTED):
         note(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
     if graded and data.lists is not None:
@@ -298,7 +301,7 @@ def _with_gains(
         by_name = any(m.graded and how < EVERY for m, how in asked.items())
         if by_name or request.gains or captions is not None or "graded" in map(str.lower, request.names or ()):
             raise
-        note(f"graded relevance left out: {error.what} ({error.fix})")
+        note(f"graded relevance left out: {error.what} ({error.fix})", weight="result")
         return [m for m in metrics if not m.graded], data.split, {}
     metrics = allowed(metrics, [m for m, how in asked.items() if how < EVERY], gains, request.gains)
     return metrics, split, {view: g for view, g in gains.items() if view in {m.view for m in metrics}}

@@ -33,8 +33,10 @@ from ..types import DIRECTIONS, Direction, PathLike, ReportProgress, is_path
 from .options import DEPTH, Given, Options
 
 if TYPE_CHECKING:
+    from ..files.read_pairs import Order
     from ..sets.captions import Captions
 
+BY_RANK = "rank:"  # before a run: the rank column orders its items
 LEAST_WEIGHT = 1e-6  # of a system, relative to the largest
 PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"
 GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
@@ -63,8 +65,8 @@ class Part(NamedTuple):
 class Request(Given):
     """What is evaluated, what is measured, and how; the input in one form.
 
-    ``scores`` and ``rerank`` of both directions are mappings, ``run`` is a list of a direction (or None) and a file or
-    lists, ``fuse`` is a list of systems; the folder of a training run is its file.
+    ``scores`` and ``rerank`` of both directions are mappings, ``run`` is a list of ``Run``, ``fuse`` is a list of
+    systems; the folder of a training run is its file.
 
     Attributes:
         names: words of metrics and suites without ``cxc-intra``; None for the headline suites.
@@ -104,7 +106,6 @@ class Request(Given):
     ties: str
     no_positive: str
     short_lists: str
-    run_order: str
     captions_per_image: int | None
     human_data: PathLike | None
     lists: int
@@ -260,14 +261,33 @@ def _scores(given: Any) -> Any:
     return file if direction is None and not more else _of_each("scores", given)
 
 
-def runs(given: Any) -> list[tuple[Direction | None, Any]] | None:
-    """The direction of every run, where it is given, and the run: a file, or lists in memory; None for None.
+class Run(NamedTuple):
+    """Retrieved lists that are given.
+
+    Attributes:
+        direction: of the queries, None where it is not given.
+        lists: a file, or lists in memory.
+        order: what orders the items of TREC runs: the largest score first, or the rank column (``rank:`` in front).
+    """
+
+    direction: Direction | None
+    lists: Any
+    order: Order
+
+
+def runs(given: Any) -> list[Run] | None:
+    """Every run that is given; None for None.
 
     Raises:
         UsageError: another form.
     """
-    found = parts("run", given)
-    for direction, run in found:
+    found: list[Run] = []
+    for part in given.items() if isinstance(given, Mapping) else listed(given):
+        name, *value = part if isinstance(given, Mapping) else (part,)
+        order: Order = "rank" if is_path(name) and str(name).startswith(BY_RANK) else "score"
+        name = str(name).removeprefix(BY_RANK) if order == "rank" else name
+        found += [Run(*one, order) for one in parts("run", {name: value[0]} if value else [name])]
+    for direction, run, _ in found:
         if not isinstance(given, Mapping) and not is_path(run):
             what = f"{spell('run')} is {shown(given)}"
             raise UsageError(what, fix="give a file or several, or {'i2t': ..., 't2i': ...} of files or mappings")

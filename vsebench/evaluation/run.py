@@ -80,7 +80,6 @@ def evaluate(
     ties: str = "index",
     no_positive: str = "skip",
     short_lists: str = "refuse",
-    run_order: str = "score",
     captions_per_image: int | None = None,
     image_key: str | None = None,
     text_key: str | None = None,
@@ -126,6 +125,7 @@ def evaluate(
             one of each direction.
         run: retrieved lists instead: TREC runs or JSON; a file, several, or ``{"i2t": FILE, "t2i": FILE}``, where lists
             in memory may stand for a file: ``{query id: item ids, best first}``, or ``{query id: {item id: score}}``.
+            Scores order the items, as in trec_eval; ``rank:FILE`` or ``rank:i2t`` takes the order of the rank column.
         split: a ``Split``, ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``; by default the ids of a file decide, and
             arrays are a custom split of ``captions_per_image`` texts an image, in order.
         captions: a file of captions, or a list of them in the order of the text vectors (of a declared split: in its
@@ -136,7 +136,6 @@ def evaluate(
         captions_per_image: texts an image, in order, for vectors and scores without ids; 5 by default.
         only: the part of the images and captions that is evaluated as a gallery of its own: ``lang=de``, by a column of
             the file of captions, or ``FILE:COLUMN=VALUE[,VALUE...]``.
-        run_order: what orders the items of TREC runs: ``score``, largest first as in trec_eval, or the ``rank`` column.
         trust: warn, instead of refusing, when recall is at chance or the rows seem to be in another order.
 
     Args, what is measured:

@@ -52,7 +52,7 @@ def _load(value: Any, direction: Direction, split: Split, request: Request) -> S
         raise UsageError("every pair has a score", where=one.where, fix=fix)
     if depth is None and one.each.min() < most:
         own = SIDES[direction][0]
-        note(f"re-ranking, {direction}: {own}s have scores for {one.each.min():,} to {most:,} items")
+        note(f"re-ranking, {direction}: {own}s have scores for {one.each.min():,} to {most:,} items", weight="detail")
     return replace(one, depth=min(depth or most, gallery), complete=depth is not None, weight=request.weight)
 
 
@@ -84,7 +84,7 @@ def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
     rows = found.rows[direction == "t2i"]  # the file's order of the queries
     each, gallery = counts[direction] if rows is None else counts[direction][rows], len(split.ids(SIDES[direction][1]))
     unnamed = [side for side, ids in zip(placing.SIDES, (raw.image_ids, raw.text_ids), strict=True) if ids is None]
-    note(placing.order_note(f"re-ranking, {direction}", unnamed, split))
+    note(placing.order_note("re-ranking", unnamed, split))
     return SecondScores(direction, Matrix(scores, *found.rows), missing, each, 0, False, gallery, where)
 
 
@@ -214,7 +214,10 @@ def _note_gained(plan: Plan, direction: Direction, before: Observation, after: O
         change = (other.per_query - one.per_query) * (1 if m.higher_is_better else -1)
         values = " → ".join(printed(r.value, r.unit) for r in (one, other))
         found.append(f"{m} {values} ({int((change > 0).sum()):,} queries better, {int((change < 0).sum()):,} worse)")
-    note(f"re-ranking, {direction}: {'; '.join(found) or 'no metric of binary judgements shows its effect'}")
+    note(
+        f"re-ranking, {direction}: {'; '.join(found) or 'no metric of binary judgements shows its effect'}",
+        weight="result",
+    )
 
 
 def _note_missing(scores: Float, top: Tops, given: SecondScores, split: Split) -> None:

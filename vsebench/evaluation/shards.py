@@ -28,7 +28,7 @@ from ..files.store import fingerprint
 from ..graded import engine as graded
 from ..graded.engine import Fill, Outs
 from ..graded.rankings import Together
-from ..log import logged
+from ..log import logged, note
 from ..numeric.parallel import default_threads
 from ..options import of_command, spell
 from ..rank import backends
@@ -204,12 +204,12 @@ def prepare(job: Job) -> tuple[Used, Callable[[Shard], Arrays]]:
     threads, backend = job.request.threads or default_threads(), job.request.backend
     with logged() as log:
         ranker, needed = backend_depths.route(plan, data, backends.ranker(backend))
-    if needed is not None and ranker.lists is not None:
-        dask = spell("engine", "dask")
-        log.notes.append(f"{dask}: numpy ranked metrics of binary judgements, not {ranker.lists.name}")
-        ranker = replace(ranker, lists=None)
+        if needed is not None and ranker.lists is not None:
+            dask = spell("engine", "dask")
+            note(f"{dask}: numpy ranked metrics of binary judgements, not {ranker.lists.name}")
+            ranker = replace(ranker, lists=None)
     name = backends.chosen(backend)[0]
-    used = Used(name, backends.about_device(name).get("device", ""), tuple(log.notes))
+    used = Used(name, backends.about_device(name).get("device", ""), log.notes)
     counters = {
         served[0]: make_counters(scorer, plan.targets_of(served), threads)
         for scorer, served in data.passes(plan.directions)

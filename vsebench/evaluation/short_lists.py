@@ -131,5 +131,5 @@ def long_enough(
     if not refused:
         return kept
     names, first = ", ".join(str(m) for m in metrics if m not in kept), refused[0]
-    note(f"left out, because the lists are too short: {names} (for {first} {first.detail})")
+    note(f"left out, because the lists are too short: {names} (for {first} {first.detail})", weight="result")
     return kept

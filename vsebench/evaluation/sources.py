@@ -112,7 +112,7 @@ def leave_out(
             raise BadInput(f"{m}: {why[0]}", where=where, fix=why[1])
         else:
             lost.setdefault(why[0], []).append(str(m))
-    note(*(f"{', '.join(names)} left out: {why}" for why, names in lost.items()))
+    note(*(f"{', '.join(names)} left out: {why}" for why, names in lost.items()), weight="result")
     idle = [view for view in chosen if view not in {m.view for m in metrics}]
     for path in (chosen[k].argument for k in idle if SOURCES[k].endings):
         if path is not None:
@@ -181,7 +181,7 @@ def load_gains_of(
         if kind == DEFAULT_GAINS and not chosen:
             settings = ", ".join(f"{k} {v}" for k, v in found[kind].settings.items())
             note(f"graded relevance is CIDEr-D ({settings}); {spell('gains')} chooses another")
-        note(*(said if said.startswith(f"{kind}: ") else f"{kind}: {said}" for said in log.notes))
+        note(*(said if said.startswith(f"{kind}: ") else f"{kind}: {said}" for said in log.notes), weight="detail")
     return split, found
 
 

@@ -21,7 +21,8 @@ TIES_MATTER = {"rank": 0.05, "fraction": 0.01}  # and a warning where they move 
 
 
 def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> None:
-    """One line a direction: how many relevant items tie, and the range of each view's most affected metric.
+    """One line a direction whose printed values depend on ties: how many relevant items tie, and the range of each
+    view's most affected metric.
 
     It is a warning where ties decide values (collapsed, rounded or identical vectors), and a note where they hardly do
     (a few captions are duplicates).
@@ -42,7 +43,9 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> 
         shown = [v for v in shares if not in_folds(v)] or list(shares)
         ranges = [s for s in (_range(v, direction, results) for v in shown) if s]
         matter = collapsed or any(_matters(m) for v in shares for m in _moved(v, direction, results))
-        (warn if matter else note)(f"{text}; by tie rule ({spell('ties')}) {', '.join(ranges) or 'no metric moves'}")
+        if ranges or matter:
+            moved = ", ".join(ranges) or "no metric moves"
+            (warn if matter else note)(f"{text}; by tie rule ({spell('ties')}) {moved}")
 
 
 Moved = tuple[float, float, Result]  # the smallest and the largest value under any tie rule
@@ -62,13 +65,13 @@ def _matters(moved: Moved) -> bool:
 
 
 def _range(view: str, direction: Direction, results: dict[Key, Result]) -> str:
-    moved = _moved(view, direction, results)
-    if not moved:
-        return ""
-    low, high, result = max(moved, key=lambda m: abs(m[0] - m[1]) / (abs(m[2].value) + 1e-9))
-    scale = 1 if result.unit == "rank" else 100
-    ends = [fixed(x, 2, times=scale) for x in sorted((low, high))]
-    return f"{result.metric} is {ends[0]} to {ends[1]}" if ends[0] != ends[1] else ""
+    """The metric whose printed value depends most on ties, and its range; of ranks only where no fraction does."""
+    moved = sorted(_moved(view, direction, results), key=lambda m: (m[2].unit == "rank", -abs(m[0] - m[1])))
+    for low, high, result in moved:
+        ends = [fixed(x, 2, times=1 if result.unit == "rank" else 100) for x in sorted((low, high))]
+        if ends[0] != ends[1]:
+            return f"{result.metric} is {ends[0]} to {ends[1]}"
+    return ""
 
 
 def unreachable(observed: dict[Direction, Observation]) -> None:
@@ -76,7 +79,10 @@ def unreachable(observed: dict[Direction, Observation]) -> None:
     for direction, observation in observed.items():
         for view, ranks in observation.ranks.items():
             if lost := ranks.relevance.unreachable:
-                note(f"{view} {direction}: {lost} positives are not in the gallery and count as not found")
+                note(
+                    f"{view} {direction}: {lost} positives are not in the gallery and count as not found",
+                    weight="detail",
+                )
 
 
 def clipped(metrics: Sequence[Metric], split: Split) -> None:

@@ -252,7 +252,10 @@ def read_array(
             fix = f"leave out {spell('scores')} if the file holds embeddings, or name the scores with {name}"
             file.only([], field, fix)
         chosen = file.only(several, field)
-        note(f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix)
+        note(
+            f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix,
+            weight="detail",
+        )
     if matrix and len(chosen.shape) != 2:
         what = f"array '{chosen.name}' has shape {chosen.shape}; {field.words} are two-dimensional"
         raise BadInput(what, where=path, fix=fix or "save one vector a row")
@@ -302,7 +305,7 @@ def stored(
     )
     if derived := grid and image_of_text is None and strings is not None:
         image_of_text, holds = np.repeat(np.arange(strings.shape[0]), strings.shape[1]), "rows"
-        note(f"'{strings.name}' is (image, caption): texts are those of an image one behind the other")
+        note(f"'{strings.name}' is (image, caption): texts are those of an image one behind the other", weight="detail")
     return Raw(
         ((load or floats)(arrays[0], path),), image_ids, text_ids, image_of_text, file.kind.name, sources, holds,
         None if strings is None else as_strings(strings.load(), strings.name, path), derived=derived,

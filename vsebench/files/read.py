@@ -160,7 +160,7 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> Raw:
             fields = names_beside(array, members, field)
         ids.append(fields)
     if common is not None and whose:
-        note(f"'{common.name}' holds the ids of the {' and '.join(whose)}")
+        note(f"'{common.name}' holds the ids of the {' and '.join(whose)}", weight="detail")
     used = [images, texts, *described, *([there[0]] if there else [])]
     raw = stored(file, used, (ids[0], ids[1], (IMAGE_OF_TEXT,)), captions=True)
     encoder = _encoded_by(described[0]) if described else ""

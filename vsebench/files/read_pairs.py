@@ -259,8 +259,8 @@ def _in_order(lists: _Lists, source: _Source) -> _Lists:
     """
     columns, by_ranks = lists.columns, source.order == "rank"
     if by_ranks and not lists.ranked:
-        what = f"{spell('run_order', 'rank')} has no meaning for lists without a rank column"
-        fix = "leave it out: the lists are read best first, or by their scores"
+        what = f"{spell('run', 'rank:...')} has no meaning for lists without a rank column"
+        fix = "leave rank: out: the lists are read best first, or by their scores"
         raise UsageError(what, where=source.where, fix=fix)
     by_rank = columns.take(np.lexsort((columns.rank, columns.query)))
     score = np.nan_to_num(columns.number, nan=-np.inf, neginf=-np.inf)
@@ -330,7 +330,7 @@ def _refuse_equal_ranks(lists: _Columns, queries: list[str], source: _Source) ->
         at = int(same[0])
         lines = " and ".join(f"{line:,}" for line in sorted(lists.line[at : at + 2].tolist()))
         what = f"query '{queries[lists.query[at]]}' has rank {lists.rank[at]} twice, in {source.at}s {lines}"
-        fix = f"leave out {spell('run_order', 'rank')}: the scores order the items"
+        fix = f"leave out rank: in {spell('run')}: the scores order the items"
         raise BadInput(what, where=source.where, fix=fix)
 
 

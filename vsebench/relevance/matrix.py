@@ -113,7 +113,7 @@ def _arranged(split: Split, stored: Raw, rows_are: str, path: Path | None) -> Ga
         turn = "transpose it" if path is None else "add :rows=captions"
         note(f"the matrix of gains is square: its rows are taken to be images (else {turn})")
     if values.dtype.itemsize > 4:
-        note("float64: rounded to float32")
+        note("float64: rounded to float32", weight="detail")
     transposed = rows_are == "captions" or not by_images
     row = "caption row" if transposed else "image row"
     fingerprint, lowest, judged = check_values(values, row, path or "gains")

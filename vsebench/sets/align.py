@@ -66,14 +66,18 @@ def align_embeddings(
     audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
     declared = split is not None and split != "custom"
     raw = one_row_an_image(raw, None if isinstance(split, Split) else captions_per_image, declared)
+    rounded: list[str] = []
+    converted: list[str] = []
     for side, array, ids in (("image", raw.images, raw.image_ids), ("text", raw.texts, raw.text_ids)):
         if ids is not None and len(ids) != len(array):
             what = f"{count_of(len(ids), f'{side} id')} for {count_of(len(array), f'{side} row')}"
             raise BadInput(what, where=where, fix="save one id a row")
         if array.dtype == np.float64 and _rounds(array):
-            note(f"{side} vectors are float64: rounded to float32")
+            rounded.append(side)
         if array.dtype == np.float16:
-            note(f"{side} vectors are float16: converted to float32, exactly")
+            converted.append(side)
+    for sides, how in ((rounded, "float64: rounded to float32"), (converted, "float16: converted to float32, exactly")):
+        note(f"{' and '.join(sides)} vectors are {how}" if sides else "", weight="detail")
     found = _matched(raw, split, captions_per_image, captions, judged)
     images = Embeddings("image", found.split.image_ids, _in_order(raw.images, found.rows[0], "image"))
     texts = Embeddings("caption", found.split.caption_ids, _in_order(raw.texts, found.rows[1], "text"))

@@ -124,7 +124,7 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
             )
         return rows.captions
     ids, how = spelled(split.caption_ids, rows.caption_id)
-    note(f"captions are matched {how}" if how else "")
+    note(f"captions are matched {how}" if how else "", weight="detail")
     at = places(rows.caption_id, ids)
     absent = split.caption_ids[at < 0]
     if len(absent):

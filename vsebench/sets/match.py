@@ -15,7 +15,7 @@ from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.audit import shown
 from ..files.ids import places, respelled, share, spelled
 from ..files.raw import Raw
-from ..log import logged, note, warn
+from ..log import Weight, logged, note, warn
 from ..options import spell
 from ..types import Ids, Int, Split
 from . import catalogue as splits
@@ -174,6 +174,7 @@ def _declared(file: Raw, split: Split) -> Matched:
     if turned and file.image_ids is None and file.text_ids is None:
         raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows for '{split.name}'", file.where)
     rows: list[Int | None] = []
+    unnamed: list[str] = []
     for side, ids, n, known, other in (
         ("image", file.image_ids, file.n_image, split.image_ids, split.caption_ids),
         ("text", file.text_ids, file.n_text, split.caption_ids, split.image_ids),
@@ -186,11 +187,12 @@ def _declared(file: Raw, split: Split) -> Matched:
                     fix=and_why(f"save one row for every {side} of the split, or ids ({side}_ids) to match by", file),
                 )
             rows.append(order(split, "image" if side == "image" else "caption"))
-            note(in_order(side, split.name, own_order(split.name)))
+            unnamed.append(side)
         else:
             ids, how = spelled(ids, known)
-            note(f"{side} ids are matched {how}" if how else "")
+            note(f"{side} ids are matched {how}" if how else "", weight="detail")
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
+    note(in_order(" and ".join(unnamed), split.name, own_order(split.name)) if unnamed else "")
     _refuse_contradiction(file, split, rows[0], rows[1])
     note(_images_without_texts(split.owners, len(split.image_ids)))
     return Matched(split, (rows[0], rows[1]))
@@ -281,6 +283,7 @@ def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, ju
     for side, ids in (("image", file.image_ids), ("text", file.text_ids)):
         if ids is not None:
             _refuse_repeats(ids, side, file.where)
+    weight: Weight = "detail"
     if file.image_of_text is not None:
         image_row, words = given_owners(file)
         times, words = captions_per_image, named or ("" if file.derived else words)
@@ -293,11 +296,13 @@ def _custom(file: Raw, captions_per_image: int | None, captions: Path | None, ju
             _refuse_part_of_known(file)
         try:
             image_row, words = known or owners_in_order(file, captions_per_image)
+            weight = "detail" if known else "decision"
         except NoOwners:
             if not judged:
                 raise
+            weight = "decision"
             image_row, words = None, "captions have no image of their own: judgements alone say what is relevant"
-    note(words)
+    note(words, weight=weight)
     if image_row is not None:
         warn(_images_without_texts(image_row, file.n_image, file))
     # The order is ascending by id, so that the order of rows in the file cannot decide a tie.

@@ -61,7 +61,7 @@ def read_vectors(path: Path, modality: Modality, key: str | None = None) -> Raw:
         what = f"{VECTORS[modality].words} hold {largest:.3g}; lengths up to {SAFE_LENGTH[1]:g} can be ranked exactly"
         raise BadInput(what, where=path, fix="scale the vectors")
     if array.dtype.itemsize > 4:
-        note("vectors are float64 in the file and ranked as float32")
+        note("vectors are float64 in the file and ranked as float32", weight="detail")
     vectors: Vectors = np.require(array, np.float32, ["C", "A"])
     return replace(read, arrays=(vectors,))
 
@@ -104,7 +104,7 @@ def align(labels: Raw, ids: Ids | None, square: bool = False) -> Raw:
     if len(order) == len(labels.image_ids) and np.array_equal(order, np.arange(len(order))):
         return labels
     values = labels.values[np.ix_(order, order)] if square else labels.values[order]
-    note("labels are matched to the items by id")
+    note("labels are matched to the items by id", weight="detail")
     return replace(labels, arrays=(values,), image_ids=ids)
 
 
