@@ -22,7 +22,6 @@ HERE = Path(__file__).parent
 PAGES = (
     "getting-started.md", "report.md", "sets.md", "judgements.md", "scores.md",
     "choice.md", "scenes.md", "backends.md", "export.md", "coming-from.md", "my-number-differs.md",
-    "first-report.md",
 )  # fmt: skip
 COLUMNS = 100  # of the terminal
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```$", re.S | re.M)

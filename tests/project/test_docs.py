@@ -47,21 +47,6 @@ def test_every_metric_view_and_exit_code_is_documented():
         assert f"- {code}: {words}" in cli
 
 
-def test_a_first_report_shows_tables_in_a_notebook(tmp_path, monkeypatch):
-    """Its blocks run in order; where the last line of one is a name, it is a table in a notebook."""
-    page = (ROOT / "docs" / "first-report.md").read_text(encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    shown = []
-    for block in re.findall(r"^```python\n(.*?)^```$", page, re.S | re.M):
-        exec(compile(block, "first-report.md", "exec"), names)
-        last = block.strip().splitlines()[-1]
-        if re.fullmatch(r'\w+(\["\w+"\])?', last):
-            shown.append(eval(last, names)._repr_html_())
-    assert len(shown) == 3 and all("<table" in html for html in shown)
-    assert (tmp_path / "report.html").stat().st_size > 10_000
-
-
 def test_an_example_shows_output_only_where_the_page_does_and_fails_loudly():
     page = "```console\n$ vsebench --version\n...\n$ vsebench --version\n$ pip --version\nas it is\n```\n"
     shown = f"$ vsebench --version\nvsebench {vsebench.__version__}\n$ vsebench --version\n"

@@ -280,7 +280,7 @@ def joint(
         systems, languages = _by_system(systems, languages)
         name = systems[0].report.split.partition(":")[0]
         means, lacking = _means(languages, name)
-        notes = (*notes, *lacking)
+        notes = (*lacking, *notes)
     if metrics is None:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
     columns = in_order(keys)

@@ -49,9 +49,7 @@ def apply(data: System, request: Request) -> System:
         banks, whose, shared = _bank(how.bank, data, directions, request.similarity, how.rows)
         if shared:
             whose += f",{TRANSDUCTIVE}"
-            note(
-                f"{how.bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries", weight="detail"
-            )
+            note(f"{how.bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries")
     if request.intra:
         note(f"{spell('normalise')}: values inside the modalities are not corrected", weight="detail")
     rule, settings = corrected.RULES[how.rule], dict(how.settings)
@@ -64,7 +62,8 @@ def apply(data: System, request: Request) -> System:
     if TRANSDUCTIVE in whose:
         note(
             f"{spell('normalise', how.rule)} is {TRANSDUCTIVE}: the ranking of a query depends on the other test "
-            "queries; compare with systems that are corrected in the same way"
+            "queries; compare with systems that are corrected in the same way",
+            weight="result",
         )
     written = ",".join(f"{key}={value:.12g}" for key, value in settings.items())
     return replace(data, scorers=scorers, stages={**data.stages, "normalise": f"{how.rule},{written},{whose}"})
