@@ -63,7 +63,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> dict[int, list[int]]:
 
 
 def test_the_file_of_one_device(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = vsebench.encode(model, "photos", "c.csv", batch=2, devices="cpu", output="one.npz")
+    one = vsebench.encode(model, "photos", "c.csv", batch=2, device="cpu", output="one.npz")
     encoded, seen = two(monkeypatch), list[tuple[int, int]]()
     vsebench.encode(model, "photos", "c.csv", batch=2, output="two.npz", progress=lambda *x: seen.append(x))
     assert Path("one.npz").read_bytes() == Path("two.npz").read_bytes()
@@ -77,7 +77,7 @@ def test_the_file_of_one_device(model: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_an_interrupted_call_goes_on_with_another_number_of_devices(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vsebench.encode(model, "photos", "c.csv", batch=2, devices="cpu", output="one.npz")
+    vsebench.encode(model, "photos", "c.csv", batch=2, device="cpu", output="one.npz")
 
     def stop(done: int, total: int) -> None:
         if done > 12:
@@ -92,7 +92,7 @@ def test_an_interrupted_call_goes_on_with_another_number_of_devices(
     monkeypatch.setenv("VSEBENCH_CACHE", str(model.parent / "cache"))
     monkeypatch.setattr(parts, "BATCHES", 1)
     monkeypatch.chdir(model.parent)
-    found = vsebench.encode(model, "photos", "c.csv", batch=2, devices="cpu", output="again.npz")
+    found = vsebench.encode(model, "photos", "c.csv", batch=2, device="cpu", output="again.npz")
     assert found.notes[-1].endswith("vectors are those of an interrupted call")
     assert Path("one.npz").read_bytes() == Path("again.npz").read_bytes()
 

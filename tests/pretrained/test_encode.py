@@ -349,7 +349,7 @@ def test_a_declared_split(open_clip_model, data):
         (["--images", "photos", "--split", "coco-6k"], 2),
         (["--images", "none", "--captions", "c.csv"], 3),
         (["--images", "empty", "--captions", "c.csv"], 3),
-        (["--images", "photos", "--captions", "c.csv", "--devices", "mps"], 2),
+        (["--images", "photos", "--captions", "c.csv", "--device", "mps"], 2),
         (["--images", "photos", "--captions", "more.csv"], 3),
         (["--images", "broken", "--captions", "c.csv"], 3),
         (["--images", "photos", "--captions", "c.csv", "-o", "none/emb.npz"], 2),
@@ -535,7 +535,7 @@ def test_on_a_gpu(open_clip_model, data):
     if not torch.cuda.is_available():
         print("torch finds no GPU")
         pytest.skip("torch finds no GPU")
-    cpu, gpu = (vsebench.encode(open_clip_model, *data, devices=device) for device in ("cpu", "cuda"))
+    cpu, gpu = (vsebench.encode(open_clip_model, *data, device=device) for device in ("cpu", "cuda"))
     assert gpu.about["device"] == f"cuda, {torch.cuda.get_device_name()}"
     assert np.abs(cpu.images.vectors - gpu.images.vectors).max() < 1e-5
     assert np.abs(cpu.captions.vectors - gpu.captions.vectors).max() < 1e-5

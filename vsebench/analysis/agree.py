@@ -140,7 +140,7 @@ def agree(
     Args:
         reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
             from names to them; all with per-query values.
-        metrics: names and suites, separated by commas or a list; by default all that the reports share.
+        metrics: names and suites, separated by commas; by default all that the reports share. A list of them works too.
         pair: two metrics, whose queries are listed; by default those that agree least.
         direction: ``i2t``, ``t2i``, ``i2i`` or ``t2t``, of the pair; by default the first direction that has both.
         top: how many queries to list.

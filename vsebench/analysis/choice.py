@@ -196,7 +196,8 @@ def choice(
             one's own, or a list of items with ``image``, ``captions`` and maybe ``right``, ``id`` and ``category``.
         baseline: a file with scores of every caption without its image, or ``length``: the shorter one is right.
         similarity: of vectors: ``auto``, ``cosine`` or ``dot``.
-        image_key, text_key: names of the arrays in files of embeddings.
+        image_key: name of the array of image vectors in files of embeddings.
+        text_key: name of that of caption vectors.
         top: how many categories of a table are printed.
         ci: level of the intervals in percent; 0 for none.
         resamples: resamples an interval is made of.

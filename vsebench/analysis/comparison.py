@@ -232,8 +232,9 @@ def compare(
     Args:
         reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
             from names to them; all with per-query values.
-        metrics: names and suites to test, separated by commas or a list, or ``all``; by default the headline metrics
-            that the reports share (``docs/metrics.md`` lists them), and the others are described without p-values.
+        metrics: names and suites to test, separated by commas, or ``all``; by default the headline metrics that the
+            reports share (``docs/metrics.md`` lists them), and the others are described without p-values. A list of
+            names works too.
         baseline: name of the system that all others are tested against; by default every pair is tested.
         correction: for many tests: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
         alpha: corrected p-values up to it are called significant.

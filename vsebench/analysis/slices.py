@@ -184,7 +184,7 @@ def slice(
             them; all with per-query values.
         by: ``length`` (words of the caption), ``positives`` (number of relevant items), ``category`` (labels in
             ``file``, an item may have several) or ``column`` (of ``file``).
-        metrics: names and suites, separated by commas or a list.
+        metrics: names and suites, separated by commas. A list of them works too.
         direction: ``both`` for all that there are, or ``i2t``, ``t2i``, ``i2i`` or ``t2t``.
         file: CSV, TSV, parquet or JSON lines with a column of ids (``id``, ``image_id`` or ``caption_id``).
         column: the column of ``file`` to slice by; by default ``category``, ``label`` or the only one.

@@ -80,7 +80,7 @@ def run(
         int | None,
         typer.Option(min=1, metavar="N", help="Images or captions at once; 64."),
     ] = None,
-    devices: Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda; GPUs: all, or 0,1.")] = "auto",
+    device: Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda; GPUs: all, or 0,1.")] = "auto",
     threads: Annotated[
         int | None,
         typer.Option(min=1, max=1024, metavar="N", help="On the CPU; all by default."),
@@ -101,7 +101,7 @@ def run(
         given: dict[str, Any] = {"images": images, "captions": captions, "split": split, "batch": batch}
         given |= {"threads": threads, "metrics": metrics, **settings(Choices(**choices))}
         check_files({"output": out, "model": model})
-        _checkpoint(terminal, Path(model[0]), data, part, out, devices, given)
+        _checkpoint(terminal, Path(model[0]), data, part, out, device, given)
         return
     if data is not None:
         raise UsageError("--data has no meaning for a pretrained model", fix="give --images and --captions or --split")
@@ -109,7 +109,7 @@ def run(
         raise UsageError(
             "the folder of images is not given", fix="give --images DIR, and --captions FILE or --split NAME"
         )
-    options = {"captions": captions, "split": split or None, "part": part, "devices": devices, "threads": threads}
+    options = {"captions": captions, "split": split or None, "part": part, "device": device, "threads": threads}
     _pretrained(terminal, model, images, metrics, {"output": out, "batch": batch or BATCH, **options, **choices})
 
 
@@ -192,7 +192,7 @@ def _checkpoint(
     data: str | None,
     part: str | None,
     output: Path | None,
-    devices: str,
+    device: str,
     given: dict[str, Any],
 ) -> None:
     for name, value in given.items():
@@ -207,7 +207,7 @@ def _checkpoint(
     encoder = trainer("encode")
     target = output or Path(f"{checkpoint.stem or 'embeddings'}-{part}.npz")
     with terminal.progress("encoding") as update:
-        result, chosen = encoder.encode(checkpoint, data, part, target, devices=devices, update=update)
+        result, chosen = encoder.encode(checkpoint, data, part, target, devices=device, update=update)
     split = chosen.split
     counts = {"images": len(split.image_ids), "captions": len(split.caption_ids), "split": split.name}
     document = {"file": str(target), **counts, "kind": "scores" if "scores" in result else "embeddings"}

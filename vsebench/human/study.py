@@ -63,7 +63,8 @@ def correlate(
             ``flickr8k``, or none beside ``embeddings``. In Python also a list.
         embeddings: a file of vectors of COCO 5K (see ``docs/formats.md``), for ``cxc``.
         texts: the file of the caption vectors, when ``embeddings`` is an .npy of images.
-        image_key, text_key: names of the arrays in the file.
+        image_key: name of the array of image vectors in the file.
+        text_key: name of that of caption vectors.
         similarity: of the vectors, ``cosine`` or ``dot``.
         tasks: ``sits``, ``sts`` and ``sis`` of ``cxc``, ``expert`` and ``crowdflower`` of ``flickr8k``: some,
             separated by commas; by default all. In Python also a list.

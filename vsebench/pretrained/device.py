@@ -45,18 +45,18 @@ def devices_of(name: str) -> list[str]:
     if name in NAMES:
         return [device_of(name)]
     if name != "all" and not numbered:
-        raise UsageError(f"{spell('devices')} is '{name}'", fix="use auto, cpu, cuda, all, or GPUs by number: 0,1")
+        raise UsageError(f"{spell('device')} is '{name}'", fix="use auto, cpu, cuda, all, or GPUs by number: 0,1")
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     numbers = [int(number) for number in name.split(",")] if numbered else list(range(count))
     if not numbers or max(numbers) >= count:
         found = f"torch finds {count_of(count, 'GPU')} here" if count else "torch finds no GPU here"
         fix = f"use numbers below {count}, or all" if count else "use auto or cpu"
-        raise UsageError(f"{spell('devices')} is '{name}', and {found}", fix=fix)
+        raise UsageError(f"{spell('device')} is '{name}', and {found}", fix=fix)
     if len({*numbers}) < len(numbers):
-        raise UsageError(f"{spell('devices')} is '{name}'", fix="name every GPU once")
+        raise UsageError(f"{spell('device')} is '{name}'", fix="name every GPU once")
     kinds = list(dict.fromkeys(torch.cuda.get_device_name(number) for number in numbers))
     if len(kinds) > 1:
-        what = f"{spell('devices')} is '{name}', and these are of different kinds: {', '.join(kinds)}"
+        what = f"{spell('device')} is '{name}', and these are of different kinds: {', '.join(kinds)}"
         raise UsageError(what, fix="name those of one kind: the last bits of vectors depend on it")
     return [f"cuda:{number}" for number in numbers]
 

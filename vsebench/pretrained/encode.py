@@ -91,7 +91,7 @@ def encode(
     precision: str = "fp32",
     context_length: int | None = None,
     batch: int = BATCH,
-    devices: str = "auto",
+    device: str = "auto",
     threads: int | None = None,
     output: PathLike | None = None,
     progress: Progress | None = None,
@@ -120,7 +120,7 @@ def encode(
             model gives are divided by their length in float32.
         context_length: captions are cut to so many tokens; by default to those of the model.
         batch: images or captions that are encoded at once.
-        devices: auto (a GPU where there is one), cpu, cuda, or several GPUs of one kind, which encode in turn: all, or
+        device: auto (a GPU where there is one), cpu, cuda, or several GPUs of one kind, which encode in turn: all, or
             their numbers, as in ``0,1``. More of them change no bit.
         threads: of torch on the CPU; None for its own choice.
         output: an .npz file that is written too, see ``Encoded.save``.
@@ -147,7 +147,7 @@ def encode(
     named = known(model)
     inputs = read_inputs(images, captions, split, part)
     with float32(threads):
-        loaded = Loaded(named, devices, choices, batch)
+        loaded = Loaded(named, device, choices, batch)
         return loaded.encode(inputs, output, progress)
 
 
@@ -163,10 +163,10 @@ def known(model: PathLike) -> names.Named:
 class Loaded:
     """A model that is loaded once a device, and encodes sets one after the other, inside of ``device.float32``."""
 
-    def __init__(self, named: names.Named, devices: str, choices: Choices, batch: int) -> None:
+    def __init__(self, named: names.Named, device: str, choices: Choices, batch: int) -> None:
         from ..evaluation.provenance import versions
 
-        self.devices, self.choices, self.batch, self.title = devices_of(devices), choices, batch, named.title
+        self.devices, self.choices, self.batch, self.title = devices_of(device), choices, batch, named.title
         load = load_open_clip if named.library == names.OPEN_CLIP else load_sentence_transformers
         self.encoders = [load(named, place, choices) for place in self.devices]
         self.encoder = self.encoders[0]

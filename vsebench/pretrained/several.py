@@ -67,7 +67,7 @@ def encode_all(
     precision: str = "fp32",
     context_length: int | None = None,
     batch: int = BATCH,
-    devices: str = "auto",
+    device: str = "auto",
     threads: int | None = None,
     output: PathLike | None = None,
     progress: Progress | None = None,
@@ -82,7 +82,7 @@ def encode_all(
         images: as for ``encode``; one for all sets, or one a set.
         captions: as for ``encode``; of one set.
         split: as for ``encode``, one or several; None: each of ``images`` is a set of its own.
-        part, lower, template, precision, context_length, batch, devices, threads: as for ``encode``.
+        part, lower, template, precision, context_length, batch, device, threads: as for ``encode``.
         output: a folder for the files ``MODEL-SET.npz``, which is made where it is missing; of one model and one set
             an .npz file. None: this folder.
         progress: as for ``encode``, over all files.
@@ -111,7 +111,7 @@ def encode_all(
     total, before, files = len(named) * sum(one.count for one in inputs), 0, []
     with float32(threads):
         for at, model in enumerate(named):
-            loaded = Loaded(model, devices, choices, batch)
+            loaded = Loaded(model, device, choices, batch)
             for (name, _, _), one, path in zip(sets, inputs, targets[at * len(sets) :], strict=False):
 
                 def say(done: int, _: int, before: int = before) -> None:
