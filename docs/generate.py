@@ -114,8 +114,8 @@ def cli_page() -> str:
 
     out = ["# Command line\n\n"]
     out.append(
-        "The result is printed on stdout, everything else on stderr. `--json`, `--quiet` and `--no-progress` can be "
-        "given before or after the command. `vsebench eval --help` has the usual options and `--help-all` all of them; "
+        "The result is printed on stdout, everything else on stderr. Options stand behind the name of a command. "
+        "`vsebench eval --help` has the usual options and `--help-all` all of them; "
         "environment variables are on [another page](install.md#environment-variables).\n\n"
     )
     listed = _commands("vsebench", typer.main.get_command(app))
