@@ -43,6 +43,7 @@ OF_THE_RESULT = {
     "figure_format": "what is returned writes them: .figures(FOLDER, KIND)",
     "figure": "call vsebench.human.figure.write(RESULT, FILE)",
     "quiet": "leave it out: functions print nothing; notes and warnings are in the result",
+    "notes": "leave it out: what is returned has .notes",
     "no_progress": "leave it out: there is no progress bar; progress= takes a function",
 }
 # Packages whose calls raise no warnings: what they make of a result carries them, and the commands print them.

@@ -174,7 +174,7 @@ def test_the_command_and_its_notes(tmp_path: Path) -> None:
     ended = {q: {**items, "-1": -9.0} for q, items in run.items()}
     path, of = trec(tmp_path / "run.txt", ended), qrels(tmp_path / "qrels.txt", judged)
     words = ["--judgements", f"mine={of}", "--ci", "0", "--short-lists", "miss"]
-    done = invoke("eval", "--run", str(path), *words, "--metrics", METRICS, "--json")
+    done = invoke("eval", "--run", str(path), *words, "--metrics", METRICS, "--json", "--notes")
     assert done.exit_code == 0, done.stderr
     found = {r["metric"]: (r["value"], r["n"]) for r in json.loads(done.stdout)["results"]}
     assert found == values(evaluate({"t2i": run}, judged))

@@ -157,7 +157,7 @@ def test_a_command_has_the_arguments_of_its_function() -> None:
 
 
 def test_the_page_is_its_function() -> None:
-    shared = {"style", "output", "as_json", "quiet", "no_progress", "figures", "figure_format"}
+    shared = {"style", "output", "as_json", "quiet", "notes", "no_progress", "figures", "figure_format"}
     command, function = (inspect.signature(f).parameters for f in (page_command.run, page))
     options = {n: p.default for n, p in command.items() if n not in shared}
     assert options == {n: p.default for n, p in function.items() if n not in ("progress", "more")}

@@ -300,10 +300,7 @@ def test_ids_that_are_nearly_those_of_coco_are_refused(coco: Split) -> None:
 def test_a_split_by_name_takes_rows_in_order_with_a_note(coco: Split) -> None:
     found = match_rows(coco_rows(coco, image_ids=None, text_ids=None), "coco-5k")
     assert found.rows == (None, None)
-    assert found.notes == (
-        "no image ids: rows are taken to be in the order of coco-5k (Karpathy order)",
-        "no text ids: rows are taken to be in the order of coco-5k (Karpathy order)",
-    )
+    assert found.notes == ("no image and text ids: rows are taken to be in the order of coco-5k (Karpathy order)",)
 
 
 def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:

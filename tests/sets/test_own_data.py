@@ -208,7 +208,8 @@ def test_without_ids_rows_are_in_the_order_of_the_file(tmp_path: Path) -> None:
     images = np.random.default_rng(0).standard_normal((IMAGES, 4))
     report = vsebench.evaluate(images, np.repeat(images, EACH, axis=0), split="mine", metrics="R@1", ci=0)
     assert report["R@1", "t2i"].value == 1.0
-    assert "no text ids: rows are taken to be in the order of mine (that of the file it was built from)" in report.notes
+    order = "in the order of mine (that of the file it was built from)"
+    assert f"no image and text ids: rows are taken to be {order}" in report.notes
 
 
 def test_parts_and_numbers_of_captions(tmp_path: Path) -> None:
