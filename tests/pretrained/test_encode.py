@@ -562,3 +562,34 @@ def test_a_set_of_choices_is_encoded_and_measured(open_clip_model, tmp_path):
     assert any("encoded by open_clip:tiny-clip" in note for note in result.notes)
     with pytest.raises(UsageError, match="unknown split 'sugarcrep'"):
         vsebench.encode(open_clip_model, photos, split="sugarcrep")
+
+
+def test_the_ten_lines_of_the_page(
+    open_clip_model: Path, data: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They run with another model and set, and give the report of the command."""
+    import open_clip
+    from PIL import Image
+
+    images, captions = data
+    page = (Path(__file__).parents[2] / "docs" / "encoding.md").read_text(encoding="utf-8")
+    code = page.partition("## COCO 5K with open_clip")[2].partition("```python\n")[2].partition("```")[0]
+    assert "metrics" in code and len(code.strip().splitlines()) <= 12
+    vsebench.encode(f"open_clip:{open_clip_model}", images, captions, output="made.npz")
+    wanted = vsebench.evaluate("made.npz", metrics="recall", ci=0, trust=True)
+    split = vsebench.types.Split(
+        "custom", np.arange(5), np.arange(10), np.repeat(np.arange(5), 2), tuple(strings(captions))
+    )
+    model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{open_clip_model}")
+    tokenizer = open_clip.get_tokenizer(f"local-dir:{open_clip_model}")
+    monkeypatch.setattr(vsebench, "load_split", lambda name, captions: split)
+    monkeypatch.setattr(open_clip, "create_model_and_transforms", lambda *_, **__: (model, None, transform))
+    monkeypatch.setattr(open_clip, "get_tokenizer", lambda _: tokenizer)
+    opened = Image.open
+    monkeypatch.setattr(Image, "open", lambda path: opened(images / FILES[int(str(path)[-16:-4])]))
+    names: dict[str, Any] = {}
+    exec(code.replace('metrics="recall,eccv,ncs"', 'metrics="recall", ci=0, trust=True'), names)
+    found = names["report"]
+    assert [(str(r.metric), r.direction, r.value) for r in found.results] == [
+        (str(r.metric), r.direction, r.value) for r in wanted.results
+    ]
