@@ -320,11 +320,6 @@ def test_a_site_needs_jinja2(folder, monkeypatch):
     assert run("leaderboard", "validate", "--folder", str(folder)).exit_code == 0
 
 
-def test_tables_of_a_paper_are_in_its_order():
-    page = (BOARD / "site" / "index.html").read_text(encoding="utf-8")
-    assert "II, III, IV, V, VI, VII, VIII, IX" in page and ">1, 2, 3, 4, 5<" in page
-
-
 def test_best_and_second_are_marked():
     values = [("a", 0.5), ("b", 0.7), ("c", 0.7), ("d", 0.6)]
     (found,) = tables(*(entry(n, v, "split:b") for n, v in values))
@@ -418,16 +413,21 @@ def test_hostile_names_in_the_numbers(hostile):
 
 
 def test_a_submitted_entry_stands_in_the_table_of_papers_where_it_follows_their_protocol(tmp_path, coco):
-    """And in one of its own where it does not."""
-    folder = worlds.folder(tmp_path / "leaderboards")
+    """And in one of its own where it does not; the mean of five folds stands where papers call it by its name alone."""
+    table = json.loads(json.dumps(worlds.TABLE))
+    table["rows"].append({**table["rows"][0], "benchmark": "coco-1k"})
+    folder = worlds.folder(tmp_path / "leaderboards", table)
     rng = np.random.default_rng(0)
     images = rng.standard_normal((5000, 8)).astype(np.float32)
     texts = images[coco.image_of] + rng.standard_normal((25_000, 8)).astype(np.float32)
     for name, ties in (("ours", "index"), ("other", "expected")):
-        made = vsebench.evaluate(images, texts, split=coco, metrics="R@1", resamples=50, trust=True, ties=ties)
+        made = vsebench.evaluate(images, texts, split=coco, metrics="R@1,1k:R@1", resamples=50, trust=True, ties=ties)
         made.save(tmp_path / "R.json")
         submit.add(tmp_path / "R.json", name, folder=folder)
-    recall, _, other = tables_of(read(folder))
+    recall, _, other, folds, *_ = tables_of(read(folder))
     assert column(recall, "model") == ["Second", "First", "ours"] and column(other, "model") == ["other"]
     assert column(recall, "rank") == ["—", "—", "1"] and column(recall, "source")[-1].startswith("submitted, vsebench")
     assert "ties:index" in recall.table.notes[1] and "ties:expected" in other.table.notes[0]
+    (one,) = [entry for entry in read(folder).entries if entry.model.name == "ours"]
+    assert folds.group.benchmark == "coco-1k" and column(folds, "model") == ["First", "ours"]
+    assert [text.strip() for text in column(folds, "R@1")] == ["50.0", f"{100 * one.values['1k:R@1', 'i2t'].value:.2f}"]

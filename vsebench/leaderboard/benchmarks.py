@@ -80,6 +80,12 @@ def page_of(benchmark: str, metric: str) -> str:
     return PAGE_OF_VIEW.get(view, benchmark) if colon else benchmark
 
 
+def on_page(metric: str, page: str) -> str:
+    """A metric without the view that its page is of, as papers print it there: ``1k:R@1`` is ``R@1``."""
+    view, _, name = metric.rpartition(":")
+    return name if view and PAGE_OF_VIEW.get(view) == page else metric
+
+
 def described(name: str) -> Benchmark:
     """A test set by its name; one that is not in the table describes itself."""
     return BENCHMARKS.get(name) or Benchmark(name, name, "")

@@ -8,18 +8,20 @@ stands in one table with what was measured so; else it has a table of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from .. import signature
 from ..errors import UsageError
 from ..relevance.sources import SOURCES, is_gains
-from .benchmarks import BENCHMARKS, described, page_of
+from .benchmarks import BENCHMARKS, described, on_page, page_of
 from .facts import FAMILIES, facts
 from .schema import Entry, Key, Side
 
 PRINTED = "as printed"  # the rules of numbers of papers, and of those measured by the protocol of their test set
 
+T = TypeVar("T")
 SIDES: tuple[Side | None, ...] = ("i2t", "t2i", "i2i", "t2t", "mean", None)
 
 
@@ -32,7 +34,7 @@ class Group:
         family: kind of metric, see ``facts.FAMILIES``; of graded metrics the gains.
         rules: how they were measured: ``PRINTED``, or the fields of their signatures that can move a digit.
         columns: those of one direction together.
-        entries: each has at least one of the columns.
+        entries: with the numbers of these columns alone.
         apart: the fields of the rules that distinguish it from other groups of its test set and kind of metric; empty
             for ``PRINTED``, and where it is the only one.
     """
@@ -47,20 +49,32 @@ class Group:
 
 def groups(entries: Iterable[Entry]) -> list[Group]:
     """All tables in their order: by test set, those with numbers of papers first, then kind of metric and rules."""
-    found: dict[tuple[str, str, str], list[tuple[Entry, Key]]] = {}
+    found: dict[tuple[str, str, str], dict[str, tuple[Entry, list[Key]]]] = {}
     for entry in entries:
         for key in entry.values:
             page, alike = page_of(entry.benchmark, key[0]), rules(entry, key[0])
             if alike == described(page).protocol:
                 alike = PRINTED
-            found.setdefault((page, facts(key[0]).family, alike), []).append((entry, key))
+            place = page, facts(key[0]).family, alike
+            found.setdefault(place, {}).setdefault(entry.id, (entry, []))[1].append(key)
     tables = []
-    for (benchmark, family, alike), pairs in found.items():
+    for (benchmark, family, alike), members in found.items():
         others = [key[2] for key in found if key[:2] == (benchmark, family) and key[2] != PRINTED]
         apart = "" if alike == PRINTED else _apart(alike, others)
-        some = {entry.id: entry for entry, _ in pairs}
-        tables.append(Group(benchmark, family, alike, ordered(key for _, key in pairs), tuple(some.values()), apart))
+        some = tuple(_part(entry, keys, benchmark) for entry, keys in members.values())
+        columns = ordered(key for entry in some for key in entry.values)
+        tables.append(Group(benchmark, family, alike, columns, some, apart))
     return sorted(tables, key=_place)
+
+
+def _part(entry: Entry, keys: Iterable[Key], page: str) -> Entry:
+    """An entry with some of its numbers alone, named as on a page: ``1k:R@1`` is ``R@1`` on that of COCO 1K."""
+    names = {(on_page(metric, page), direction): (metric, direction) for metric, direction in keys}
+
+    def kept(of: Mapping[Key, T]) -> dict[Key, T]:
+        return {name: of[key] for name, key in names.items() if key in of}
+
+    return replace(entry, values=kept(entry.values), doubts=kept(entry.doubts), changes=kept(entry.changes))
 
 
 def _apart(own: str, every: Iterable[str]) -> str:

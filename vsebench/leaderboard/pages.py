@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -138,13 +136,13 @@ def _overview(board: Board, own: dict[str, list[Ranking]]) -> Page:
     sets = overview(own)
     best = [(*row, _best(rankings)) for row, rankings in zip(sets.rows, own.values(), strict=True)]
     sets = replace(sets, columns=(*sets.columns, Column("best published", words=True)), rows=tuple(best))
-    papers = []
+    papers: list[tuple[str | Text | Value, ...]] = []
     for key, paper in board.papers.items():
         entries = [entry for entry in board.entries if entry.paper == key]
-        tables = ", ".join(in_order(entry.table for entry in entries))
         cited = Text(paper.title, key, f"{paper.authors}. {paper.venue}.", paper.url)
-        papers.append((paper.name, cited, tables, Value(sum(len(entry.values) for entry in entries), "count")))
-    cites = words("name", "paper or file", "tables", "numbers", rows=papers, numbers=1)
+        counts = (len({entry.table for entry in entries}), sum(len(entry.values) for entry in entries))
+        papers.append((paper.name, cited, *(Value(n, "count") for n in counts)))
+    cites = words("name", "paper or file", "tables", "numbers", rows=papers, numbers=2)
     number = count_of(sum(len(entry.values) for entry in board.entries), "number")
     measured = sum(map(has_page, board.entries))
     lead = (
@@ -159,18 +157,6 @@ def _overview(board: Board, own: dict[str, list[Ranking]]) -> Page:
     if papers:
         parts.append(Part("papers", "Papers and files of results", tables=(cites,)))
     return Page("index.html", "Leaderboards of image-text retrieval", lead, tuple(parts))
-
-
-def in_order(tables: Iterable[str]) -> list[str]:
-    """The tables of a paper in its order, each once: of "4" and "IV" the fourth; what is no number comes last."""
-
-    def place(table: str) -> tuple[int, str]:
-        roman = re.fullmatch("(X*)(IX|IV|V?)(I{0,3})", table)
-        if roman:
-            return 10 * len(roman[1]) + {"": 0, "IV": 4, "V": 5, "IX": 9}[roman[2]] + len(roman[3]), table
-        return int(table) if table.isdecimal() else sys.maxsize, table
-
-    return sorted({table.removeprefix("Table ") for table in tables}, key=place)
 
 
 def _about() -> Page:

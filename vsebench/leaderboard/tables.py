@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..relevance.sources import SOURCES
 from ..results.format import ARROWS, UNDEFINED, printed
 from ..results.table import Column, Table, Text, Value, arrow
-from .benchmarks import PAGE_OF_VIEW, described
+from .benchmarks import described
 from .facts import FAMILIES, PAPER, facts
 from .groups import PRINTED, Group, groups, version
 from .ranks import paired, ranks
@@ -194,11 +194,11 @@ def _remarks(group: Group, entries: Sequence[Entry]) -> list[str]:
 
 
 def heading(column: Key, group: Group) -> str:
-    """The heading of a column without its direction; a view that the page or the table has is left out."""
+    """The heading of a column without its direction; a view that the table has is left out."""
     metric, _ = column
     known = facts(metric)
     view = metric.partition(":")[0] if ":" in metric else ""
-    named = view and view != PAPER and view != group.family and PAGE_OF_VIEW.get(view) != group.benchmark
+    named = view not in ("", PAPER, group.family)
     return (f"{view}:" if named else "") + known.heading + arrow(known.higher_is_better)
 
 

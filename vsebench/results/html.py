@@ -96,10 +96,12 @@ def _groups(grid: Grid, kinds: Sequence[Kind]) -> str:
 
 
 def _cell(cell: Cell, kind: Kind) -> str:
-    text = escape(cell.text)
+    shown = cell.text.rstrip()
+    text, room = escape(shown), cell.text[len(shown) :]  # spaces that align digits are not underlined
     text = f"<b>{text}</b>" if cell.best and text else text
     text = f"<u>{text}</u>" if cell.second and text else text
     text = f"<a href='{escape(cell.link)}'>{text}</a>" if leads(cell.link) else text
+    text += room
     aside = f"<span class='aside'>{escape(cell.aside)}</span>" if cell.aside else ""
     if kind.words:
         mark = f"<sup>{escape(cell.mark)}</sup>" if cell.mark else ""
