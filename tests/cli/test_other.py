@@ -269,13 +269,16 @@ def test_demo(tmp_path: Path, coco: Split) -> None:
     out = tmp_path / "demo"
     result = invoke("demo", "--out", str(out))
     assert result.exit_code == 0, result.stderr
-    assert sorted(p.name for p in out.iterdir()) == ["embeddings.npz", "report.json"]
+    files = ["lsa-128.json", "lsa-128.npz", "lsa-64.json", "lsa-64.npz", "page.html"]
+    assert sorted(p.name for p in out.iterdir()) == files
     printed = words(result.stdout)
     assert "computed from text, not by a vision model" in printed and "without the pictures" in printed
     assert result.stdout.rstrip().splitlines()[-3].startswith("Try next")
-    report = json.loads((out / "report.json").read_text())
+    assert "page.html: tables, charts and single queries" in printed
+    assert 'id="explorer-data"' in (out / "page.html").read_text()
+    report = json.loads((out / "lsa-128.json").read_text())
     assert report["split"] == "coco-5k" and report["schema"] == "vsebench/report/1"
-    again = document("eval", str(out / "embeddings.npz"))
+    again = document("eval", str(out / "lsa-128.npz"), "--metrics", "recall,eccv,NCS@10")
     assert again["results"] == report["results"] and again["signature"] == report["signature"]
 
 

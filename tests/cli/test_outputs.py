@@ -136,7 +136,7 @@ def test_spellings_of_one_file_are_one_file(tmp_path: Path) -> None:
 
 
 def test_the_demo_replaces_files_of_no_other_folder(tmp_path: Path) -> None:
-    for name in ("embeddings.npz", "report.json"):
+    for name in ("lsa-128.npz", "lsa-64.json", "page.html"):
         (tmp_path / name).write_text("mine")
         result = invoke("demo", "--out", tmp_path)
         assert result.exit_code == USAGE and f"{name}: exists, and the demo would replace it" in result.stderr
