@@ -21,14 +21,11 @@ FILTERED = 8  # rows of a page beyond which they can be filtered
 OPEN, UNJUDGED = "not regenerated yet", "cannot be judged"
 SIGNS = {"holds here": "✓ ", "does not hold here": "✗ ", "undecided": "~ "}
 MARKS = (
-    "Bold is the best number of a column, underlined the second. A dagger † marks a number that its own row "
-    "contradicts, such as a sum that is not that of its parts; it is neither best nor second.",
+    "A dagger † marks a number that its own row contradicts, such as a sum that is not that of its parts; it is "
+    "neither best nor second.",
     "Below a number stands its 95 % interval, over images for submitted entries. That of a reproduced entry is over "
     "seeds and over the test images as queries; with one seed, or where the spread over the images is not known, it "
-    "has none. The intervals are not paired: a test of differences on the same images would tell more entries apart.",
-    "Entries share a rank when they cannot be told apart: the rank of an entry is one more than the number of entries "
-    "that are better beyond chance. Ranks need not be in the order of the numbers: a row whose number is less certain "
-    "can have a better rank than a row above it. Published numbers have no intervals, and so no ranks.",
+    "has none. Published numbers have no intervals, and so no ranks.",
     "Fractions are printed times 100, ranks as ranks; ↓ marks metrics where lower is better.",
     "Image input is what a model reads of an image. With object annotations it has no pixels: the objects that people "
     "have marked in the image take their place.",
