@@ -106,6 +106,26 @@ def test_curves_have_the_numbers_of_the_reports(page, reports):
             assert line[7] == np.mean(best <= 7) and max(line) <= IMAGES * PER
 
 
+def test_a_metric_that_is_another_by_definition_appears_once():
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((30, 8))
+    texts = images + rng.standard_normal((30, 8))
+    names = "R@1,Recall@1,R-P,mAP@R,mAP,MRR,matrix:NCS@1,matrix:nDCG@1,matrix:nDCG@2"
+    same = {"metrics": names, "gains": rng.random((30, 30)), "ci": 0}
+    one = vb.evaluate(images, texts, captions_per_image=1, **same)
+    for twin, other in (("Recall@1", "R@1"), ("R-P", "R@1"), ("mAP@R", "R@1"), ("mAP", "MRR")):
+        assert np.array_equal(one[twin, "i2t"].per_query, one[other, "i2t"].per_query)
+    assert np.array_equal(one["nDCG@1", "t2i"].per_query, one["NCS@1", "t2i"].per_query)
+    for given in ({"a": one}, {"a": one, "b": one}):
+        found = vb.page(given, resamples=20)
+        rows = (r for name, of in found.to_dict()["tables"].items() if name in ("results", "values") for r in of)
+        assert {r["metric"].removeprefix("matrix:") for r in rows} == {"R@1", "MRR", "NCS@1", "nDCG@2"}
+        assert "Recall@1, R-P, mAP@R: by definition R@1, not repeated." in found.notes
+    assert len(vb.page(one, metrics="R@1,R-P", resamples=20).tables()[0].rows) == 2, "they were named"
+    five = vb.evaluate(images[:6], texts, captions_per_image=5, **same | {"gains": rng.random((6, 30)), "trust": True})
+    assert [r for r in vb.page(five, resamples=20).tables()[0].rows if "Recall@1" in str(r[0])], "one direction differs"
+
+
 def test_data_of_the_explorer(page, reports):
     data = json.loads(explorer.to_json(page.explorer))
     found = next(iter(reports.values()))

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from .. import signature
 from ..arguments import public
 from ..errors import MissingPackage, UsageError, VsebenchError
 from ..evaluation.intervals import Key, key_of
 from ..evaluation.provenance import ranked_by
+from ..metrics import Metric
 from ..metrics.suites import Names, headlines
 from ..results import charts
 from ..results.charts import curves
 from ..results.explorer import Explorer
 from ..results.page import Page, Part
+from ..results.report import Report
 from ..results.table import Table
 from ..sets.captions import Captions, with_captions
 from ..types import Split
@@ -28,6 +32,7 @@ from .systems import OneReport, Reports, System, alike, load_systems
 
 AGREEING = 3  # systems from which metrics can agree on their order
 NAME = 80  # characters of the name of a system; longer ones are cut
+OWN = ("gt", "1k")  # views in which a caption has one positive
 
 
 @public
@@ -83,6 +88,7 @@ def page(
     systems = load_systems(reports, more)
     names = charts.short_names([s.name for s in systems], NAME)
     systems = [replace(system, name=name) for system, name in zip(systems, names, strict=True)]
+    systems, repeated = (systems, ()) if metrics is not None else _once(systems)
     every, _, warnings = alike(systems, metrics, force, of_queries=False)
     keys = [key for key in every if not key[0].family.of_lists]
     split, unknown = _with_captions(systems[0].items, captions)
@@ -95,6 +101,7 @@ def page(
         found = _with_thumbnails(found, images)
     done()
     summary = _with_charts(summary, systems, keys, split, unknown, same)
+    summary = replace(summary, notes=(*repeated, *summary.notes))
     done()
     agreement = _agreement(systems, metrics or headlines(m for m, _ in keys if m.unit != "rank"), same)
     parts = (summary, *agreement, _identity(systems))
@@ -109,6 +116,30 @@ def page(
 def _steps(progress: Callable[[int, int], None] | None, of: int) -> Callable[[], None]:
     count = iter(range(1, of + 1))
     return lambda: None if progress is None else progress(next(count), of)
+
+
+def _once(systems: list[System]) -> tuple[list[System], tuple[str, ...]]:
+    """The systems without the metrics that are others by definition, and notes on these."""
+    items, ways = systems[0].items, dict[Metric, set[str | None]]()
+    for metric, way in map(key_of, systems[0].report.results):
+        if all((metric, way) in s.results for s in systems):
+            ways.setdefault(metric, set()).add(way)
+    one_caption = items.image_of is not None and len(np.unique(items.owners)) == len(items.owners)
+    twins: dict[Metric, list[Metric]] = {}
+    for metric, own in ways.items():
+        one_positive = metric.view in OWN and items.image_of is not None and (one_caption or own == {"t2i"})
+        other = metric.same_as(one_positive)
+        if other is not None and own <= ways.get(other, set()):
+            twins.setdefault(other, []).append(metric)
+    twice = {metric for found in twins.values() for metric in found}
+    notes = tuple(f"{', '.join(map(str, found))}: by definition {m}, not repeated." for m, found in twins.items())
+    return [replace(s, report=_without(s.report, twice)) for s in systems], notes
+
+
+def _without(report: Report, metrics: Collection[Metric]) -> Report:
+    """The report with the results of some metrics among those that are only parts of sums."""
+    kept = tuple(r for r in report.results if r.metric not in metrics)
+    return replace(report, results=kept, parts=(*report.parts, *(r for r in report.results if r.metric in metrics)))
 
 
 def _with_captions(items: Split, captions: Captions | None) -> tuple[Split, str | None]:
@@ -173,7 +204,7 @@ def _with_charts(
     number of positives of judgements with several."""
     notes = [] if unknown is None else [f"There are no slices by caption length: {unknown}."]
     found: list[Slices] = []
-    several = [m for m, d in keys if d is not None and not m.graded and m.view not in ("gt", "1k")]
+    several = [m for m, d in keys if d is not None and not m.graded and m.view not in OWN]
     wanted: list[tuple[str, list[Any]]] = [("positives", headlines(several)[:2])]
     if unknown is None:
         graded = [m for m, d in keys if d is not None and m.graded]

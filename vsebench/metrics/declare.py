@@ -105,6 +105,8 @@ class Family:
             gains: ``means`` if the value is linear in what it reads of the retrieved items, ``same`` if it does not
             depend on the order of tied items, or a function of the ties of the pseudo-positives. None if it has no
             closed form.
+        first: the metric, of the same options, that it is by definition at k = 1; empty for none.
+        alone: the one that it is by definition where every query has one positive.
     """
 
     template: str
@@ -126,6 +128,8 @@ class Family:
     least_k: int = 1
     lowest_gain: float | None = None
     expected: Compute | Literal["means", "same"] | None = None
+    first: str = ""
+    alone: str = ""
 
     @property
     def takes_k(self) -> bool:
@@ -238,7 +242,7 @@ def metric(
         options: of its own, by key.
         captions: default of the option ``captions``: ``all`` or ``first``.
         **facts: further fields of ``Family``: depth, low, high, higher_is_better, unit, group, ks, aliases,
-            aggregate, least_k, lowest_gain, expected.
+            aggregate, least_k, lowest_gain, expected, first, alone.
 
     Raises:
         UsageError: the name is taken, or a parameter of the function is neither observed nor an option.
@@ -408,6 +412,15 @@ class Metric:
         if parts := self.parts():
             return all(part.has_expectation for part in parts)
         return self.family.expected is not None
+
+    def same_as(self, one_positive: bool) -> Metric | None:
+        """The metric that this one is by definition; ``one_positive``: every query has one. None if it is no other."""
+        name = self.family.first if self.k == 1 else ""
+        name = name or (self.family.alone if one_positive and not self.graded else "")
+        if not name:
+            return None
+        found = parse(f"{self.view}:{name.format(k=self.k)}")
+        return Metric(found.template, found.k, found.view, self.options)
 
     def parts(self) -> tuple[Metric, ...]:
         """The metrics that a sum adds up, in its own view and with its own options; none if it is no sum."""

@@ -23,6 +23,7 @@ KS = (1, 5, 10)
     ks=KS,
     lowest_gain=0.0,
     expected="means",
+    first="NCS@1",
 )
 def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int]) -> Float:
     """Normalised discounted cumulative gain with the gains as they are (Järvelin and Kekäläinen, TOIS 2002).

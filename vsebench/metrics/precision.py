@@ -18,6 +18,7 @@ OVER = Option(("all", "found"), "found: divided by the number of relevant items 
     formula="|relevant items with rank <= R| / R, R the number of relevant items",
     cite=("chun2022eccv",),
     expected=expected.precision_at_size,
+    alone="R@1",
 )
 def r_precision(ranks: Ranks) -> Float:
     """Precision at R, the query's own number of relevant items.
@@ -35,6 +36,7 @@ def r_precision(ranks: Ranks) -> Float:
     formula="(1/R) sum over r = 1..R of precision@r if item r is relevant, else 0",
     cite=("chun2022eccv", "musgrave2020metric"),
     expected=expected.map_at_size,
+    alone="R@1",
 )
 def map_at_r(ranks: Ranks) -> Float:
     """Mean over r = 1..R of precision@r, counted only where the r-th item is relevant.
@@ -52,6 +54,7 @@ def map_at_r(ranks: Ranks) -> Float:
     formula="(1/R) sum over the relevant items of precision at their rank",
     cite=("rasiwasia2010new",),
     expected=expected.average_precision,
+    alone="MRR",
 )
 def average_precision(ranks: Ranks) -> Float:
     """Average precision over the complete ranking, ``map`` of trec_eval: the protocol of class labels.

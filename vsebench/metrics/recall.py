@@ -37,6 +37,7 @@ def recall_any(ranks: Ranks, k: int) -> Float:
     formula="|relevant items with rank <= k| / |relevant items|",
     cite=("biten2022semantic",),
     expected=expected.fraction_found,
+    alone="R@{k}",
 )
 def recall_fraction(ranks: Ranks, k: int) -> Float:
     """The fraction of the relevant items that is among the top k (R@k of Biten et al., eq. 1).
