@@ -72,8 +72,8 @@ def ranking(group: Group, board: Board) -> Ranking:
     inputs = any(entry.model.image_input for entry in firsts)
     columns = [
         Column("model", words=True),
-        *([Column("rank")] if rank else []),
         *(Column(heading(key, group), group=_above(key, group.columns)) for key in group.columns),
+        *([Column("rank")] if rank else []),
         Column("source", words=True),
         *([Column("image input", words=True)] if inputs else []),
     ]
@@ -82,7 +82,7 @@ def ranking(group: Group, board: Board) -> Ranking:
     for line, cells in zip(lines, zip(*numbers, strict=True), strict=True):
         first, place = line[0], Value(rank.get(line[0].id), "count")
         source = [_source(line, board), *([first.model.image_input or UNDEFINED] if inputs else [])]
-        rows.append((_named(first), *([place] if rank else []), *cells, *source))
+        rows.append((_named(first), *cells, *([place] if rank else []), *source))
     notes = _notes(group, firsts) + _of_ranks(group, by, ranked, bool(rank)) + _of_papers(group, board)
     family = group.family
     title = FAMILIES.get(family) or f"Graded relevance: {SOURCES[family].title if family in SOURCES else family}"
@@ -125,11 +125,12 @@ def _source(line: Sequence[Entry], board: Board) -> Text:
     first = line[0]
     if not first.paper:
         suite = first.facts.get("suite")
-        return Text(f"{first.level}, " + (f"suite {suite}" if suite else f"vsebench {version(first)}"), first.level)
+        return Text(first.level, first.level, f"suite {suite}" if suite else f"vsebench {version(first)}")
     named = ", ".join(dict.fromkeys(e.table.removeprefix("Table ") for e in line))
-    words = f"table{'s' * (', ' in named)} {named}" + (f", row {first.row}" if first.row and len(line) == 1 else "")
+    words = f"table{'s' * (', ' in named)} {named}" if first.table.startswith("Table ") else named
+    words += f", row {first.row}" if first.row and len(line) == 1 else ""
     paper = board.papers.get(first.paper)
-    return Text(f"{paper.name if paper else first.paper}, {words}", first.paper, link=paper.url if paper else "")
+    return Text(paper.name if paper else first.paper, first.paper, words, paper.url if paper else "")
 
 
 def aligned(values: Sequence[Value]) -> list[Value]:
