@@ -12,7 +12,7 @@ import numpy as np
 from .. import signature
 from ..arguments import public
 from ..errors import MissingPackage, UsageError, VsebenchError
-from ..evaluation.intervals import Key, key_of
+from ..evaluation.intervals import Key, key_of, label
 from ..evaluation.provenance import ranked_by
 from ..metrics import Metric
 from ..metrics.suites import Names, headlines
@@ -119,27 +119,28 @@ def _steps(progress: Callable[[int, int], None] | None, of: int) -> Callable[[],
 
 
 def _once(systems: list[System]) -> tuple[list[System], tuple[str, ...]]:
-    """The systems without the metrics that are others by definition, and notes on these."""
-    items, ways = systems[0].items, dict[Metric, set[str | None]]()
-    for metric, way in map(key_of, systems[0].report.results):
-        if all((metric, way) in s.results for s in systems):
-            ways.setdefault(metric, set()).add(way)
+    """The systems without the results that are others by definition, and no or one note on these."""
+    items, first = systems[0].items, map(key_of, systems[0].report.results)
+    shared = [key for key in first if all(key in s.results for s in systems)]
     one_caption = items.image_of is not None and len(np.unique(items.owners)) == len(items.owners)
-    twins: dict[Metric, list[Metric]] = {}
-    for metric, own in ways.items():
-        one_positive = metric.view in OWN and items.image_of is not None and (one_caption or own == {"t2i"})
+    twice: dict[Key, Metric] = {}
+    for metric, way in shared:
+        one_positive = metric.view in OWN and (one_caption or (way == "t2i" and items.image_of is not None))
         other = metric.same_as(one_positive)
-        if other is not None and own <= ways.get(other, set()):
-            twins.setdefault(other, []).append(metric)
-    twice = {metric for found in twins.values() for metric in found}
-    notes = tuple(f"{', '.join(map(str, found))}: by definition {m}, not repeated." for m, found in twins.items())
-    return [replace(s, report=_without(s.report, twice)) for s in systems], notes
+        if other is not None and (other, way) in shared:
+            twice[metric, way] = other
+    if not twice:
+        return systems, ()
+    named = ", ".join(f"{label(key)} ({other})" for key, other in twice.items())
+    return [replace(s, report=_without(s.report, twice)) for s in systems], (
+        f"Not repeated, as they are others by definition: {named}.",
+    )
 
 
-def _without(report: Report, metrics: Collection[Metric]) -> Report:
-    """The report with the results of some metrics among those that are only parts of sums."""
-    kept = tuple(r for r in report.results if r.metric not in metrics)
-    return replace(report, results=kept, parts=(*report.parts, *(r for r in report.results if r.metric in metrics)))
+def _without(report: Report, keys: Collection[Key]) -> Report:
+    """The report with some of its results among those that are only parts of sums."""
+    kept = tuple(r for r in report.results if key_of(r) not in keys)
+    return replace(report, results=kept, parts=(*report.parts, *(r for r in report.results if key_of(r) in keys)))
 
 
 def _with_captions(items: Split, captions: Captions | None) -> tuple[Split, str | None]:
