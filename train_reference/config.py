@@ -56,6 +56,7 @@ class Data:
     Attributes:
         name: scenes (``scenes-10k``), or the folder or file of other data (see ``data``).
         images: the folder of images, where the data need one.
+        captions: the file of captions, where the data are a file of vectors.
         features: of scenes, what an image is: ``regions`` (a set of vectors) or ``pixels``.
         restval: whether COCO's ``restval`` is used for training.
         first: share of the training captions that is used: the first ones, in (0, 1].
@@ -64,6 +65,7 @@ class Data:
 
     name: str = "scenes-10k"
     images: str = ""
+    captions: str = ""
     features: Literal["auto", "regions", "pixels"] = "auto"
     restval: bool = True
     first: Share = 1.0
@@ -353,6 +355,7 @@ def configured(
     config: str | Path | None = None,
     *,
     data: str | None = None,
+    captions: str | Path | None = None,
     epochs: int | None = None,
     batch: int | None = None,
     lr: float | None = None,
@@ -370,7 +373,7 @@ def configured(
         loss: its name; the file of this name in ``configs/scenes``, if there is one, has settings that suit the
             built-in scenes and is taken when no other file is named.
         config: a TOML file, or names of those in ``configs``, separated by commas.
-        data, epochs, batch, lr, seed, device: replace those of the file.
+        data, captions, epochs, batch, lr, seed, device: replace those of the file.
         encoder: of the images, or of the captions; replaces that of the file.
         smoke: a run of some seconds: a small model, 100 images, 3 epochs, the first of them of the warm-up where there
             is one; a projection of regions instead of a network of torchvision.
@@ -393,8 +396,9 @@ def configured(
                 found, model_image="linear", model_crop="center", model_finetune=False, model_pretrained=True
             )
     found = override(
-        found, data_name=data, train_epochs=epochs, train_batch=batch, train_lr=lr, train_seed=seed, train_device=device
-    )
+        found, data_name=data, data_captions=None if captions is None else str(captions), train_epochs=epochs,
+        train_batch=batch, train_lr=lr, train_seed=seed, train_device=device,
+    )  # fmt: skip
     if encoder is not None:
         from .encoders import CAPTIONS, get_encoder
 

@@ -96,12 +96,14 @@ class Part:
 class Vectors:
     """One vector an image, (image, width) float32, or the same number for every image, (image, region, width).
 
-    The array may be a memory map of the file ``where``; of several vectors an image ``kind`` is ``regions``.
+    The array may be a memory map of the file ``where``; of several vectors an image ``kind`` is ``regions``. With
+    ``index`` (image,) int64 it has the vectors of other images too, and image i is its row ``index[i]``.
     """
 
     array: npt.NDArray[Any]
     kind: str = "vectors"
     where: Path | None = None
+    index: Int | None = None
 
     @property
     def width(self) -> int:
@@ -109,7 +111,7 @@ class Vectors:
         return int(self.array.shape[-1])
 
     def __len__(self) -> int:
-        return len(self.array)
+        return len(self.array if self.index is None else self.index)
 
     def take(self, rows: Int, training: bool = False) -> Batch:
         """See ``Images.take``.
@@ -117,7 +119,7 @@ class Vectors:
         Raises:
             BadInput: a number of these images is not finite.
         """
-        taken = np.asarray(self.array[rows], np.float32)
+        taken = np.asarray(self.array[rows if self.index is None else self.index[rows]], np.float32)
         if not (finite := np.isfinite(taken).reshape(len(taken), -1).all(axis=1)).all():
             what = f"image {rows[~finite][0]} has features that are not numbers or are infinite"
             raise BadInput(what, where=self.where, fix="compute the features of this image again")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 
-from train_reference import config, train  # noqa: E402
+from tests.train_reference.test_sources import karpathy  # noqa: E402
+from train_reference import config, encoders, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 from train_reference.losses.checks import checked_loss  # noqa: E402
 from train_reference.sources import SOURCES  # noqa: E402
@@ -67,6 +70,49 @@ def test_a_recipe_of_several_parts_is_the_published_row():
     assert (found.model.normalise_images, found.loss.name, found.loss.settings) == (False, "sh", {"margin": 0.2})
     assert (found.train.epochs, found.train.finetune_from, found.train.decay_every) == (45, 30, 15)
     assert config.read("resnet152,vsepp").model.image == "vgg19"
+
+
+PIXELS = sorted(
+    {row.recipe for row in ROWS if not row.recipe.startswith("sam") and "f30k" not in row.recipe} | {"log_ratio"}
+)
+NETWORKS = {(c.model.image, c.model.crop, c.model.finetune): name for name in PIXELS for c in [config.read(name)]}
+
+
+def takes_a_step(recipe: str, folder: Path) -> None:
+    """Without ImageNet weights, and with CIDEr-D for gains that need a model or a file; on a GPU where there is one."""
+    near = min(1, config.read(recipe).loss.neighbours)
+    changes = [f"data.name={karpathy(folder, 8)}", f"data.images={folder / 'photos'}", "data.word_count=2"]
+    changes += ["model.pretrained=false", "train.batch=3", "loss.relevance=cider", "loss.scale=0.1"]
+    found = config.assign(config.read(recipe), [*changes, f"loss.neighbours={near}"])
+    run = train.prepare(found)
+    train.schedule(run, found.train.finetune_from)
+    before = {name: weight.clone() for name, weight in run.model.named_parameters()}
+    assert train.step(run, next(iter(run.loader(0))), found.train.finetune_from) >= 0
+    moved = {name for name, weight in run.model.named_parameters() if not torch.equal(weight, before[name])}
+    assert "images.project.weight" in moved
+    assert any(name.startswith("images.network") for name in moved) == found.model.finetune
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("recipe", NETWORKS.values())
+def test_networks_of_torchvision_take_a_step_on_drawn_images(recipe, tmp_path, monkeypatch):
+    pytest.importorskip("torchvision", reason="torchvision is not installed")
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    takes_a_step(recipe, tmp_path)
+
+
+@pytest.mark.parametrize("recipe", PIXELS)
+def test_a_recipe_of_pixels_takes_a_step_on_drawn_images(recipe, tmp_path, monkeypatch):
+    """With a small network in place of that of torchvision."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    for name in ("vgg19", "resnet152"):
+        entry = encoders.get_encoder(name)
+        make = partial(torch.nn.Sequential, torch.nn.AdaptiveAvgPool2d(2), torch.nn.Flatten())
+        small = dataclasses.replace(
+            entry, make=lambda out=entry.width, make=make: make(torch.nn.Linear(12, out)), side=32
+        )
+        monkeypatch.setitem(encoders._ENCODERS._items, name, small)
+    takes_a_step(recipe, tmp_path)
 
 
 def test_a_file_changes_some_values_of_its_base(tmp_path, monkeypatch):

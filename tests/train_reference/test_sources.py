@@ -17,6 +17,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra: trai
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
 
+from tests.commands import invoke as cli  # noqa: E402
 from tests.training import silent  # noqa: E402
 from train_reference import config, model, train  # noqa: E402
 from train_reference.data import open_data  # noqa: E402
@@ -135,6 +136,57 @@ def test_folders_of_features_that_are_wrong(tmp_path):
     refuses("truncated", folder / "train_ims.npy")
 
 
+@pytest.mark.parametrize("parts", [False, True])
+def test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line(parts, tmp_path, cache):
+    """Drawn images, encoded by a network with fixed weights; the captions in another order, with ids as text."""
+    drawn = open_data(of(name="scenes-40-size16", features="pixels"))["train"]
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, 2), torch.nn.ReLU(), torch.nn.Flatten())
+    with torch.no_grad():
+        x = network(drawn.images.take(np.arange(len(drawn.images)))["images"]).numpy()
+    ids = drawn.split.image_ids
+    backwards = np.arange(len(ids))[::-1]
+    np.savez(tmp_path / "features.npz", image_embeddings=x[backwards], image_ids=ids[backwards])
+    lines = [
+        {"image_id": str(ids[i]), "caption": caption}
+        for i, caption in zip(drawn.split.owners, drawn.captions, strict=True)
+    ]
+    if parts:
+        lines = [{**line, "split": ("train", "train", "dev", "test")[n // 5 % 4]} for n, line in enumerate(lines)]
+    file = tmp_path / "c.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    named = {"name": str(tmp_path / "features.npz"), "captions": str(file)}
+    opened = open_data(of(**named))
+    count = len(ids)
+    sizes = (count // 2, count // 4, count // 4) if parts else (count - 2 * round(count / 10), *[round(count / 10)] * 2)
+    assert tuple(len(opened[part].images) for part in ("train", "val", "test")) == sizes
+    for part in opened.values():
+        rows = [ids.tolist().index(image) for image in part.split.image_ids.tolist()]
+        assert np.array_equal(part.images.take(np.arange(len(rows)))["images"].numpy(), x[rows])
+    options = ["--epochs", "2", "--batch", "10", "--set", "data.word_count=2", "--out", tmp_path / "run"]
+    done = cli("train-reference", "--loss", "sam", "--data", named["name"], "--captions", file, *options)
+    assert done.exit_code == 0, done.stderr
+    assert cli("eval", tmp_path / "run", "--trust", "--json").exit_code == 0
+
+    np.save(tmp_path / "sets.npy", np.stack([x, -x], axis=1))  # without ids: in the order of the captions
+    sets = open_data(of(name=str(tmp_path / "sets.npy"), captions=str(file)))["test"]
+    place = ids.tolist().index(sets.split.image_ids[0])
+    assert np.array_equal(sets.images.take(np.array([0]))["images"][0, 1].numpy(), -x[place])
+    for name, captions, words in (
+        (named["name"], "", "no file of captions"),
+        (str(tmp_path / "few.npy"), str(file), "vectors without ids, and"),
+        (str(tmp_path / "few.npz"), str(file), "have no vector"),
+    ):
+        np.save(tmp_path / "few.npy", x[:5])
+        np.savez(tmp_path / "few.npz", image_embeddings=x[:5], image_ids=ids[:5])
+        with pytest.raises((UsageError, BadInput), match=words):
+            open_data(of(name=name, captions=captions))
+    if parts:
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines if line["split"] != "dev"))
+        with pytest.raises(BadInput, match="has no part val or dev"):
+            open_data(of(**named))
+
+
 def test_the_folder_of_a_run_is_named_after_its_data():
     assert train.default_folder(of(name="/a/f30k_precomp")).as_posix() == "runs/f30k_precomp-mh-seed0"
 
@@ -145,16 +197,16 @@ def test_a_name_that_no_source_opens():
     assert "scenes-10k" in str(caught.value.fix) and "train_ims.npy" in str(caught.value.fix)
 
 
-def karpathy(folder: Path) -> Path:
+def karpathy(folder: Path, images: int = 32) -> Path:
     """A folder of images of four colours, and a Karpathy file whose captions name the colour."""
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
     (folder / "photos" / "val2014").mkdir(parents=True)
     entries = []
-    for n in range(32):
+    for n in range(images):
         colour = [(200, 0, 0), (0, 0, 200), (0, 200, 0), (0, 0, 0)][n % 4]
         image.new("RGB", (90 + n, 100), colour).save(folder / "photos" / "val2014" / f"{n}.png")
         raw = [{"raw": f"a {WORDS[n % 4]} dog number {k}", "sentid": 10 * n + k} for k in range(6)]
-        part = ("train", "restval", "val", "test")[n // 8]
+        part = ("train", "restval", "val", "test")[4 * n // images]
         entries.append({"split": part, "cocoid": n, "filepath": "val2014", "filename": f"{n}.png", "sentences": raw})
     (folder / "dataset_coco.json").write_text(json.dumps({"images": entries}))
     return folder / "dataset_coco.json"

@@ -13,7 +13,7 @@ from vsebench.errors import UsageError
 
 from ..config import Config
 from ..data import Bar, Part, PartName
-from . import karpathy, precomp, scenes
+from . import karpathy, precomp, scenes, vectors
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Source:
 SOURCES: tuple[Source, ...] = (
     Source("scenes, such as scenes-10k", scenes.fits, scenes.open_scenes_data),
     Source("a folder with train_ims.npy and train_caps.txt", precomp.fits, precomp.open_precomp),
+    Source("a file of vectors, such as features.npz, with its captions", vectors.fits, vectors.open_vectors),
     Source("a Karpathy file, such as dataset_coco.json", karpathy.fits, karpathy.open_karpathy),
 )
 

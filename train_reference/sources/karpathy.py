@@ -52,7 +52,7 @@ def open_karpathy(config: Config, bar: Bar) -> dict[PartName, Part]:
     for part, names in PARTS_OF.items():
         rows = [karpathy_rows(document, name, n) 
                 for n in names if n == names[0] or (n in there and config.data.restval)]  # fmt: skip
-        splits[part] = _split(_joined(rows), f"{Path(name).stem}-{part}")
+        splits[part] = split_named(joined(rows), f"{Path(name).stem}-{part}")
     with bar("looking for the images"):
         files = iter(_found(folder, np.concatenate([split.image_ids for split in splits.values()]), paths))
     entry, crop = get_encoder(config.model.image), config.model.crop
@@ -70,14 +70,16 @@ def _found(folder: Path, image_ids: Ids, names: dict[str, str]) -> tuple[Path, .
         raise BadInput(error.what, where=error.where, fix=fix) from error
 
 
-def _joined(rows: list[CaptionRows]) -> CaptionRows:
+def joined(rows: list[CaptionRows]) -> CaptionRows:
+    """The captions of several parts."""
     if len(rows) == 1:
         return rows[0]
     image_id, caption_id = (np.concatenate([getattr(r, n) for r in rows]) for n in ("image_id", "caption_id"))
     return CaptionRows(image_id, caption_id, tuple(c for r in rows for c in r.captions or ()), rows[0].origin)
 
 
-def _split(rows: CaptionRows, name: str) -> Split:
+def split_named(rows: CaptionRows, name: str) -> Split:
+    """The captions as a split: ``coco-5k`` or ``f30k`` where they have its ids, else one of that name."""
     for known in split_of_ids(rows.image_id, rows.caption_id):
         if known in ("coco-5k", "f30k"):  # the declared split, with its order, judgements and folds
             return split_of(settle(rows, declared(known)), declared(known))

@@ -59,7 +59,7 @@ def _files(folder: Path, stems: tuple[str, ...]) -> tuple[Path, Path, Path]:
 
 def _part(name: str, features: Path, file: Path, ids: Path) -> Part:
     captions = text_lines(read_text(file))
-    array = _mapped(features)
+    array = mapped(features)
     repeats = _repeats(array, len(captions), features, file)
     array = array[::repeats]
     images = Vectors(array, "regions" if array.ndim == 3 else "vectors", features)
@@ -84,7 +84,8 @@ def _rows(path: Path, captions: tuple[str, ...]) -> CaptionRows:
     return CaptionRows(*given, captions, str(path))
 
 
-def _mapped(path: Path) -> npt.NDArray[Any]:
+def mapped(path: Path) -> npt.NDArray[Any]:
+    """Features (image, width) or (image, region, width) of an .npy file, memory-mapped; raises BadInput."""
     array = npy_member(path).load()
     if array.ndim not in (2, 3) or array.dtype.kind not in "fiu" or 0 in array.shape:
         what = f"an array {array.shape} of {array.dtype}"

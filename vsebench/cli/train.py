@@ -39,6 +39,9 @@ def run(
     data: Annotated[
         str | None, typer.Option(help="What is trained on; scenes-10k, which are generated, by default.")
     ] = None,
+    captions: Annotated[
+        Path | None, typer.Option(help="The captions of --data, where that is a file of vectors, such as features.npz.")
+    ] = None,
     config: Annotated[
         str | None, typer.Option(help="A TOML file, or names of those that come with vsebench (vsepp,resnet152,f30k).")
     ] = None,
@@ -70,8 +73,8 @@ def run(
     learn, or diverges.
     """
     if suite is not None:
-        own = (loss, encoder, data, config, epochs, batch, lr, seed, device, output, settings or None, smoke or None)
-        if any(value is not None for value in own) or style not in (None, "terminal"):
+        own = loss, encoder, data, captions, config, epochs, batch, lr, seed, device, output, settings or None
+        if smoke or any(value is not None for value in own) or style not in (None, "terminal"):
             fix = "give it with --losses, --out, --resume, --jobs, --json"
             raise UsageError("--suite has its own settings", fix=fix)
         _suite(terminal, suite, losses, out, resume, jobs)
@@ -84,8 +87,8 @@ def run(
 
     formats = output_formats(terminal, style, output)
     complete = trainer("config").configured(
-        loss, config, data=data, epochs=epochs, batch=batch, lr=lr, seed=seed, encoder=encoder, device=device,
-        smoke=smoke, assignments=settings,
+        loss, config, data=data, captions=captions, epochs=epochs, batch=batch, lr=lr, seed=seed, encoder=encoder,
+        device=device, smoke=smoke, assignments=settings,
     )  # fmt: skip
     try:
         report, folder = trainer("train").run(complete, out, resume=resume, say=terminal.note, bar=terminal.progress)
