@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,7 +47,6 @@ def page(
     seed: int = 0,
     force: bool = False,
     threads: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> Page:
     """A page of one or several reports: ``page("A.json").save("report.html")``.
 
@@ -68,7 +67,6 @@ def page(
         seed: fixes what is drawn at random.
         force: also systems that were not measured alike.
         threads: threads of the kernels; never changes a result.
-        progress: called with (done, in all).
 
     Raises:
         UsageError: unknown metrics, or systems that were not measured alike.
@@ -84,7 +82,6 @@ def page(
         >>> page.explorer.k, [panel.name for panel in page.panels]
         (5, ['gt-r-k'])
     """
-    done = _steps(progress, 6)
     systems = load_systems(reports, more)
     names = charts.short_names([s.name for s in systems], NAME)
     systems = [replace(system, name=name) for system, name in zip(systems, names, strict=True)]
@@ -92,30 +89,20 @@ def page(
     every, _, warnings = alike(systems, metrics, force, of_queries=False)
     keys = [key for key in every if not key[0].family.of_lists]
     split, unknown = _with_captions(systems[0].items, captions)
-    done()
     same: dict[str, Any] = {"ci": ci, "resamples": resamples, "seed": seed, "force": force, "threads": threads}
     summary = _summary(systems, every, metrics, same)
-    done()
     found, absent = page_queries.explore(systems, keys, split)
     if images is not None:
         found = _with_thumbnails(found, images)
-    done()
     summary = _with_charts(summary, systems, keys, split, unknown, same)
     summary = replace(summary, notes=(*repeated, *summary.notes))
-    done()
     agreement = _agreement(systems, metrics or headlines(m for m, _ in keys if m.unit != "rank"), same)
     parts = (summary, *agreement, _identity(systems))
     signatures = tuple(s.report.signature for s in systems)
-    done()
     return Page(
         systems[0].report.split, tuple(names), signatures, parts, found, absent,
         warnings=tuple(dict.fromkeys([*warnings, *_other_captions(systems, split)])),
     )  # fmt: skip
-
-
-def _steps(progress: Callable[[int, int], None] | None, of: int) -> Callable[[], None]:
-    count = iter(range(1, of + 1))
-    return lambda: None if progress is None else progress(next(count), of)
 
 
 def _once(systems: list[System]) -> tuple[list[System], tuple[str, ...]]:
@@ -203,7 +190,7 @@ def _with_charts(
 ) -> Part:
     """The summary with curves of recall, and headline metrics in slices: by the length of the caption, and by the
     number of positives of judgements with several."""
-    notes = [] if unknown is None else [f"There are no slices by caption length: {unknown}."]
+    notes = [] if unknown is None else [f"There are no captions, and no slices by their length: {unknown}."]
     found: list[Slices] = []
     several = [m for m, d in keys if d is not None and not m.graded and m.view not in OWN]
     wanted: list[tuple[str, list[Any]]] = [("positives", headlines(several)[:2])]

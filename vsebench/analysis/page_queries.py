@@ -52,10 +52,6 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: Split) -> tup
             judged, missing = _judged(keys, direction, split)
             notes += missing
             sides.append(Side(direction, rankings, judged))
-    if split.captions is None:
-        notes.append(
-            f"The captions of this split are not known, so ids are shown: give them with {spell('captions', 'FILE')}."
-        )
     kinds = {top.kind for s in usable if s for top in s.report.lists}
     if kinds == {None}:
         notes.append(
@@ -123,22 +119,25 @@ def shown_images(explorer: Explorer) -> list[int]:
     split, wanted = explorer.split, []
     for side in explorer.sides:
         own = np.arange(len(split.image_ids)) if side.direction == "i2t" else split.owners
-        for ranking in (r for r in side.rankings if r is not None):
-            for query in _first_queries(ranking, side.direction, split.owners):
-                wanted.append(own[query])
-                if side.direction == "t2i":
-                    wanted += [i for i in ranking.lists.items[query].tolist() if i >= 0]
+        rankings = [r for r in side.rankings if r is not None]
+        for query in _first_queries(rankings, side.direction, split.owners):
+            wanted.append(own[query])
+            if side.direction == "t2i":
+                wanted += [i for r in rankings for i in r.lists.items[query].tolist() if i >= 0]
     return list(dict.fromkeys([*map(int, wanted), *range(len(split.image_ids))]))
 
 
-def _first_queries(ranking: Ranking, direction: Direction, image_of: Int) -> list[int]:
-    """The first queries of every preset of one system."""
-    first = ranking.lists.items[:, 0]  # -1 for an empty list
-    query = np.arange(len(first))
-    shown = (first >= 0) | (direction != "i2t") | np.isin(query, image_of)  # others are candidates only
-    hit = (first >= 0) & (image_of[first] == query if direction == "i2t" else image_of == first)
-    values = ranking.values if ranking.values is not None else np.zeros(len(first))
-    order = np.argsort(np.nan_to_num(values, nan=np.inf), kind="stable")
-    order = order[shown[order]]
-    missed = order[::-1][~hit[order[::-1]]]
-    return [*query[shown][:FEW].tolist(), *order[:FEW].tolist(), *missed[:FEW].tolist()]
+def _first_queries(rankings: Sequence[Ranking], direction: Direction, image_of: Int) -> list[int]:
+    """The first queries of every preset: where systems differ most, all in order, the worst and the missed of each."""
+    query = np.arange(len(rankings[0].lists.items))
+    shown = (direction != "i2t") | np.isin(query, image_of)  # others are candidates only
+    values, orders = [], [query]
+    for ranking in rankings:
+        first = ranking.lists.items[:, 0]  # -1 for an empty list
+        hit = (first >= 0) & (image_of[first] == query if direction == "i2t" else image_of == first)
+        shown |= first >= 0
+        values.append(hit.astype(np.float64) if ranking.values is None else ranking.values)
+        worst = np.argsort(values[-1], kind="stable")
+        orders += [worst, worst[::-1][~hit[worst[::-1]]]]
+    spread = np.nan_to_num(np.ptp(values, axis=0))
+    return [q for of in (np.argsort(-spread, kind="stable"), *orders) for q in of[shown[of]][:FEW].tolist()]

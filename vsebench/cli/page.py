@@ -71,8 +71,8 @@ def run(
         raise lacking
     if figures is not None:
         make_folder(figures)
-    with terminal.progress("comparing" if len(reports) > 1 else "reading") as progress:
-        made = page(reports, captions=captions, images=images, progress=progress, **more)
+    with terminal.progress("comparing" if len(reports) > 1 else "reading"):
+        made = page(reports, captions=captions, images=images, **more)
         made.save(output)
         written = [] if figures is None else made.figures(figures, figure_format)
     remark(terminal, made)
