@@ -22,7 +22,7 @@ from .table import arrow
 COLOURS = ("#3b6fb6", "#c8553d", "#4a8c5f", "#8a6fc0", "#d08300", "#d95f8c", "#2e9c84", "#7d8a2e")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-left", "triangle-right")
 FORMATS = ("svg", "png", "pdf")
-DASHES = ([1, 0], [5, 3])  # of the lines of the first and the second direction
+DASHES = ([1, 0], [5, 3], [1.5, 2.5], [9, 3, 2, 3])  # of the lines of directions, in their order
 WIDTH, HEIGHT = 330, 250
 STEP, LABELS = 12, 90  # height of a system in a slice, and width of the labels of slices
 INK = "#222222"
@@ -239,7 +239,7 @@ def _drawn(panel: Panel, systems: Sequence[str], ink: str) -> Any:
 
 
 def _curve(panel: Panel, names: Sequence[str], colour: Any, shape: Any) -> list[Any]:
-    """Lines, dashed in the second direction, with points and their intervals."""
+    """Lines, dashed from the second direction on, with points and their intervals."""
     import altair as alt
 
     every, measured = ([m.x for m in panel.marks if m.dot in dots] for dots in ((True, False), (True,)))
