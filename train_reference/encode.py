@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,9 +18,9 @@ from vsebench.files import run_folder
 from vsebench.files.atomic import make_folder, write_atomically
 from vsebench.files.cache import cache_dir
 from vsebench.files.lock import locked
-from vsebench.pretrained import device as places
+from vsebench.pretrained.device import device_of
 
-from . import checkpoint, parallel
+from . import checkpoint
 from .config import Config, override
 from .data import PARTS, Bar, Features, OfPixels, Part, PartName, Vocabulary, no_bar, open_data, padded
 from .model import DualEncoder, build, scores
@@ -32,71 +30,45 @@ FEW = 64  # images of one call of a network that is not trained, perhaps of ten 
 EMBEDDINGS = "embeddings.npz"
 Update = Callable[[int, int], None]
 Float32 = npt.NDArray[np.float32]
-Replicas = Sequence[tuple[DualEncoder, torch.device]]  # of one model, and where each of them is
 
 
 @torch.no_grad()
 def vectors(
-    replicas: Replicas, vocabulary: Vocabulary, part: Part, update: Update | None = None
+    model: DualEncoder, vocabulary: Vocabulary, part: Part, update: Update | None = None
 ) -> tuple[Float32, Float32]:
     """The embeddings of the images (image, dim) and of the captions (caption, dim) of a part, float32.
 
-    All processes of ``torchrun`` encode, and have all of them; ``update`` is called with what this one has done.
+    ``update`` is called with (done, in all).
     """
-    n_images, words = len(part.images), vocabulary.encode(part.captions)
-    total, lock, done = n_images + len(words), threading.Lock(), 0
+    model.eval()
+    device, n_images, words = model.images.project.weight.device, len(part.images), vocabulary.encode(part.captions)
+    total, found = n_images + len(words), [np.empty((n, model.dim), np.float32) for n in (n_images, len(words))]
+    for start in range(0, n_images, BLOCK):
+        rows = np.arange(start, min(start + BLOCK, n_images))
+        batch = {key: value.to(device) for key, value in part.images.take(rows).items()}
+        found[0][rows] = model.images(**batch).float().cpu().numpy()
+        if update is not None:
+            update(start + len(rows), total)
     # Captions of similar length together, so that little is computed for padding.
     order = np.argsort([len(w) for w in words], kind="stable")
-
-    def say(count: int) -> None:
-        nonlocal done
-        with lock:
-            done += count
-            if update is not None:
-                update(done, total)
-
-    def of_images(model: DualEncoder, device: torch.device, start: int) -> Float32:
-        batch = part.images.take(np.arange(start, min(start + BLOCK, n_images)))
-        found: Float32 = model.images(**_named(batch, device)).float().cpu().numpy()
-        say(len(found))
-        return found
-
-    def of_captions(model: DualEncoder, device: torch.device, start: int) -> Float32:
-        words_of, lengths = padded([words[c] for c in order[start : start + BLOCK].tolist()])
-        found: Float32 = model.captions(words_of.to(device), lengths).float().cpu().numpy()
-        say(len(found))
-        return found
-
-    images = _blocks(of_images, n_images, replicas)
-    found = _blocks(of_captions, len(words), replicas)
-    out = np.empty_like(found)
-    out[order] = found
-    return images, out
-
-
-def _blocks(encoded: Callable[[DualEncoder, torch.device, int], Float32], total: int, replicas: Replicas) -> Float32:
-    """(item, dim) the vectors of blocks of items, which are the same blocks for every number of devices."""
-    for model, _ in replicas:
-        model.eval()
-
-    def work(number: int, start: int) -> Float32:
-        return encoded(*replicas[number], start)
-
-    def mine(starts: Sequence[int]) -> list[Float32]:
-        return places.in_turn_on([str(device) for _, device in replicas], work, starts)
-
-    return np.concatenate(parallel.divided(mine, range(0, total, BLOCK)))
+    for start in range(0, len(words), BLOCK):
+        rows = order[start : start + BLOCK]
+        numbers, lengths = padded([words[c] for c in rows.tolist()])
+        found[1][rows] = model.captions(numbers.to(device), lengths).float().cpu().numpy()
+        if update is not None:
+            update(n_images + start + len(rows), total)
+    return found[0], found[1]
 
 
 def embeddings(
-    replicas: Replicas, vocabulary: Vocabulary, part: Part, config: Config, update: Update | None = None
+    model: DualEncoder, vocabulary: Vocabulary, part: Part, config: Config, update: Update | None = None
 ) -> dict[str, Any]:
     """The arguments of ``vsebench.evaluate`` for a part: embeddings, or scores where they are no inner products.
 
     Minus squared distances are inner products of vectors with two more elements; order similarities are not, and are
     computed as a matrix (image, caption).
     """
-    x, y = vectors(replicas, vocabulary, part, update)
+    x, y = vectors(model, vocabulary, part, update)
     similarity = config.model.similarity
     found: dict[str, Any] = {"split": part.split}
     if similarity == "order":
@@ -163,7 +135,7 @@ def encode(
     part: PartName = "test",
     out: Path | None = None,
     *,
-    devices: str = "auto",
+    device: str = "auto",
     update: Update | None = None,
 ) -> tuple[dict[str, Any], Part]:
     """Encode a part with a checkpoint, and write the embeddings with their ids.
@@ -173,7 +145,7 @@ def encode(
         data: other data than those it was trained on, of the same kind of images.
         part: train, val or test.
         out: the .npz file; nothing is written without it.
-        devices: auto, cpu, cuda, all, or numbers of GPUs, as for ``vsebench.encode``.
+        device: auto, cpu or cuda.
         update: called with (done, in all).
 
     Returns:
@@ -186,7 +158,7 @@ def encode(
     """
     if part not in PARTS:
         raise UsageError(f"unknown part '{part}'", fix=f"use {', '.join(PARTS)}")
-    where = [torch.device(name) for name in places.devices_of(devices)]
+    where = torch.device(device_of(device))
     found = checkpoint.read(source)
     config = override(found.config, data_name=data)
     chosen = open_data(config)[part]
@@ -197,16 +169,10 @@ def encode(
     words = len(found.vocabulary.words)
     model = build(config, found.kind, found.width, words)
     found.load_into(model)
-    copies = [model, *(copy.deepcopy(model) for _ in where[1:])]
-    replicas = [(one.to(device), device) for one, device in zip(copies, where, strict=True)]
-    result = embeddings(replicas, found.vocabulary, chosen, config, update)
+    result = embeddings(model.to(where), found.vocabulary, chosen, config, update)
     if out is not None:
         write_file(result, chosen, out)
     return result, chosen
-
-
-def _named(batch: dict[str, Any], device: torch.device) -> dict[str, torch.Tensor]:
-    return {k: v.to(device) for k, v in batch.items() if k in ("images", "mask")}
 
 
 # Features of a network that is not trained

@@ -129,6 +129,7 @@ class DualEncoder(nn.Module):
         self, entry: Encoder, settings: Settings, kind: str, width: int, words: int, learned: Iterable[str] = ()
     ) -> None:
         super().__init__()
+        self.dim = settings.dim
         self.images = ImageEncoder(entry, settings, kind, width)
         self.captions = CaptionEncoder(settings, words)
         self.learned = nn.ParameterDict({name: torch.zeros(()) for name in learned})

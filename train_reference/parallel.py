@@ -4,15 +4,13 @@ Every process draws the same batches. It encodes its share, gathers the embeddin
 of the complete batch, so that negatives are those of the complete batch; gradients of its share are then added up over
 the processes. The result is that of one process, but for the order of additions; and but for layers that depend on
 other images of the share or on random numbers, which are the batch normalisation of ResNet and the dropout of VGG.
-
-An evaluation is divided as well: every process encodes each n-th block of images and captions, and the first one ranks
-the vectors of all, which have the bits that it would compute alone.
+The first process evaluates and writes the files.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
@@ -20,7 +18,6 @@ from torch import distributed
 
 from vsebench.errors import UsageError, VsebenchError, count_of
 
-Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 
@@ -85,28 +82,6 @@ def first_before_others(make: Callable[[], Made]) -> Made:
     own: list[Made] = []
     of_first(lambda: own.append(make()))
     return own[0] if own else make()
-
-
-def divided(work: Callable[[Sequence[Item]], Sequence[Made]], items: Sequence[Item]) -> list[Made]:
-    """What is made of every item, in their order; a process works on every n-th of them, and gets those of the others.
-
-    Args:
-        work: of some items, in their order.
-        items: the same ones in all processes.
-    """
-    if not active():
-        return list(work(items))
-    rank, n = distributed.get_rank(), count()
-    shares: list[Any] = [None] * n
-    distributed.all_gather_object(shares, list(work(items[rank::n])))
-    return [shares[at % n][at // n] for at in range(len(items))]
-
-
-def share_statistics(model: torch.nn.Module) -> None:
-    """Give all processes the statistics of the first one: batch normalisation has those of a share in each of them."""
-    if active():
-        for buffer in model.buffers():
-            distributed.broadcast(buffer, 0)
 
 
 def count() -> int:

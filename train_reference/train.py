@@ -401,12 +401,16 @@ def selecting(report: Report, name: str) -> float:
 def evaluate(run: Run, part: PartName, metrics: str | None) -> tuple[Report, dict[str, Any]]:
     """The report of a part: some metrics without intervals, or all headline ones (None); and what was evaluated.
 
-    All processes encode it with the model of the first one, which ranks, and whose report all of them get.
+    The first process encodes and ranks; the others get its report.
     """
-    parallel.share_statistics(run.model)
-    found = encode.embeddings([(run.model, run.device)], run.vocabulary, run.parts[part], run.config)
+    found: dict[str, Any] = {}
     more: dict[str, Any] = {} if metrics is None else {"metrics": metrics, "ci": 0}
-    return parallel.of_first(lambda: vb.evaluate(**found, trust=True, **more)), found
+
+    def measured() -> Report:
+        found.update(encode.embeddings(run.model, run.vocabulary, run.parts[part], run.config))
+        return vb.evaluate(**found, trust=True, **more)
+
+    return parallel.of_first(measured), found
 
 
 def finish(run: Run, out: Path, progress: Progress, metrics: str | None, say: Say) -> Report:

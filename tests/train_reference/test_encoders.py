@@ -106,7 +106,7 @@ def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, m
         direct = run.model.images(**open_data(c)["val"].images.take(rows))
         assert torch.allclose(run.model.images(stored), direct, atol=1e-6)
     report = train.train(c, tmp_path / "run", say=silent)
-    found, _ = encode.encode(tmp_path / "run", devices="cpu")
+    found, _ = encode.encode(tmp_path / "run", device="cpu")
     assert found["images"].shape == (8, 4) and report["R@1", "i2t"].value >= 0
     assert not list((tmp_path / "cache" / "features").glob("*.[plc]*")), "neither parts nor locks"
 
@@ -127,7 +127,7 @@ def test_the_temperature_is_trained_with_the_model(name, learned, tmp_path):
     whole, parts = (checkpoint.read(tmp_path / x / checkpoint.LAST).weights for x in ("whole", "parts"))
     assert all(torch.equal(whole[key], parts[key]) for key in whole)
     assert float(whole["learned.scale"].exp()) != pytest.approx(5.0, abs=1e-4)
-    assert encode.encode(tmp_path / "whole", devices="cpu")[0]["images"].shape == (10, 8)
+    assert encode.encode(tmp_path / "whole", device="cpu")[0]["images"].shape == (10, 8)
     with torch.no_grad():
         run.model.learned["scale"].fill_(9.0)
     assert run.model.hyper_parameters()["scale"] == 100

@@ -207,7 +207,7 @@ def _checkpoint(
     encoder = trainer("encode")
     target = output or Path(f"{checkpoint.stem or 'embeddings'}-{part}.npz")
     with terminal.progress("encoding") as update:
-        result, chosen = encoder.encode(checkpoint, data, part, target, devices=device, update=update)
+        result, chosen = encoder.encode(checkpoint, data, part, target, device=device, update=update)
     split = chosen.split
     counts = {"images": len(split.image_ids), "captions": len(split.caption_ids), "split": split.name}
     document = {"file": str(target), **counts, "kind": "scores" if "scores" in result else "embeddings"}
