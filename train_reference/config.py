@@ -17,9 +17,8 @@ The complete configuration, defaults included, is stored in every checkpoint.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import shlex
+import os
 import sys
 from dataclasses import field
 from pathlib import Path
@@ -223,8 +222,8 @@ def _merged(names: str, folder: Path, derived: tuple[Path, ...]) -> dict[str, di
     """The values of files, whose paths are relative to a folder; ``derived`` have these for a base."""
     found: dict[str, dict[str, Any]] = {}
     for name in names.split(","):
-        file = FOLDER / f"{name}.toml" if name in recipes() else folder / Path(name).expanduser()
-        if derived and not file.is_file():
+        file = FOLDER / f"{name}.toml" if name in recipes() else folder / os.path.expanduser(name)  # noqa: PTH111
+        if derived and not os.path.isfile(file):  # noqa: PTH113 (of pathlib both raise for some names)
             raise unknown("base", name, recipes(), str(derived[-1]))
         if file.resolve() in derived:
             raise UsageError("is a base of itself", where=file, fix="let base name another file")
@@ -243,33 +242,6 @@ def _merged(names: str, folder: Path, derived: tuple[Path, ...]) -> dict[str, di
 def recipes() -> list[str]:
     """The names of the files in ``train_reference/configs``, sorted."""
     return sorted(p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.toml"))
-
-
-@dataclass(frozen=True)
-class Row:
-    """A published row, and how its model is trained: a line of ``configs/rows.csv``.
-
-    Attributes:
-        recipe: of ``--config``.
-        settings: of ``--set``, separated by spaces.
-        row: paper, table, data set, split, model and setting, as published.
-    """
-
-    recipe: str
-    settings: str
-    row: tuple[str, ...]
-
-    @property
-    def config(self) -> Config:
-        """The complete configuration."""
-        return assign(read(self.recipe), shlex.split(self.settings))
-
-
-def published_rows() -> list[Row]:
-    """The published rows that have a recipe; none of them was trained here."""
-    with (FOLDER / "rows.csv").open(encoding="utf-8", newline="") as stream:
-        rows = csv.DictReader(stream)
-        return [Row(row.pop("recipe"), row.pop("settings"), tuple(row.values())) for row in rows]
 
 
 def from_dict(values: dict[str, Any], where: str | None = None) -> Config:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import shlex
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -19,7 +21,22 @@ from train_reference.sources import SOURCES  # noqa: E402
 from vsebench.errors import BadInput, UsageError  # noqa: E402
 
 RECIPES = config.recipes()
-ROWS = config.published_rows()
+
+
+class Row(NamedTuple):
+    """A line of ``configs/rows.csv``: a recipe, settings of ``--set``, and the published row."""
+
+    recipe: str
+    settings: str
+    row: tuple[str, ...]
+
+    @property
+    def config(self) -> config.Config:
+        return config.assign(config.read(self.recipe), shlex.split(self.settings))
+
+
+with (config.FOLDER / "rows.csv").open(encoding="utf-8", newline="") as stream:
+    ROWS = [Row(recipe, settings, tuple(row)) for recipe, settings, *row in list(csv.reader(stream))[1:]]
 PARTS = {"f30k", "ft", "resnet152", "ten"}  # which change a recipe, and are none themselves
 
 
