@@ -211,6 +211,41 @@ def _of_seed(seed: int, losses: list[str]) -> list[Planned]:
     return runs
 
 
+# Of --suite ablations: variant -> loss and the settings that differ from those of configs/scenes. They follow Tables 3
+# and 4 of the ladder loss and the authors' code; Table VIII of BCLS; Tables 4 and 5 of SAM, with the samplers as the
+# paper describes them; eq. 5 of log-ratio and the authors' code.
+ABLATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "ladder": ("ladder", {}),
+    "ladder-beta2=0": ("ladder", {"betas": [1.0, 0.0]}),
+    "ladder-beta2=1": ("ladder", {"betas": [1.0, 1.0]}),
+    "ladder-L=1": ("ladder", {"thresholds": [], "margins": [0.05], "betas": [1.0]}),
+    "ladder-L=3": ("ladder", {"thresholds": [0.7, 0.5], "margins": [0.05, 0.01, 0.01], "betas": [1.0, 0.25, 0.125]}),
+    "ladder-sum": ("ladder", {"sampling": "sum"}),
+    "ladder-cumulative": ("ladder", {"cumulative": True}),
+    "ladder-floor": ("ladder", {"negative_floor": True}),
+    "bcls": ("bcls", {}),
+    "triplet_sn": ("triplet_sn", {}),
+    "kendall_sw_hs": ("kendall_sw_hs", {}),
+    **{f"sam-{sampler}-tau={tau:g}{'' if triplet else '-alone'}":
+       ("sam", {"sampler": sampler, "tau": tau, "triplet": triplet})
+       for sampler in ("random", "hard", "soft") for tau in (3.0, 5.0, 10.0) for triplet in (True, False)},
+    "log_ratio": ("log_ratio", {}),
+    "log_ratio-squared": ("log_ratio", {"squared": True}),
+    "log_ratio-ties": ("log_ratio", {"ties": "keep"}),
+}  # fmt: skip
+
+
+def _ablations(losses: list[str] | None = None) -> list[Planned]:
+    runs, data = [], "scenes-10k"
+    for seed in SEEDS:
+        for variant, (loss, settings) in ABLATIONS.items():
+            if losses is None or loss in losses:
+                found = override(configured(loss, data), **SMALL, train_seed=seed)
+                given = {**found.loss.settings, **settings}
+                runs.append(Planned(data, variant, override(found, loss_settings=given)))
+    return runs
+
+
 def gains_of(config: Config) -> str:
     """The gains from which the loss of a run takes the degree of relevance of a pair, "" where it takes none."""
     return parse_spec(config.loss.relevance).kind if get_loss(config.loss.name).needs_degree else ""
@@ -226,6 +261,7 @@ SUITES = {
     for suite in (
         Suite("smoke", "every loss on 200 scenes; fails when one does not learn", _smoke, must_learn=True),
         Suite("small", "every loss, three seeds, from which studies.claims judges the papers' claims", _small),
+        Suite("ablations", "the settings that tables of the papers vary, three seeds (96 runs)", _ablations),
     )
 }
 

@@ -27,6 +27,7 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.training import DATA, begun, small  # noqa: E402
 from train_reference import config, suites  # noqa: E402
 from train_reference.losses import get_loss, loss_names  # noqa: E402
+from train_reference.losses.checks import checked_loss  # noqa: E402
 from train_reference.suites import DEEP, Planned, Suite  # noqa: E402
 
 SMOKE = [sys.executable, "-m", "vsebench", "train-reference", "--suite", "smoke"]
@@ -253,6 +254,16 @@ def test_the_suites_have_every_loss_and_every_claim(monkeypatch):
         unknown = set(plan.config.loss.settings) - set(get_loss(plan.config.loss.name).settings)
         assert not unknown and plan.config.loss.warmup < plan.config.train.epochs
     assert {name.partition(" ")[0] for name in suites.DESIGNED} <= set(loss_names())
+
+
+def test_every_ablation_is_a_loss_that_can_be_computed():
+    planned = suites.get_suite("ablations").runs(None)
+    assert len({p.name for p in planned}) == len(planned) == 96
+    changed = {(p.config.loss.name, str(p.config.loss.settings)) for p in planned}
+    assert len(changed) == 32, "no two variants are the same"
+    for plan in planned[:32]:
+        checked_loss(plan.config.loss)
+    assert {p.config.loss.name for p in suites.get_suite("ablations").runs(["sam"])} == {"sam"}
 
 
 def test_an_interrupted_suite_stops_its_processes(tmp_path):

@@ -57,7 +57,8 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="A run of seconds, to see whether everything works.")] = False,
     suite: Annotated[
-        str | None, typer.Option(help="A list of runs: smoke (every loss, a minute), small (three seeds, two hours).")
+        str | None,
+        typer.Option(help="Runs: smoke (every loss, a minute), small (three seeds, two hours), ablations."),
     ] = None,
     losses: Annotated[
         str | None, typer.Option(help="Only these losses of a suite, separated by commas; also my_loss.py:function.")
