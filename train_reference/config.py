@@ -360,7 +360,7 @@ def configured(
         config = named if named in recipes() else None
     found = Config() if config is None else read(config)
     if loss is not None and loss != found.loss.name:
-        found = override(found, loss_name=get_loss(loss).name, loss_settings={})
+        found = override(found, loss_name=get_loss(loss).name, loss_settings={}, loss_learned=[])
     if smoke:
         found = override(found, **SMOKE_RUN, loss_warmup=1 if found.loss.warmup else 0)
         if found.model.image != "linear":

@@ -133,6 +133,9 @@ def test_the_temperature_is_trained_with_the_model(name, learned, tmp_path):
     assert run.model.hyper_parameters()["scale"] == 100
 
 
-def test_a_hyper_parameter_without_a_number_is_not_trained():
+def test_a_hyper_parameter_without_a_number_is_not_trained(tmp_path):
+    (tmp_path / "c.toml").write_text('[loss]\nname = "info_nce"\nlearned = ["scale"]\n')
+    other = config.configured("sh", tmp_path / "c.toml").loss
+    assert (other.name, other.learned) == ("sh", []), "those of the other loss"
     with pytest.raises(UsageError, match=r"loss.learned has 'sampler', which begins at 'hard'"):
         train.prepare(small(loss={"name": "sam", "learned": ["sampler"]}))
