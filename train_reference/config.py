@@ -58,6 +58,7 @@ class Data:
         captions: the file of captions, where the data are a file of vectors.
         features: of scenes, what an image is: ``regions`` (a set of vectors) or ``pixels``.
         restval: whether COCO's ``restval`` is used for training.
+        labels: the file of labels of the images, for ``loss.relevance`` ``labels``; of scenes their layout.
         first: share of the training captions that is used: the first ones, in (0, 1].
         word_count: how often a word must occur in the training captions to be in the vocabulary.
     """
@@ -67,6 +68,7 @@ class Data:
     captions: str = ""
     features: Literal["auto", "regions", "pixels"] = "auto"
     restval: bool = True
+    labels: str = ""
     first: Share = 1.0
     word_count: Size = 4
 
@@ -84,7 +86,7 @@ class Model:
             (without dropout, with the batch statistics of its weights).
         crop: of image files, ``center``, ``ten`` (mean of ten crops) or ``random`` (in training).
         text: ``gru``, ``bigru`` (mean of both directions), ``mean`` (of word vectors, with a projection), or a function
-            of a file of yours.
+            of a file of yours; ``none`` for a model of images alone, which needs ``loss.relevance`` ``labels``.
         dim: of the embeddings.
         word_dim: of the word vectors.
         similarity: ``cosine``; ``order`` (minus the norm of the violation of the caption being more general than the
@@ -119,7 +121,8 @@ class Loss:
         settings: its hyper-parameters, by the names of the function.
         learned: those of them that are trained with the model, from their values on, such as the temperature
             ``scale`` of ``info_nce`` (at most 100, as in CLIP), or ``scale`` and ``bias`` of ``siglip``.
-        relevance: graded relevance for losses that take a degree, as for ``vsebench eval --gains``.
+        relevance: graded relevance for losses that take a degree, as for ``vsebench eval --gains``; or ``labels``,
+            1 - the distance of labels of two images, for a model of images alone.
         scale: the degree is the gain times this: 0.1 maps CIDEr-D to [0, 1].
         degree_of: what a caption is relevant to, by its degree: the ``image`` (all of its captions), or the ``caption``
             of the pair, as in the papers of the ladder loss and of BCLS.

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -23,9 +23,13 @@ from torch.nn.utils.rnn import pad_sequence
 
 from vsebench.errors import BadInput, UsageError, count_of
 from vsebench.relevance import SOURCES, load_gains, parse_spec
-from vsebench.relevance.gains import Gains, Progress
+from vsebench.relevance.gains import Progress
+from vsebench.relevance.sources import LABELS
 from vsebench.text.tokenise import tokenise
 from vsebench.types import Int, Split
+from vsebench.unimodal.files import align, read_labels_array
+from vsebench.unimodal.labels import label_distance_of
+from vsebench.unimodal.queries import Selection
 
 from .config import Config, Loss
 from .model import PAD
@@ -37,6 +41,7 @@ SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")
 OF_CAPTIONS = [name for name, source in SOURCES.items() if source.load is not None and source.compares_captions]
 CANDIDATES = 256  # captions among which the nearest ones of a caption are searched
 Batch = dict[str, Any]
+Pairs = Callable[[Int, Int], npt.NDArray[Any]]  # (a,) and (b,) items -> (a, b) numbers
 Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None] | None]]  # a progress bar under some words
 
 
@@ -74,10 +79,19 @@ class OfPixels(Images, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One part of a data set: its split with captions, and the images in the order of the split."""
+    """One part of a data set.
+
+    Attributes:
+        split: ids and captions.
+        images: in the order of the split.
+        labels: (image, ...) labels of the images, whose distances a model without captions is trained on; else None.
+        label_distance: of the labels, as for ``vsebench.evaluate_unimodal``.
+    """
 
     split: Split
     images: Images
+    labels: npt.NDArray[Any] | None = None
+    label_distance: str | None = None
 
     def __post_init__(self) -> None:
         if len(self.images) != len(self.split.image_ids):
@@ -207,6 +221,8 @@ def no_bar(words: str) -> AbstractContextManager[None]:
 def open_data(config: Config, bar: Bar = no_bar) -> dict[PartName, Part]:
     """The parts of the data that a configuration names; training captions are cut to ``data.first``.
 
+    Where ``loss.relevance`` is ``labels``, the images have those of ``data.labels``, or those that the source knows.
+
     Raises:
         UsageError: an unknown name, or settings that do not fit.
         MissingPackage: the data are not here; the message has the command to get them.
@@ -215,6 +231,11 @@ def open_data(config: Config, bar: Bar = no_bar) -> dict[PartName, Part]:
     from .sources import open_source
 
     parts = open_source(config, bar)
+    if config.loss.relevance == LABELS and config.data.labels:
+        read = read_labels_array(Path(config.data.labels).expanduser())
+        if read.image_ids is None:
+            raise BadInput("has labels without ids", where=read.where, fix="save the ids of the images: image_ids")
+        parts = {n: replace(p, labels=align(read, p.split.image_ids).values) for n, p in parts.items()}
     return {**parts, "train": _first(parts["train"], config.data.first)}
 
 
@@ -225,47 +246,55 @@ def _first(part: Part, share: float) -> Part:
     if count >= len(split.caption_ids):
         return part
     kept = Split(split.name, split.image_ids, split.caption_ids[:count], split.owners[:count], part.captions[:count])
-    return Part(kept, part.images)
+    return replace(part, split=kept)
 
 
 @dataclass(frozen=True, eq=False)
 class Loader:
     """Batches of pairs of a caption and its image, in an order that the seed and the epoch decide.
 
+    Without captions a batch has images: those of its first half are anchors, and those of the second their candidates.
+
     Attributes:
         part: of the data.
-        words: for every caption the numbers of its words.
+        words: for every caption the numbers of its words; None without captions.
         batch: pairs in a batch; the last one of an epoch is left out when it is smaller.
         seed: of the order.
-        degree: (rows of images, rows of captions) -> (b, b) relevance, for losses that take it.
+        degree: (rows of images, rows of captions) -> (b, b) relevance, for losses that take it; without captions of
+            anchors and candidates.
         neighbours: pairs of a batch that are near the others by relevance, chosen by ``near``.
         near: (caption, count, generator) -> captions; there may be fewer than ``count``.
         processes: among which every batch is divided: pairs that are left over are left out of it.
     """
 
     part: Part
-    words: Sequence[Sequence[int]]
+    words: Sequence[Sequence[int]] | None
     batch: int
     seed: int
-    degree: Callable[[Int, Int], npt.NDArray[Any]] | None = None
+    degree: Pairs | None = None
     neighbours: int = 0
     near: Callable[[Int, int, np.random.Generator], Int] | None = None
     processes: int = 1
 
     @property
+    def items(self) -> int:
+        """The captions of an epoch, or the images."""
+        return len(self.part.images if self.words is None else self.words)
+
+    @property
     def steps(self) -> int:
         """Batches of an epoch."""
-        return max(1, len(self.words) // self.batch)
+        return max(1, self.items // self.batch)
 
     def order(self, epoch: int) -> Iterator[Int]:
-        """For every step of an epoch the (b,) captions of its batch."""
+        """For every step of an epoch the (b,) captions of its batch, or its images."""
         rng = np.random.default_rng([self.seed, epoch])
-        captions = rng.permutation(len(self.words))
+        captions, unit = rng.permutation(self.items), self.processes * (2 if self.words is None else 1)
         for step in range(self.steps):
             rows = captions[step * self.batch :][: self.batch - self.neighbours]
             if self.neighbours and self.near is not None:
                 rows = np.concatenate([rows, self.near(rows, self.batch - len(rows), rng)])
-            yield rows[: len(rows) - len(rows) % self.processes].astype(np.int64)
+            yield rows[: len(rows) - len(rows) % unit].astype(np.int64)
 
     def __call__(self, epoch: int) -> Iterator[Batch]:
         """The batches of an epoch; the next one is chosen and prepared by a thread while one is used."""
@@ -280,20 +309,20 @@ class Loader:
     def _next(self, order: Iterator[Int]) -> Batch:
         return self.make(next(order))
 
-    def make(self, captions: Int) -> Batch:
-        """One batch: inputs of both encoders, ``positive`` (same image), and ``degree`` where it is wanted."""
-        images = self.part.split.owners[captions]
-        words, lengths = padded([self.words[c] for c in captions.tolist()])
-        batch = {
-            "captions": captions,
-            "words": words,
-            "lengths": lengths,
-            **self.part.images.take(images, training=True),
-        }
-        batch["positive"] = torch.from_numpy(images[:, None] == images[None, :])
+    def make(self, items: Int) -> Batch:
+        """One batch: inputs of the encoders, ``positive`` (same image), and ``degree`` where it is wanted."""
+        images = rows = columns = items
+        batch: Batch = {"items": items}
+        if self.words is None:
+            rows, columns = np.split(items, 2)
+            batch["positive"] = torch.from_numpy(rows[:, None] == columns)
+        else:
+            images = rows = self.part.split.owners[items]
+            batch["words"], batch["lengths"] = padded([self.words[c] for c in items.tolist()])
+            batch["positive"] = torch.from_numpy(images[:, None] == images)
         if self.degree is not None:
-            batch["degree"] = torch.from_numpy(self.degree(images, captions))
-        return batch
+            batch["degree"] = torch.from_numpy(self.degree(rows, columns))
+        return batch | self.part.images.take(images, training=True)
 
 
 # Words
@@ -352,23 +381,63 @@ def padded(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
 # Graded relevance inside a batch, for losses that take a degree
 
 
-def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
+def relevance_of(loss: Loss, part: Part, progress: Progress | None = None) -> Pairs:
+    """A function of images (a,) and captions (b,): (a, b) their gains ``loss.relevance``.
+
+    Captions stand in place of images with ``loss.degree_of`` ``caption``, and images in place of captions with the
+    gains ``labels``, which are 1 - the distance of the labels. Gains that are 1 / (1 + distance), such as ``wmd``,
+    become 1 - distance, because losses on label distances take 1 - degree for the distance. Document frequencies are
+    those of the training captions.
+
+    Raises:
+        UsageError: gains that are not computed from captions, with ``degree_of`` ``caption``; no labels.
+        UsageError, BadInput, MissingPackage: as ``vsebench.relevance.load_gains``.
+    """
+    if loss.relevance == LABELS:
+        return _of_labels(part)
+    spec, split = parse_spec(loss.relevance), part.split
+    if loss.degree_of == "caption":  # every caption stands for an image of its own
+        if spec.kind not in OF_CAPTIONS:
+            what = f"loss.degree_of is 'caption', and loss.relevance '{loss.relevance}' is of images"
+            raise UsageError(what, fix=f"use {', '.join(OF_CAPTIONS)}, or loss.degree_of=image")
+        own = np.arange(len(split.caption_ids))
+        split = Split(split.name, split.caption_ids, split.caption_ids, own, split.captions)
+    gains = load_gains(spec, split, progress)
+    distance = gains.name in SOURCES and SOURCES[gains.name].from_distance
+
+    def pairs(rows: Int, captions: Int) -> npt.NDArray[Any]:
+        # A row a caption: consecutive pairs of one caption take less time.
+        found = gains.at("t2i", captions, np.broadcast_to(rows, (len(captions), len(rows)))).T
+        return 2 - 1 / np.maximum(found, 1e-6) if distance else found
+
+    return pairs
+
+
+def _of_labels(part: Part) -> Pairs:
+    """1 - the label distance of two images; raises UsageError where the images have no labels."""
+    if part.labels is None:
+        raise UsageError("the images have no labels", where=part.split.name, fix="name them: --set data.labels=FILE")
+    distance = label_distance_of(part.labels, part.label_distance)
+    distance.check(len(part.images))
+
+    def pairs(rows: Int, columns: Int) -> npt.NDArray[Any]:
+        every = np.broadcast_to(np.arange(len(columns)), (len(rows), len(columns)))
+        return 1 - distance.of(Selection(len(part.images), rows, columns, False), slice(None), every)[0]
+
+    return pairs
+
+
+def degrees(relevance: Pairs, loss: Loss) -> Pairs:
     """A function of the images (b,) and captions (b,) of a batch: (b, b) float32, row = image, column = caption.
 
     The caption at a place belongs to the image at the same place. With ``loss.degree_of`` ``caption`` the rows are the
-    captions themselves, and the gains are those of ``load_relevance`` with it. The degree is ``loss.scale`` times the
-    gain; with ``loss.own_degree`` ``one`` it is at most 1, and 1 for a caption and its image. Gains that are
-    1 / (1 + distance), such as ``wmd``, become 1 - distance, because losses on label distances take 1 - degree for the
-    distance.
+    captions themselves. The degree is ``loss.scale`` times the gain; with ``loss.own_degree`` ``one`` it is at most 1,
+    and 1 for a caption and its image.
     """
-    distance = gains.name in SOURCES and SOURCES[gains.name].from_distance
 
     def degree(images: Int, captions: Int) -> npt.NDArray[Any]:
-        # A row a caption: consecutive pairs of one caption take less time.
-        rows = captions if loss.degree_of == "caption" else images
-        found = gains.at("t2i", captions, np.broadcast_to(rows, (len(captions), len(rows)))).T
-        values = 2 - 1 / np.maximum(found, 1e-6) if distance else found
-        values = np.asarray(values * loss.scale, np.float32)
+        found = relevance(captions if loss.degree_of == "caption" else images, captions)
+        values = np.asarray(found * loss.scale, np.float32)
         if loss.own_degree == "one":
             np.minimum(values, 1.0, out=values)  # no caption is more relevant than those of the image itself
             values[images[:, None] == images[None, :]] = 1.0
@@ -377,44 +446,32 @@ def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
     return degree
 
 
-def load_relevance(loss: Loss, split: Split, progress: Progress | None = None) -> Gains:
-    """The gains ``loss.relevance`` of the training captions, by their specification as for ``--gains``.
-
-    Document frequencies are those of the training captions. With ``loss.degree_of`` ``caption`` every caption stands
-    for an image of its own.
-
-    Raises:
-        UsageError: gains that are not computed from captions, with ``reference`` ``caption``.
-        UsageError, BadInput, MissingPackage: as ``vsebench.relevance.load_gains``.
-    """
-    spec = parse_spec(loss.relevance)
-    if loss.degree_of == "caption":
-        if spec.kind not in OF_CAPTIONS:
-            what = f"loss.degree_of is 'caption', and loss.relevance '{loss.relevance}' is of images"
-            raise UsageError(what, fix=f"use {', '.join(OF_CAPTIONS)}, or loss.degree_of=image")
-        own = np.arange(len(split.caption_ids))
-        split = Split(split.name, split.caption_ids, split.caption_ids, own, split.captions)
-    return load_gains(spec, split, progress)
-
-
-def nearest(gains: Gains, image_of: Int, reference: str = "image") -> Callable[[Int, int, np.random.Generator], Int]:
+def nearest(
+    relevance: Pairs, image_of: Int, reference: str = "image", anchors: int | None = None
+) -> Callable[[Int, int, np.random.Generator], Int]:
     """A function that completes a batch: captions that are relevant to the images of those that are in it.
 
     Kim et al., CVPR 2019, section 4.2: a batch has the nearest neighbours of its anchor. Here the captions of a batch
     are its anchors in turn, and the neighbours of one are the most relevant of ``CANDIDATES`` random captions of other
     images, as searching all of them would take longer than the step.
+
+    Args:
+        relevance: of ``relevance_of``.
+        image_of: (caption,) int64.
+        reference: ``loss.degree_of``.
+        anchors: the first ones of a batch are anchors; None for all.
     """
 
     def near(captions: Int, count: int, rng: np.random.Generator) -> Int:
-        anchors = rng.choice(captions, min(len(captions), max(1, count // 5)), replace=False)
+        first = captions[:anchors]
+        chosen_anchors = rng.choice(first, min(len(first), max(1, count // 5)), replace=False)
         candidates = rng.choice(len(image_of), min(CANDIDATES, len(image_of)), replace=False)
         candidates = candidates[~np.isin(image_of[candidates], image_of[captions])]
-        rows = anchors if reference == "caption" else image_of[anchors]
-        found = gains.at("t2i", candidates, np.broadcast_to(rows, (len(candidates), len(rows)))).T
+        found = relevance(chosen_anchors if reference == "caption" else image_of[chosen_anchors], candidates)
         ranked = np.argsort(-found, axis=1, kind="stable")
         # The best candidate of every anchor first, then the second of every one, and so on, each caption once.
         chosen = candidates[ranked.T.ravel()]
-        _, first = np.unique(chosen, return_index=True)
-        return np.asarray(chosen[np.sort(first)][:count], np.int64)
+        _, places = np.unique(chosen, return_index=True)
+        return np.asarray(chosen[np.sort(places)][:count], np.int64)
 
     return near

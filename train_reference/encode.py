@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,12 +14,14 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+import vsebench as vb
 from vsebench.errors import UsageError
 from vsebench.files import run_folder
 from vsebench.files.atomic import make_folder, write_atomically
 from vsebench.files.cache import cache_dir
 from vsebench.files.lock import locked
 from vsebench.pretrained.device import device_of
+from vsebench.results.report import Report
 
 from . import checkpoint
 from .config import Config, override
@@ -38,10 +41,11 @@ def vectors(
 ) -> tuple[Float32, Float32]:
     """The embeddings of the images (image, dim) and of the captions (caption, dim) of a part, float32.
 
-    ``update`` is called with (done, in all).
+    ``update`` is called with (done, in all). Without an encoder of captions there are none of them.
     """
     model.eval()
-    device, n_images, words = model.images.project.weight.device, len(part.images), vocabulary.encode(part.captions)
+    device, n_images = model.images.project.weight.device, len(part.images)
+    words = [] if model.captions is None else vocabulary.encode(part.captions)
     total, found = n_images + len(words), [np.empty((n, model.dim), np.float32) for n in (n_images, len(words))]
     for start in range(0, n_images, BLOCK):
         rows = np.arange(start, min(start + BLOCK, n_images))
@@ -54,6 +58,7 @@ def vectors(
     for start in range(0, len(words), BLOCK):
         rows = order[start : start + BLOCK]
         numbers, lengths = padded([words[c] for c in rows.tolist()])
+        assert model.captions is not None
         found[1][rows] = model.captions(numbers.to(device), lengths).float().cpu().numpy()
         if update is not None:
             update(n_images + start + len(rows), total)
@@ -63,12 +68,14 @@ def vectors(
 def embeddings(
     model: DualEncoder, vocabulary: Vocabulary, part: Part, config: Config, update: Update | None = None
 ) -> dict[str, Any]:
-    """The arguments of ``vsebench.evaluate`` for a part: embeddings, or scores where they are no inner products.
+    """The arguments of ``evaluate`` for a part: embeddings, or scores where they are no inner products.
 
     Minus squared distances are inner products of vectors with two more elements; order similarities are not, and are
-    computed as a matrix (image, caption).
+    computed as a matrix (image, caption). Images alone have their labels, see ``of_images``.
     """
     x, y = vectors(model, vocabulary, part, update)
+    if model.captions is None:
+        return of_images(x, part, config)
     similarity = config.model.similarity
     found: dict[str, Any] = {"split": part.split}
     if similarity == "order":
@@ -89,8 +96,29 @@ def embeddings(
     return {**found, "images": x, "texts": y, "similarity": "dot" if dot else "cosine"}
 
 
+def of_images(vectors: Float32, part: Part, config: Config) -> dict[str, Any]:
+    """The arguments of ``vsebench.evaluate_unimodal`` for embeddings (image, dim) of a part."""
+    dot = config.model.similarity == "cosine" and not config.model.normalise_images
+    return {
+        "vectors": vb.Embeddings("image", part.split.image_ids, vectors),
+        "labels": part.labels,
+        "label_distance": part.label_distance,
+        "similarity": "dot" if dot else config.model.similarity,
+    }
+
+
+def evaluate(found: dict[str, Any], metrics: str | None = None) -> Report:
+    """The report of ``embeddings``: with some metrics without intervals, or with all headline ones (None)."""
+    more: dict[str, Any] = {} if metrics is None else {"metrics": metrics, "ci": 0}
+    if "labels" in found:
+        return vb.evaluate_unimodal(**found, **more)
+    return vb.evaluate(**found, trust=True, **more)
+
+
 def write(found: dict[str, Any], part: Part, config: Config, out: Path) -> None:
     """Write ``embeddings.npz`` and ``run.json``, with which a folder is input of ``vsebench eval``.
+
+    Of images alone the file has their labels too, and is input of ``vsebench unimodal``.
 
     Args:
         found: ``embeddings`` of the part.
@@ -104,7 +132,7 @@ def write(found: dict[str, Any], part: Part, config: Config, out: Path) -> None:
     about = {
         "schema": run_folder.SCHEMA,
         "file": EMBEDDINGS,
-        "kind": "scores" if "scores" in found else "embeddings",
+        "kind": next((kind for kind in ("scores", "labels") if kind in found), "embeddings"),
         "similarity": found.get("similarity"),
         "split": part.split.name,
         "config": config.to_dict(),
@@ -116,14 +144,14 @@ def write(found: dict[str, Any], part: Part, config: Config, out: Path) -> None:
 def write_file(found: dict[str, Any], part: Part, path: Path) -> None:
     """Write embeddings or scores with the ids of a part as .npz; raises DiskError."""
     split = part.split
-    arrays: dict[str, Any] = {
-        "image_ids": split.image_ids,
-        "caption_ids": split.caption_ids,
-        "image_of_text": split.owners,
-    }
+    arrays: dict[str, Any] = {"image_ids": split.image_ids}
+    if "labels" in found:
+        arrays |= {"image_embeddings": found["vectors"].vectors, "labels": found["labels"]}
+    else:
+        arrays |= {"caption_ids": split.caption_ids, "image_of_text": split.owners}
     if "scores" in found:
         arrays["scores"] = found["scores"]
-    else:
+    elif "images" in found:
         arrays |= {"image_embeddings": found["images"], "text_embeddings": found["texts"]}
     with write_atomically(path, parents=True) as stream:
         np.savez(stream, **arrays)
@@ -183,9 +211,8 @@ def with_features(model: DualEncoder, parts: dict[PartName, Part], bar: Bar = no
     found = {}
     for name, part in parts.items():
         with bar(f"features of the images ({name})") as update:
-            found[name] = Part(
-                part.split, Features(frozen_features(model.images.network, cast(OfPixels, part.images), update))
-            )
+            features = frozen_features(model.images.network, cast(OfPixels, part.images), update)
+            found[name] = replace(part, images=Features(features))
     return found
 
 

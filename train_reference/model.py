@@ -20,6 +20,7 @@ from .config import Config
 from .config import Model as Settings
 from .encoders import CAPTIONS, Encoder, encoder_names, get_encoder
 
+NO_TEXT = "none"  # of ``model.text``: a model of images alone
 PAD = 0  # the number of what fills up a caption
 WINDOW = 64  # captions of one step of the order similarity, which takes (image, caption, dim) memory
 OF_PIXELS = ("crop", "pretrained", "finetune")  # settings that only encoders of pixels have
@@ -119,6 +120,8 @@ class CaptionEncoder(nn.Module):
 class DualEncoder(nn.Module):
     """Both encoders, and the hyper-parameters of the loss that are trained (``loss.learned``).
 
+    With ``model.text`` ``none`` there is no encoder of captions: a batch is embedded as one side.
+
     Args:
         entry, settings, kind, width: of ``ImageEncoder``.
         words: size of the vocabulary.
@@ -131,12 +134,13 @@ class DualEncoder(nn.Module):
         super().__init__()
         self.dim = settings.dim
         self.images = ImageEncoder(entry, settings, kind, width)
-        self.captions = CaptionEncoder(settings, words)
+        self.captions = None if settings.text == NO_TEXT else CaptionEncoder(settings, words)
         self.learned = nn.ParameterDict({name: torch.zeros(()) for name in learned})
 
-    def forward(self, batch: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, batch: dict[str, Any]) -> tuple[torch.Tensor, ...]:
         """Embeddings of the images and of the captions of a batch."""
-        return self.images(batch["images"], batch.get("mask")), self.captions(batch["words"], batch["lengths"])
+        images = self.images(batch["images"], batch.get("mask"))
+        return (images,) if self.captions is None else (images, self.captions(batch["words"], batch["lengths"]))
 
     def begin(self, settings: dict[str, float]) -> None:
         """Give the trained hyper-parameters the values from which training begins; a ``scale`` is its logarithm."""
@@ -172,7 +176,7 @@ def build(config: Config, kind: str, width: int, words: int) -> DualEncoder:
         names = f"{' and '.join(given)} {'has' if len(given) == 1 else 'have'}"
         what = f"{names} no meaning: the images are {kind}, not pixels"
         raise UsageError(what, fix="leave that out, or give data with image files")
-    if CAPTIONS not in get_encoder(settings.text).of:
+    if settings.text != NO_TEXT and CAPTIONS not in get_encoder(settings.text).of:
         fix = f"use {', '.join(encoder_names(CAPTIONS))}"
         raise UsageError(f"model.text is '{settings.text}', an encoder of images", fix=fix)
     before = torch.get_default_dtype()

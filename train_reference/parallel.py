@@ -103,7 +103,7 @@ def slice_of(batch: dict[str, Any]) -> dict[str, Any]:
     """The share of a batch that this process encodes; everything, without other processes."""
     if not active():
         return batch
-    share = len(batch["lengths"]) // count()
+    share = len(batch["items"]) // count()
     mine = slice(distributed.get_rank() * share, (distributed.get_rank() + 1) * share)
     return {k: v[mine] if k in ("images", "mask", "words", "lengths") else v for k, v in batch.items()}
 

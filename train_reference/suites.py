@@ -47,6 +47,7 @@ from vsebench.leaderboard.suites import results_of
 from vsebench.options import spell
 from vsebench.registry import unknown
 from vsebench.relevance import parse_spec
+from vsebench.relevance.sources import LABELS
 from vsebench.results.report import Report
 
 from . import checkpoint
@@ -54,6 +55,7 @@ from . import config as configs
 from .config import Config, from_dict, override
 from .data import Bar, no_bar, open_data
 from .losses import get_loss, loss_names
+from .model import NO_TEXT
 from .own_file import fingerprint, label, published
 from .train import LOG, Say, no_say, train
 
@@ -66,7 +68,9 @@ EUCLIDEAN = "log_ratio-euclidean"  # embeddings that are not normalised, as the 
 UNTRAINED = "untrained"
 COHERENT = "match:CS"  # with the k of the data
 DEEP = {"scenes-tiny": 50}  # images of its test part, fewer than the k of CS@100
-HEADLINE = ("R@1", "RSum", "match:NCS@10", "entails:mAP@R")  # the metrics of a table of results
+# The metrics of a table of results, of those that its runs have.
+HEADLINE = ("R@1", "RSum", "match:NCS@10", "entails:mAP@R", "labels:nDCG@10")
+OF_IMAGES = "nDCG@1,nDCG@10,nDCG@100,MLD@10"  # the metrics of images alone
 
 # The metric that a loss is designed for; the others are designed for recall.
 DESIGNED = {
@@ -132,9 +136,11 @@ def metric_on(data: str, name: str) -> str:
     return f"{name}@{DEEP.get(data, 100)}" if name == COHERENT else name
 
 
-def metrics_on(data: str) -> str:
-    """All metrics that runs on some data are evaluated with."""
-    coherent = metric_on(data, COHERENT)
+def metrics_of(plan: Planned) -> str:
+    """All metrics that a run is evaluated with."""
+    if plan.config.model.text == NO_TEXT:
+        return OF_IMAGES
+    coherent = metric_on(plan.data, COHERENT)
     return f"R@1,R@5,R@10,RSum,match:NCS@10,{coherent},match:Kendall,match:nDCG@10,entails:mAP@R"
 
 
@@ -233,6 +239,16 @@ ABLATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "log_ratio-squared": ("log_ratio", {"squared": True}),
     "log_ratio-ties": ("log_ratio", {"ties": "keep"}),
 }  # fmt: skip
+# Images alone, with the layout of a scene for its label: Figure 3 of log-ratio. As in the paper, log-ratio compares
+# embeddings as they are, and the triplets unit vectors.
+PIXELS = {"data_features": "pixels", "model_image": "cnn"}
+OF_LAYOUT: dict[str, tuple[str, dict[str, Any]]] = {
+    "images-log_ratio": ("log_ratio", {"similarity": "euclidean"}),
+    "images-log_ratio-squared": ("log_ratio", {"similarity": "euclidean", "squared": True}),
+    "images-log_ratio-ties": ("log_ratio", {"similarity": "euclidean", "ties": "keep"}),
+    "images-dense_triplet": ("dense_triplet", {}),
+    "images-nearest_triplet": ("nearest_triplet", {}),
+}
 
 
 def _ablations(losses: list[str] | None = None) -> list[Planned]:
@@ -243,11 +259,19 @@ def _ablations(losses: list[str] | None = None) -> list[Planned]:
                 found = override(configured(loss, data), **SMALL, train_seed=seed)
                 given = {**found.loss.settings, **settings}
                 runs.append(Planned(data, variant, override(found, loss_settings=given)))
+        for variant, (loss, settings) in OF_LAYOUT.items():
+            if losses is None or loss in losses:
+                found = configs.configured(config=f"scenes/{loss},images", data=data)
+                similarity = settings.get("similarity", "cosine")
+                found = override(found, **SMALL, **PIXELS, train_seed=seed, model_similarity=similarity)
+                runs.append(Planned(data, variant, override(found, loss_settings={**found.loss.settings, **settings})))
     return runs
 
 
 def gains_of(config: Config) -> str:
     """The gains from which the loss of a run takes the degree of relevance of a pair, "" where it takes none."""
+    if config.loss.relevance == LABELS:
+        return LABELS
     return parse_spec(config.loss.relevance).kind if get_loss(config.loss.name).needs_degree else ""
 
 
@@ -261,7 +285,7 @@ SUITES = {
     for suite in (
         Suite("smoke", "every loss on 200 scenes; fails when one does not learn", _smoke, must_learn=True),
         Suite("small", "every loss, three seeds, from which studies.claims judges the papers' claims", _small),
-        Suite("ablations", "the settings that tables of the papers vary, three seeds (96 runs)", _ablations),
+        Suite("ablations", "the settings that tables of the papers vary, three seeds (111 runs)", _ablations),
     )
 }
 
@@ -362,7 +386,7 @@ def _train(plan: Planned, out: Path, say: Say, bar: Bar) -> tuple[float, str | N
     """Train one run, or go on with it; returns the seconds that it took and, where it diverged, the message."""
     started = time.monotonic()
     try:
-        train(plan.config, out / plan.name, resume=True, metrics=metrics_on(plan.data), say=say, bar=bar)
+        train(plan.config, out / plan.name, resume=True, metrics=metrics_of(plan), say=say, bar=bar)
     except Diverged as error:
         return time.monotonic() - started, error.what
     return time.monotonic() - started, None
@@ -443,11 +467,11 @@ def headline(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     groups: dict[str, list[dict[str, Any]]] = {}
     for run in summary["runs"].values():
         groups.setdefault(run["variant"], []).append(run)
-    rows = []
+    rows, known = [], [m for m in HEADLINE if any(m in run["values"] for run in summary["runs"].values())]
     for variant, runs in groups.items():
-        means = (100 * sum(r["values"][m] for r in runs) / len(runs) for m in HEADLINE)
-        rows.append([variant, *(f"{mean:.1f}" for mean in means)])
-    return ["run", *HEADLINE], rows
+        values = [[100 * r["values"][m] for r in runs if m in r["values"]] for m in known]
+        rows.append([variant, *(f"{sum(found) / len(found):.1f}" if found else "" for found in values)])
+    return ["run", *known], rows
 
 
 def _check_same(plan: Planned, folder: Path) -> None:

@@ -29,20 +29,20 @@ from vsebench.files.lock import locked
 from vsebench.files.run_folder import ABOUT, LAST, RESULT
 from vsebench.options import spell
 from vsebench.pretrained.device import device_of
+from vsebench.relevance.sources import LABELS
 from vsebench.results.format import printed
 from vsebench.results.report import Report
-from vsebench.types import Split
 
 from . import checkpoint, encode, parallel
 from .checkpoint import BEST, Progress
 from .config import Config, override
 from .data import Bar, Loader, Part, PartName, Vocabulary, no_bar, open_data, vocabulary_of
 
-from .data import degrees, load_relevance, nearest  # isort: skip
+from .data import degrees, nearest, relevance_of  # isort: skip
 from .encoders import get_encoder
 from .losses import Loss, get_loss
 from .losses.checks import checked_loss
-from .model import DualEncoder, build, groups, scores, trunk_is_trained
+from .model import NO_TEXT, DualEncoder, build, groups, scores, trunk_is_trained
 from .own_file import fingerprint, label
 
 Say = Callable[[str], None]
@@ -198,10 +198,12 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
     check_pooling(config, device)
     checkpoint.require()
     loss = checked_loss(config.loss)
+    check_sides(config, loss)
 
     parts = parallel.first_before_others(lambda: open_data(config, bar))
-    check_select(t.select, parts["val"].split)
-    vocabulary = vocabulary_of(parts["train"].captions, config.data.word_count)
+    check_select(config, parts["val"])
+    captions = () if config.model.text == NO_TEXT else parts["train"].captions
+    vocabulary = vocabulary_of(captions, config.data.word_count) if captions else Vocabulary(())
     torch.manual_seed(t.seed)
     images = parts["train"].images
     model = build(config, images.kind, images.width, len(vocabulary.words)).to(device)
@@ -210,7 +212,7 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
         parts = parallel.first_before_others(lambda: encode.with_features(model, parts, bar))
     loader = batches(config, loss, parts["train"], vocabulary, bar)
     optimiser = torch.optim.Adam(groups(model, config), lr=t.lr, weight_decay=t.weight_decay)
-    parallel.check(t.batch, min(t.batch - config.loss.neighbours, len(parts["train"].captions)))
+    parallel.check(t.batch, min(t.batch - config.loss.neighbours, loader.items))
     return Run(config, model, optimiser, loss, loader, parts, vocabulary, device)
 
 
@@ -222,46 +224,78 @@ def check_pooling(config: Config, device: torch.device) -> None:
         raise UsageError(f"train.deterministic is true, and {what}", fix="add --set train.deterministic=false")
 
 
-def check_select(name: str, split: Split) -> None:
+def check_sides(config: Config, loss: Loss) -> None:
+    """Refuse a model of images alone with a loss of pairs, and label distances of images for one of captions."""
+    alone, labels = config.model.text == NO_TEXT, config.loss.relevance == LABELS
+    if alone != labels:
+        what = f"model.text is '{config.model.text}', and loss.relevance '{config.loss.relevance}'"
+        fix = f"give both, {NO_TEXT} and {LABELS}, as --config scenes/log_ratio,images does, or neither"
+        raise UsageError(what, fix=fix)
+    if not alone:
+        return
+    if loss.degree != "label":
+        fix = "give a loss on label distances: log_ratio, dense_triplet or nearest_triplet"
+        raise UsageError(f"model.text is '{NO_TEXT}', and loss '{loss.name}' is of pairs with captions", fix=fix)
+    given = {
+        "model.similarity=order": config.model.similarity == "order",
+        "loss.warmup": config.loss.warmup,
+        "loss.degree_of=caption": config.loss.degree_of == "caption",
+        "data.first": config.data.first < 1,
+    }
+    for name in (name for name, there in given.items() if there):
+        raise UsageError(f"{name} has no meaning for images alone", fix="leave it out")
+
+
+def check_select(config: Config, part: Part) -> None:
     """Refuse a selecting metric that is none, or that the validation part does not have, by evaluating noise.
 
     Raises:
         UsageError, MissingPackage: as ``vsebench.evaluate``.
     """
+    name, alone = config.train.select, config.model.text == NO_TEXT
     try:
         known = str(vb.parse(name))
     except UsageError as error:
         raise UsageError(f"train.select: {error.what}", fix=error.fix) from error
     if known != name:
         raise UsageError(f"train.select is '{name}'", fix=f"write {known}")
-    if name != "RSum":
-        rng = np.random.default_rng(0)
+    if name != "RSum" or alone:
+        rng, split = np.random.default_rng(0), part.split
         images, texts = (rng.standard_normal((len(ids), 4), np.float32) for ids in (split.image_ids, split.caption_ids))
-        selecting(vb.evaluate(images, texts, split=split, metrics=name, trust=True, ci=0), name)
+        noise = {"images": images, "texts": texts, "split": split}
+        selecting(encode.evaluate(encode.of_images(images, part, config) if alone else noise, name), name)
 
 
 def batches(config: Config, loss: Loss, part: Part, vocabulary: Vocabulary, bar: Bar) -> Loader:
     """The batches of the training part; with a degree where the loss takes one."""
     degree = near = None
+    t, alone = config.train, config.model.text == NO_TEXT
+    image_of = np.arange(len(part.images)) if alone else part.split.owners
     if loss.needs_degree or config.loss.neighbours:
         with bar(f"relevance of the training captions ({config.loss.relevance})") as update:
             tell = None if update is None else lambda share: update(round(1000 * share), 1000)
-            gains = load_relevance(config.loss, part.split, tell)
-        degree = degrees(gains, config.loss) if loss.needs_degree else None
-        near = nearest(gains, part.split.owners, config.loss.degree_of) if config.loss.neighbours else None
-    t, words = config.train, vocabulary.encode(part.captions)
+            relevance = relevance_of(config.loss, part, tell)
+        degree = degrees(relevance, config.loss) if loss.needs_degree else None
+        if config.loss.neighbours:
+            near = nearest(relevance, image_of, config.loss.degree_of, t.batch // 2 if alone else None)
+    words = None if alone else vocabulary.encode(part.captions)
     return Loader(part, words, t.batch, t.seed, degree, config.loss.neighbours, near, parallel.count())
 
 
 def begin(run: Run, out: Path, resume: bool, say: Say) -> Progress:
     """The progress of a new run, or of a resumed one, whose model and optimiser get the state of its last epoch."""
-    last, config, train = out / LAST, run.config, run.parts["train"]
+    last, config = out / LAST, run.config
     if not last.exists():
         numbers = sum(p.numel() for p in run.model.parameters())
+        if run.model.captions is None:
+            items, pairs, networks = "images", "images", config.model.image
+        else:
+            items, pairs = f"captions, {len(run.vocabulary.words):,} words", "pairs"
+            networks = f"{config.model.image} and {config.model.text}"
         say(
-            f"{config.data.name}: {len(train.captions):,} training captions, {len(run.vocabulary.words):,} words; "
-            f"{config.model.image} and {config.model.text}, {numbers:,} weights; loss {config.loss.name}; "
-            f"{run.loader.steps:,} steps of {min(config.train.batch, len(train.captions)):,} pairs an epoch "
+            f"{config.data.name}: {run.loader.items:,} training {items}; "
+            f"{networks}, {numbers:,} weights; loss {config.loss.name}; "
+            f"{run.loader.steps:,} steps of {min(config.train.batch, run.loader.items):,} {pairs} an epoch "
             f"on {run.device}"
         )
         return Progress()
@@ -321,10 +355,10 @@ def step(run: Run, batch: dict[str, Any], epoch: int, number: int = 1) -> float:
     mine = {k: v.to(run.device) if isinstance(v, torch.Tensor) and k != "lengths" else v
             for k, v in parallel.slice_of(batch).items()}  # fmt: skip
     with torch.autocast(run.device.type, torch.bfloat16) if mixed else nullcontext():
-        images, captions = run.model(mine)
-    if mixed:
-        images, captions = images.float(), captions.float()
-    s = scores(parallel.gathered(images), parallel.gathered(captions), config.model)
+        encoded = run.model(mine)
+    sides = [parallel.gathered(side.float() if mixed else side) for side in encoded]
+    rows, columns = sides if len(sides) == 2 else sides[0].chunk(2)  # of images alone: anchors and candidates
+    s = scores(rows, columns, config.model)
     total = loss_of(run, s, batch, epoch)
     value = float(total.detach())
     _check_finite("loss", value, run, batch, epoch, number)
@@ -354,10 +388,12 @@ def loss_of(run: Run, s: torch.Tensor, batch: dict[str, Any], epoch: int) -> tor
 
 
 def _check_finite(name: str, value: float, run: Run, batch: dict[str, Any], epoch: int, number: int) -> None:
-    """Raise Diverged, with the step and the ids of its captions, where a value is not a finite number."""
+    """Raise Diverged, with the step and the ids of its batch, where a value is not a finite number."""
     if not math.isfinite(value):
-        ids = ", ".join(map(str, run.parts["train"].split.caption_ids[batch["captions"]][:5].tolist()))
-        what = f"the {name} is {value} in epoch {epoch + 1}, step {number}, in the batch of captions {ids}, ..."
+        split, sides = run.parts["train"].split, "images" if run.loader.words is None else "captions"
+        named = split.image_ids if sides == "images" else split.caption_ids
+        ids = ", ".join(map(str, named[batch["items"]][:5].tolist()))
+        what = f"the {name} is {value} in epoch {epoch + 1}, step {number}, in the batch of {sides} {ids}, ..."
         raise Diverged(what, fix="lower the learning rate, or check the features of these images")
 
 
@@ -368,7 +404,8 @@ def validate(run: Run, out: Path, progress: Progress, mean: float) -> str:
         The selecting metric, for reading.
     """
     name = run.config.train.select
-    report = evaluate(run, "val", "recall" if name == "RSum" else f"recall,{name}")[0]
+    more = "" if run.model.captions is None or name == "RSum" else "recall,"
+    report = evaluate(run, "val", more + ("recall" if name == "RSum" else name))[0]
     value = selecting(report, name)
     values = {key: round(found, 6) for key, found in report.to_dict(prefix="").items()}
     rate = run.optimiser.param_groups[0]["lr"]
@@ -404,11 +441,10 @@ def evaluate(run: Run, part: PartName, metrics: str | None) -> tuple[Report, dic
     The first process encodes and ranks; the others get its report.
     """
     found: dict[str, Any] = {}
-    more: dict[str, Any] = {} if metrics is None else {"metrics": metrics, "ci": 0}
 
     def measured() -> Report:
         found.update(encode.embeddings(run.model, run.vocabulary, run.parts[part], run.config))
-        return vb.evaluate(**found, trust=True, **more)
+        return encode.evaluate(found, metrics)
 
     return parallel.of_first(measured), found
 

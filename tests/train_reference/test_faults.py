@@ -133,7 +133,7 @@ def test_no_epochs_evaluate_the_model_as_it_begins(tmp_path):
 def test_a_batch_that_is_larger_than_the_data(tmp_path):
     run = train.prepare(small(train={"batch": 1000}), train.no_bar)
     count = len(run.parts["train"].captions)
-    assert [len(b["captions"]) for b in run.loader(0)] == [count]
+    assert [len(b["items"]) for b in run.loader(0)] == [count]
     assert count < 1000
     train.train(small(train={"batch": 1000}), tmp_path, say=silent)
 

@@ -106,7 +106,7 @@ def test_the_caption_of_the_pair_stands_for_its_image(tmp_path):
     loss = {"name": "bcls", "relevance": f"sentence:{tmp_path / 'vectors.npy'}", "degree_of": "caption"}
     run = train.prepare(small(loss=loss), train.no_bar)
     for batch in run.loader(0):
-        rows = batch["captions"]
+        rows = batch["items"]
         assert np.allclose(batch["degree"].numpy(), unit[rows] @ unit[rows].T, atol=1e-5)
     with pytest.raises(UsageError, match=r"loss\.degree_of is 'caption', and loss\.relevance 'match' is of images"):
         train.prepare(small(loss={"name": "bcls", "relevance": "match", "degree_of": "caption"}), train.no_bar)

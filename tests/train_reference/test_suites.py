@@ -258,10 +258,10 @@ def test_the_suites_have_every_loss_and_every_claim(monkeypatch):
 
 def test_every_ablation_is_a_loss_that_can_be_computed():
     planned = suites.get_suite("ablations").runs(None)
-    assert len({p.name for p in planned}) == len(planned) == 96
-    changed = {(p.config.loss.name, str(p.config.loss.settings)) for p in planned}
-    assert len(changed) == 32, "no two variants are the same"
-    for plan in planned[:32]:
+    assert len({p.name for p in planned}) == len(planned) == 111
+    changed = {(p.config.loss.name, str(p.config.loss.settings), p.config.model.text) for p in planned}
+    assert len(changed) == 37, "no two variants are the same"
+    for plan in planned[:37]:
         checked_loss(plan.config.loss)
     assert {p.config.loss.name for p in suites.get_suite("ablations").runs(["sam"])} == {"sam"}
 

@@ -11,6 +11,7 @@ import torch
 
 from vsebench.errors import UsageError
 from vsebench.relevance import SOURCES, parse_spec
+from vsebench.relevance.sources import LABELS
 
 from . import DEGREES, Loss, get_loss
 
@@ -50,7 +51,7 @@ def check_range(settings: Settings, expected: str | None) -> None:
     Raises:
         UsageError: naming both ranges.
     """
-    if expected is None:
+    if expected is None or (settings.relevance == LABELS and expected == "label"):
         return
     kind, (low, high) = SOURCES[parse_spec(settings.relevance).kind], DEGREES[expected]
     ends = [-math.inf, 1.0] if kind.from_distance else [kind.low, kind.high]
@@ -70,7 +71,7 @@ def _try(loss: Loss, settings: dict[str, Any]) -> None:
     given = ", ".join(f"{name} = {value!r}" for name, value in settings.items())
     known = ", ".join(f"{name} = {value!r}" for name, value in loss.settings.items())
     named, fix = f"loss '{loss.name}'{given and f' with {given}'}", f"give values as in {known}"
-    pairs = torch.eye(3, requires_grad=True)
+    pairs = (torch.eye(3) - 1).requires_grad_()  # cosines, or minus distances
     extra = {"degree": torch.eye(3)} if loss.needs_degree else {}
     try:
         total = loss.function(pairs, torch.eye(3, dtype=torch.bool), **settings, **extra)

@@ -209,6 +209,7 @@ def _checkpoint(
     with terminal.progress("encoding") as update:
         result, chosen = encoder.encode(checkpoint, data, part, target, device=device, update=update)
     split = chosen.split
-    counts = {"images": len(split.image_ids), "captions": len(split.caption_ids), "split": split.name}
+    captions = 0 if "labels" in result else len(split.caption_ids)
+    counts = {"images": len(split.image_ids), "captions": captions, "split": split.name}
     document = {"file": str(target), **counts, "kind": "scores" if "scores" in result else "embeddings"}
     terminal.answer(document, f"{target}: {_counted(counts)} of {split.name}")

@@ -98,7 +98,11 @@ def run(
     if report is None:  # the first process of torchrun prints it
         return
     deliver(terminal, report, formats, output)
-    terminal.note(f"· the run is in {folder}; evaluate it again with: vsebench eval {folder}")
+    again, file = f"vsebench eval {folder}", folder / "embeddings.npz"
+    if "|labels:" in report.signature:  # of images alone
+        again = f"vsebench unimodal {file} --labels {file}"
+        again += " --label-distance miou" if "|labels:miou" in report.signature else ""
+    terminal.note(f"· the run is in {folder}; evaluate it again with: {again}")
 
 
 def _suite(

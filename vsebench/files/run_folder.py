@@ -54,12 +54,14 @@ def find(path: Path) -> RunFolder | None:
         return None
     try:
         found = json.loads(read_bytes(about, "train again"))
-        if found["schema"] != SCHEMA or found["kind"] not in ("embeddings", "scores"):
+        if found["schema"] != SCHEMA or found["kind"] not in ("embeddings", "scores", "labels"):
             raise ValueError(found["schema"])
         name, similarity, split = str(found["file"]), found["similarity"], str(found["split"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadInput("does not describe a run of this version", where=about, fix="train again") from error
     file = path / Path(name).name
+    if found["kind"] == "labels":
+        raise BadInput("has embeddings of images alone", where=path, fix=f"vsebench unimodal {file} --labels {file}")
     if not os.path.isfile(file):  # noqa: PTH113 (False for a name that is too long)
         raise BadInput(
             f"names {file.name[:100]}, which is missing", where=about, fix="resume the run, or encode it again"
