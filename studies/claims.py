@@ -1,9 +1,12 @@
-"""Whether the main claims of the papers hold for the runs of the suite small: ``CLAIMS``, the one table, and ``judge``.
+"""Whether the claims of the papers hold for the runs of a suite: ``CLAIMS``, the one table, and ``judge``.
 
     vsebench train-reference --suite small --jobs 2 --out runs/small
     python -m studies.claims runs/small
+    cp runs/small/suite.json leaderboards/suites/small.json
+    vsebench leaderboard build
 
-The verdicts become part of ``suite.json``, which the leaderboards publish.
+The main claims are judged on the suite ``small``, and those of tables of settings on ``ablations``. The verdicts become
+part of ``suite.json``, which the leaderboards publish.
 
 A claim has one or more parts; each is a difference between variants, such as the R@1 of mh less that of sh, as means of
 both directions, and must be above a limit. The interval of a difference has two sources of error, and its variance is
@@ -25,8 +28,8 @@ The quantile is that of Student's t with the degrees of freedom of Welch and Sat
   of its parts do.
 - It does not hold when an interval is below its limit, at the level for all verdicts and all parts of the claim: a
   claim of many parts has as many chances not to hold. A claim does not hold when one part does not.
-- Recall counts as equal down to ``EQUAL`` of the other value, the mean of its seeds, whose own error is left out of the
-  limit. A difference whose interval of 95 % is below 0 is ``lower`` in any case, and the part does not hold: no
+- A value counts as equal down to ``EQUAL`` of the other value, the mean of its seeds, whose own error is left out of
+  the limit. A difference whose interval of 95 % is below 0 is ``lower`` in any case, and the part does not hold: no
   correction makes two values equal.
 
 Otherwise a claim is undecided; so is every claim with one seed, as no variance of seeds is known.
@@ -44,7 +47,7 @@ from typing import Any, Literal
 import numpy as np
 
 import vsebench as vb
-from train_reference.suites import COHERENT, EUCLIDEAN, SMALL_DIM, get_suite, metric_on
+from train_reference.suites import COHERENT, EUCLIDEAN, SAMPLERS, SMALL_DIM, TAUS, get_suite, metric_on
 from vsebench.errors import BadInput
 from vsebench.evaluation.intervals import column
 from vsebench.files.atomic import write_atomically
@@ -114,7 +117,19 @@ def _drop(first: str, second: str, metric: str) -> Part:
     return Part(f"change of {first} - change of {second}, dim 128 to {SMALL_DIM}", weights, metric)
 
 
-CLAIMS = (
+def _mean(says: str, more: Iterable[str], less: Iterable[str], metric: str) -> Part:
+    """The mean of some variants less that of as many others."""
+    first, second = tuple(more), tuple(less)
+    weights = [(name, 1 / len(first)) for name in first] + [(name, -1 / len(second)) for name in second]
+    return Part(says, tuple(weights), metric)
+
+
+def _sam(samplers: Iterable[str] = SAMPLERS, taus: Iterable[float] = TAUS, kept: str = "") -> list[str]:
+    """The variants of SAM of some samplers and tau: with the triplet, or ``-alone``."""
+    return [f"sam-{sampler}-tau={tau:g}{kept}" for sampler in samplers for tau in taus]
+
+
+SMALL = (
     Claim(
         "hardest-negative", "VSE++ (BMVC 2018)", "The hardest negative gives higher recall than all negatives",
         (_less("mh", "sh", "R@1"), _less("mh", "sh", "RSum")),
@@ -142,6 +157,42 @@ CLAIMS = (
         tuple(_drop(EUCLIDEAN, other, "match:nDCG@10") for other in ("dense_triplet", "nearest_triplet")),
     ),
 )  # fmt: skip
+ABLATIONS = (
+    Claim(
+        "ladder-weight", "Ladder loss (AAAI 2020)", "A larger weight of the second level raises the coherent score",
+        (_less("ladder", "ladder-beta2=0", COHERENT), _less("ladder-beta2=1", "ladder", COHERENT)),
+    ),
+    Claim(
+        "ladder-levels", "Ladder loss (AAAI 2020)",
+        "A second level raises the coherent score of the first hundred, and a third one keeps it",
+        (_less("ladder", "ladder-L=1", COHERENT), _less("ladder-L=3", "ladder", COHERENT, equal=True)),
+    ),
+    Claim(
+        "parts-of-bcls", "BCLS (arXiv 2210.11319)", "Both losses of BCLS together retrieve better than either alone",
+        tuple(_less("bcls", other, metric)
+              for other in ("triplet_sn", "kendall_sw_hs") for metric in ("RSum", "entails:mAP@R")),
+    ),
+    Claim(
+        "soft-negatives", "SAM (WACV 2022)", "Soft negatives are on average the best for the adaptive margin",
+        tuple(_mean(f"soft - {other}, mean over tau", _sam(("soft",)), _sam((other,)), metric)
+              for other in ("random", "hard") for metric in ("RSum", "match:NCS@10")),
+    ),
+    Claim(
+        "larger-tau", "SAM (WACV 2022)", "A larger tau, which is a smaller margin, gives higher recall and NCS",
+        tuple(_mean("tau 10 - tau 3, mean over samplers", _sam(taus=(10.0,)), _sam(taus=(3.0,)), metric)
+              for metric in ("RSum", "match:NCS@10")),
+    ),
+    Claim(
+        "kept-triplet", "SAM (WACV 2022)", "The original triplet complements the adaptive margin",
+        (_mean("with - without the triplet, mean over samplers and tau", _sam(), _sam(kept="-alone"), "RSum"),),
+    ),
+    Claim(
+        "layout", "Log-ratio (CVPR 2019)", "Images alone: log-ratio gives higher nDCG of layouts than triplets",
+        tuple(_less("images-log_ratio", f"images-{other}", "labels:nDCG@10")
+              for other in ("dense_triplet", "nearest_triplet")),
+    ),
+)  # fmt: skip
+CLAIMS = {"small": SMALL, "ablations": ABLATIONS}  # by suite
 
 
 def complete(there: Iterable[tuple[str, str]], claims: tuple[Claim, ...]) -> list[tuple[str, Claim]]:
@@ -170,10 +221,10 @@ def judge(
 
     Returns:
         A record a claim and data set: ``claim``, ``paper``, ``says``, ``data``, ``levels``, ``verdict`` and ``parts``,
-        each with ``says``, ``metric``, ``above`` (the limit), ``difference``, ``low``, ``high`` (fractions, at 95 %;
-        None with one seed), ``variances`` and ``counts`` of seeds and images, from which ``decide`` gives the interval
-        at any level, ``seeds`` (the difference of every seed), ``trained`` (the compared variants whose loss takes a
-        degree from the gains of the metric), ``lower`` and ``verdict``.
+        each with ``says``, ``variants``, ``metric``, ``above`` (the limit), ``difference``, ``low``, ``high``
+        (fractions, at 95 %; None with one seed), ``variances`` and ``counts`` of seeds and images, from which
+        ``decide`` gives the interval at any level, ``seeds`` (the difference of every seed), ``trained`` (the compared
+        variants whose loss takes a degree from the gains of the metric), ``lower`` and ``verdict``.
 
     Raises:
         BadInput: a report lacks a metric, or the reports of a data set are of different images.
@@ -254,7 +305,7 @@ def _judged(
     _, fails = decide(difference, variances, counts, at["fails"], above)
     lower = part.equal and ends is not None and ends[1] < 0
     return {
-        "says": part.says, "metric": metric, "above": above, "difference": difference,
+        "says": part.says, "variants": names, "metric": metric, "above": above, "difference": difference,
         "low": None if ends is None else round(ends[0], 6), "high": None if ends is None else round(ends[1], 6),
         "variances": dict(zip(SOURCES, variances, strict=True)), "counts": dict(zip(SOURCES, counts, strict=True)),
         "seeds": [round(float(d.mean()), 6) for d in differences],
@@ -351,10 +402,11 @@ def study(folder: Path) -> dict[str, Any]:
     there = {name: run for name, run in runs.items() if (run["data"], run["variant"]) not in lost}
     reports = {(run["data"], run["variant"], run["seed"]): folder / name / RESULT for name, run in there.items()}
     degrees = {(run["data"], run["variant"]): run["degree"] for run in there.values()}
-    whole = complete(((p.data, p.variant) for p in get_suite(summary["suite"]).runs(None)), CLAIMS)
+    claims = CLAIMS.get(summary["suite"], ())
+    whole = complete(((p.data, p.variant) for p in get_suite(summary["suite"]).runs(None)), claims)
     summary["verdicts"] = len(whole) + ELSEWHERE
-    summary["claims"] = judge(reports, CLAIMS, summary["verdicts"], degrees)
-    summary["left_out"] = left_out(planned, lost, CLAIMS)
+    summary["claims"] = judge(reports, claims, summary["verdicts"], degrees)
+    summary["left_out"] = left_out(planned, lost, claims)
     with write_atomically(folder / SUMMARY, "w") as stream:
         stream.write(json.dumps(summary, indent=1) + "\n")
     return summary
@@ -363,7 +415,7 @@ def study(folder: Path) -> dict[str, Any]:
 def main() -> None:
     """Print the verdicts, a line each."""
     parser = argparse.ArgumentParser(prog="studies.claims", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="of vsebench train-reference --suite small")
+    parser.add_argument("folder", type=Path, help="of a suite of vsebench train-reference")
     summary = study(parser.parse_args().folder)
     for one in summary["claims"]:
         print(f"{one['verdict']}: {one['says']} ({one['data']})")

@@ -217,6 +217,7 @@ def _of_seed(seed: int, losses: list[str]) -> list[Planned]:
     return runs
 
 
+SAMPLERS, TAUS = ("random", "hard", "soft"), (3.0, 5.0, 10.0)  # of SAM
 # Of --suite ablations: variant -> loss and the settings that differ from those of configs/scenes. They follow Tables 3
 # and 4 of the ladder loss and the authors' code; Table VIII of BCLS; Tables 4 and 5 of SAM, with the samplers as the
 # paper describes them; eq. 5 of log-ratio and the authors' code.
@@ -234,7 +235,7 @@ ABLATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "kendall_sw_hs": ("kendall_sw_hs", {}),
     **{f"sam-{sampler}-tau={tau:g}{'' if triplet else '-alone'}":
        ("sam", {"sampler": sampler, "tau": tau, "triplet": triplet})
-       for sampler in ("random", "hard", "soft") for tau in (3.0, 5.0, 10.0) for triplet in (True, False)},
+       for sampler in SAMPLERS for tau in TAUS for triplet in (True, False)},
     "log_ratio": ("log_ratio", {}),
     "log_ratio-squared": ("log_ratio", {"squared": True}),
     "log_ratio-ties": ("log_ratio", {"ties": "keep"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from scipy import stats
 
 import vsebench as vb
 from vsebench.errors import BadInput
+from vsebench.leaderboard import site, store
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
@@ -19,7 +21,7 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from studies import claims  # noqa: E402
 from studies.claims import FAILS, HOLDS, OPEN, Claim, Part  # noqa: E402
 from tests.training import DATA, small  # noqa: E402
-from train_reference import suites  # noqa: E402
+from train_reference import config, suites  # noqa: E402
 from train_reference.suites import DEEP, Planned, Suite  # noqa: E402
 
 
@@ -32,12 +34,14 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def test_the_suite_has_the_runs_of_every_claim():
-    planned = suites.get_suite("small").runs(None)
-    assert len(claims.complete([(p.data, p.variant) for p in planned], claims.CLAIMS)) + claims.ELSEWHERE == 10
-    for seed in suites.SEEDS:
-        there = {p.variant for p in planned if p.config.train.seed == seed}
-        assert there >= {name for c in claims.CLAIMS for part in c.parts for name, _ in part.weights}
+def test_the_suites_have_the_runs_of_every_claim():
+    for name in ("small", "ablations"):
+        planned = suites.get_suite(name).runs(None)
+        for seed in suites.SEEDS:
+            there = [(p.data, p.variant) for p in planned if p.config.train.seed == seed]
+            judged = [claim for _, claim in claims.complete(there, claims.CLAIMS[name])]
+            assert tuple(judged) == claims.CLAIMS[name]
+    assert len(claims.CLAIMS["small"]) + claims.ELSEWHERE == 10
 
 
 def report(rng: np.random.Generator, quality: float) -> vb.Report:
@@ -238,7 +242,7 @@ def judged(cache, tmp_path_factory: pytest.TempPathFactory) -> dict:
     ))  # fmt: skip
     other = Claim("other", "paper", "mh is better", (Part("mh - sh", (("mh", 1.0), ("sh", -1.0)), "R@1"),))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(claims, "CLAIMS", (better, other))
+        patch.setattr(claims, "CLAIMS", {"three": (better, other)})
         patch.setattr(claims, "ELSEWHERE", 0)
         suite = Suite("three", "-", lambda losses: [p for p in runs if losses is None or p.variant in losses])
         patch.setitem(suites.SUITES, "three", suite)
@@ -275,3 +279,43 @@ def test_intervals_can_be_computed_again_from_the_summary(judged):
         verdicts = {claims.decide(part["difference"], variances, counts, level, part["above"])[1]
                     for level in stored["claims"][0]["levels"].values()}  # fmt: skip
         assert part["verdict"] in verdicts or part["lower"]
+
+
+def tiny(plan: Planned) -> Planned:
+    """A run of the suite of ablations in a second, on small scenes."""
+    found = config.override(
+        plan.config, data_name=DATA, data_word_count=2, model_dim=8, model_word_dim=8, train_epochs=2, train_batch=20,
+        loss_neighbours=4 if plan.config.loss.neighbours else 0, loss_warmup=0,
+    )  # fmt: skip
+    return replace(plan, data=DATA, config=found)
+
+
+SOME = {"ladder", "ladder-L=1", "ladder-L=3", *suites.OF_LAYOUT}
+
+
+@pytest.mark.parametrize("variants", [SOME, pytest.param(None, marks=pytest.mark.nightly)])
+def test_ablations_stand_on_the_site_beside_the_numbers_of_the_papers(variants, tmp_path, monkeypatch):
+    planned = [tiny(p) for p in suites.get_suite("ablations").runs(None) if p.config.train.seed < 2]
+    planned = [p for p in planned if variants is None or p.variant in variants]
+    monkeypatch.setitem(suites.SUITES, "ablations", Suite("ablations", "-", lambda losses: planned))
+    suites.run_suite(suites.get_suite("ablations"), tmp_path / "runs", say=lambda text: None)
+    found = claims.study(tmp_path / "runs")
+    judged = {claim["claim"]: claim for claim in found["claims"]}
+    assert judged["layout"]["parts"][0]["trained"] == ["images-log_ratio", "images-dense_triplet"]
+    folder = tmp_path / "leaderboards"
+    shutil.copytree("leaderboards", folder, ignore=shutil.ignore_patterns("site", "suites"))
+    (folder / "suites").mkdir()
+    shutil.copy(tmp_path / "runs" / "suite.json", folder / "suites" / "ablations.json")
+    boards = site.build(store.read_sound(folder))
+    page = boards["claims.html"].decode()
+    for name, claim in judged.items():
+        section = page.partition(f'id="{name}"')[2].partition("</section>")[0]
+        assert claim["verdict"] in section and "Suite ablations" in section
+        assert "Published numbers" in section or name == "layout"
+        values = section.partition("means over seeds and both directions")[2].partition("</table>")[0]
+        of = {variant for part in claim["parts"] for variant in part["variants"]}
+        assert values.count("<tr") == len(of) + 1 and all(variant in values for variant in of)
+    expected = [c.name for c in claims.CLAIMS["ablations"]] if variants is None else ["ladder-levels", "layout"]
+    assert list(judged) == expected
+    images = boards[f"{DATA}-images.html"].decode()
+    assert "images-log_ratio-squared" in images and "nDCG@10" in images and "pixels" in images

@@ -67,6 +67,11 @@ BENCHMARKS = {
             "scenes-10k-test", "Scenes",
             "Drawn images of which it is known what is true: the test part of scenes-10k.",
         ),
+        Benchmark(
+            "scenes-10k-images", "Scenes, images by layout",
+            "The test part of scenes-10k without captions: images are searched with images, and compared by where "
+            "objects are.",
+        ),
     )
 }  # fmt: skip
 

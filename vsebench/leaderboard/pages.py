@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from ..errors import BadInput, count_of
 from ..results.format import UNDEFINED, printed, signed
@@ -14,7 +15,7 @@ from .facts import PAPER, facts
 from .groups import SIDES, ordered
 from .schema import LEVELS, Entry, StatedClaim
 from .store import Board
-from .suites import Claim, LeftOut, Suite
+from .suites import Claim, LeftOut, Run, Suite
 from .tables import DIRECTIONS, Ranking, aligned, counted, has_page, heading, shortened
 
 FILTERED = 8  # rows of a page beyond which they can be filtered
@@ -258,7 +259,8 @@ def _claims(board: Board) -> Page:
         notes += [f"{stated.where}.", *(f"{UNJUDGED} on {one.data}: {one.because}." for one in lost)]
         if not judged and not lost:
             notes.append(f"{OPEN}: no complete suite is stored for this claim.")
-        tables = [_printed(stated, board), *(_regenerated(*pair) for pair in judged)]
+        tables = [_printed(stated, board)]
+        tables += [table for pair in judged for table in (_trained(*pair), _regenerated(*pair))]
         parts.append(Part(stated.claim, stated.says, tables=tuple(t for t in tables if t.rows), notes=tuple(notes)))
     names = {stated.claim for stated in board.claims}
     for suite in board.suites.values():
@@ -277,6 +279,22 @@ def _printed(stated: StatedClaim, board: Board) -> Table:
     headings = [f"{facts(m).heading} {DIRECTIONS[d]}".strip() for m, d in stated.metrics]
     rows = zip(models, sets, *cells, strict=True)
     return words("model", "test set", *headings, rows=rows, title="Published numbers", numbers=len(headings))
+
+
+def _trained(suite: Suite, claim: Claim) -> Table:
+    """The values of the variants that a claim compares: means over seeds and both directions."""
+    groups: dict[str, list[Run]] = {name: [] for part in claim.parts for name in part.variants}
+    for run in suite.runs.values():
+        if run.data == claim.data and run.variant in groups:
+            groups[run.variant].append(run)
+    runs = [run for found in groups.values() for run in found]
+    metrics = [metric for metric in (runs[0].values if runs else ()) if all(metric in run.values for run in runs)]
+    rows: list[tuple[str | Value, ...]] = [
+        (name, *(Value(fmean(run.values[m] for run in found), facts(m).form) for m in metrics))
+        for name, found in groups.items() if found
+    ]  # fmt: skip
+    title = f"Regenerated on {claim.data}: means over seeds and both directions"
+    return words("run", *metrics, rows=rows, title=title, numbers=len(metrics))
 
 
 def _regenerated(suite: Suite, claim: Claim) -> Table:

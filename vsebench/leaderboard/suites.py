@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..errors import count_of
 from ..evaluation.intervals import Key as ResultKey
 from ..evaluation.intervals import column, key_of, population
+from ..relevance.sources import LABELS
 from ..results.model import Result
 from ..results.report import Report
 from ..results.table import Value
@@ -76,9 +77,10 @@ class Run(_Open):
 
 
 class Part(_Open):
-    """A difference of a claim, see ``studies.claims``."""
+    """A difference of a claim, see ``studies.claims``; ``variants`` are those that are compared, where it has them."""
 
     says: str
+    variants: tuple[str, ...] = ()
     metric: str
     above: float
     difference: float
@@ -166,7 +168,6 @@ def _entry(suite: Suite, data: str, variant: str, runs: list[Run]) -> Entry:
     known = f"95 %, over {len(runs)} seeds and the test images as queries"
     if any(value.interval is None for value in values.values()):
         known = NONE + (NO_SPREAD if several else ONE_SEED)
-    split = re.search(r"split:([^|#]+)", runs[0].signature)
     first = runs[0]
     provenance = {
         "suite": suite.suite, "data": data, "loss": first.loss, "seeds": seeds,
@@ -188,8 +189,16 @@ def _entry(suite: Suite, data: str, variant: str, runs: list[Run]) -> Entry:
         model=Model(name=variant, setting=setting(first), image_input=image_input(first),
                     description=TRAINED.format(first.loss), reproduce=_commands(suite, first),
                     notes=(f"Means of {len(runs)} seeds.",) if several else ()),
-        benchmark=split[1] if split else data, signature=first.signature, values=values, facts=provenance,
+        benchmark=_benchmark(first), signature=first.signature, values=values, facts=provenance,
     )  # fmt: skip
+
+
+def _benchmark(run: Run) -> str:
+    """The test set of a run; that of images alone has the name of its data."""
+    if f"|{LABELS}:" in run.signature:
+        return f"{run.data}-images"
+    split = re.search(r"split:([^|#]+)", run.signature)
+    return split[1] if split else run.data
 
 
 def _commands(suite: Suite, run: Run) -> tuple[str, ...]:
