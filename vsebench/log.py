@@ -4,7 +4,7 @@ Whatever reads, matches, ranks or measures calls ``note`` or ``warn``; ``logged`
 
     with logged() as log:
         data = read(...)          # note("no image ids: rows are taken to be in the order of coco-5k")
-    log.notes                     # ("no image ids: ...",)
+    log.notes                     # ["no image ids: ..."]
 
 A ``logged`` inside another one keeps what it collects to itself, so that its sentences can be changed or dropped.
 Outside of any, notes and warnings are lost.
@@ -35,9 +35,9 @@ class Log:
     warnings: list[str] = field(default_factory=list)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> list[str]:
         """What was decided: results of a step first, then what changes numbers, then details."""
-        return tuple(sorted(self.weights, key=lambda sentence: WEIGHTS.index(self.weights[sentence])))
+        return sorted(self.weights, key=lambda sentence: WEIGHTS.index(self.weights[sentence]))
 
 
 _CURRENT: ContextVar[Log | None] = ContextVar("log", default=None)

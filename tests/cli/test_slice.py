@@ -148,7 +148,7 @@ def test_categories(two: list[str], tmp_path: Path) -> None:
     whole = found(two[0], "--by", "column", "--file", texts, "--direction", "i2t")[0]
     assert [b["label"] for b in whole["bins"]] == ["cat", "cat; dog", "dog; dog"]
     text = invoke(two[0], "--by", "category", "--file", texts, "--direction", "i2t", "--top", "1").stdout
-    assert "1 smaller slice is not shown (--top)." in text and "in no slice" in text
+    assert "1 further slice is not shown (--top)." in text and "in no slice" in text
 
 
 def test_parquet(two: list[str], tmp_path: Path) -> None:

@@ -121,13 +121,13 @@ def test_the_devices_of_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "kinds", "said"),
     [
-        ("all", (), "devices is 'all', and torch finds no GPU here"),
-        ("0", (), "devices is '0', and torch finds no GPU here"),
-        ("0,2", ("a", "a"), "devices is '0,2', and torch finds 2 GPUs here"),
-        ("1,1", ("a", "a"), "devices is '1,1'"),
-        ("all", ("a", "b"), "devices is 'all', and these are of different kinds: a, b"),
-        ("cuda:1", ("a", "a"), "devices is 'cuda:1'"),
-        ("", ("a",), "devices is ''"),
+        ("all", (), "device is 'all', and torch finds no GPU here"),
+        ("0", (), "device is '0', and torch finds no GPU here"),
+        ("0,2", ("a", "a"), "device is '0,2', and torch finds 2 GPUs here"),
+        ("1,1", ("a", "a"), "device is '1,1'"),
+        ("all", ("a", "b"), "device is 'all', and these are of different kinds: a, b"),
+        ("cuda:1", ("a", "a"), "device is 'cuda:1'"),
+        ("", ("a",), "device is ''"),
     ],
 )
 def test_devices_that_are_refused(name: str, kinds: tuple[str, ...], said: str, monkeypatch: Any) -> None:

@@ -53,7 +53,7 @@ def test_files_in_either_orientation(tmp_path: Path, dtype: type, transposed: bo
     gains = load_gains(str(path), SPLIT, shares.append)
     assert isinstance(gains.values, Stored)
     assert gains.shape == (2, 3) and gains.name == "matrix" and shares == [1.0]
-    assert log.notes in ([PLACED], [*ROUNDED, PLACED])
+    assert log.notes in ([PLACED], [PLACED, *ROUNDED])
     assert np.array_equal(gains.rows("i2t", 0, 2), VALUES.astype(dtype).astype(np.float32))
     assert np.array_equal(gains.rows("t2i", 1, 3), VALUES.T[1:].astype(dtype).astype(np.float32))
     assert gains.settings["rows"] == ("captions" if transposed else "images")
@@ -68,11 +68,11 @@ def test_a_square_matrix_is_ambiguous(tmp_path: Path, log: Log) -> None:
     np.save(tmp_path / "g.npy", VALUES[:, :2])
     gains = load_gains(str(tmp_path / "g.npy"), split)
     square = "the matrix of gains is square: its rows are taken to be images (else add :rows=captions)"
-    assert log.notes == [square, *ROUNDED, PLACED]
-    log.notes.clear()
+    assert log.notes == [square, PLACED, *ROUNDED]
+    log.weights.clear()
     assert np.array_equal(gains.rows("i2t", 0, 2), VALUES[:, :2])
     chosen = load_gains(f"{tmp_path / 'g.npy'}:rows=captions", split)
-    assert log.notes == [*ROUNDED, PLACED]
+    assert log.notes == [PLACED, *ROUNDED]
     assert np.array_equal(chosen.rows("i2t", 0, 2), VALUES[:, :2].T)
     assert chosen.settings != gains.settings
 
@@ -88,12 +88,12 @@ def test_a_file_with_names_and_ids(tmp_path: Path, log: Log) -> None:
     with pytest.raises(BadInput, match=r"g.npz: 1 of the 2 image ids of split 'custom' is missing \(first: 5\)"):
         load_gains(str(path), SPLIT)
     np.savez(path, mine=VALUES)
-    log.notes.clear()
+    log.weights.clear()
     load_gains(str(path), SPLIT)
     assert log.notes == [
         "gains are read from 'mine', the only two-dimensional array",
-        *ROUNDED,
         PLACED.replace("npy", "npz"),
+        *ROUNDED,
     ]
     np.savez(path, mine=VALUES, other=VALUES)
     with pytest.raises(BadInput, match="has no gains under a known name; it holds mine"):

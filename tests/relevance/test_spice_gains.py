@@ -121,7 +121,7 @@ def test_a_second_load_reads_the_cache(parsed: Tuples, log: Log, monkeypatch: py
     monkeypatch.setattr(spice, "load_tuples", lambda *_: pytest.fail("the tuples were read again"))
     done.clear()
     said = [*log.notes]
-    log.notes.clear()
+    log.weights.clear()
     again = load_gains("spice:own=out", split, done.append)
     assert done == [1.0]
     assert dict(again.settings) == dict(first.settings) and log.notes == said

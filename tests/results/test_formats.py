@@ -24,12 +24,12 @@ from vsebench.cli import page as page_command
 from vsebench.cli.analyses import ANALYSES, PYTHON, made
 from vsebench.errors import BadInput, UsageError
 from vsebench.human.study import correlate
-from vsebench.results.format import best_two
 from vsebench.results.grid import Cell, Grid
 from vsebench.results.html import tables
 from vsebench.results.markdown import markdown
 from vsebench.results.render import Rendered
 from vsebench.results.report import Report
+from vsebench.results.table import Column, Table, Value, grids
 from vsebench.results.terminal import show, text
 
 NAMES = ("report", "comparison", "agreement", "slices", "study", "page", "choices")
@@ -199,11 +199,16 @@ def test_words_lead_to_pages_and_into_the_web_alone(link: str, leads: bool) -> N
 @pytest.mark.parametrize("higher_is_better", [True, False])
 def test_the_best_two_values(higher_is_better: bool) -> None:
     sign = 1 if higher_is_better else -1
-    assert best_two([sign * 0.2, sign * 0.5, None, sign * 0.4], higher_is_better) == (sign * 0.5, sign * 0.4)
-    assert best_two([sign * 0.5, sign * 0.5, sign * 0.1], higher_is_better) == (sign * 0.5, sign * 0.1)
-    assert best_two([sign * 0.5, sign * 0.4, None], higher_is_better) == (sign * 0.5, None)  # two: the other one
-    assert best_two([0.5, 0.5, 0.5], higher_is_better) == (0.5, None)
-    assert best_two([0.5, None, None], higher_is_better) == (None, None)
+
+    def marked(*values: float | None) -> str:
+        column = [Value(v if v is None else sign * v, higher_is_better=higher_is_better) for v in values]
+        (drawn,) = grids([Table("t", "", (Column("a"),), tuple((v,) for v in column), best="column")])
+        return "".join("b" if c.best else "s" if c.second else "-" for (c,) in drawn.rows)
+
+    assert marked(0.2, 0.5, None, 0.4) == "-b-s" and marked(0.5, 0.5, 0.1) == "bbs"
+    assert marked(0.5, 0.4, None) == "b--"  # of two the second is the other one
+    assert marked(0.5, 0.5, 0.5) == "bbb" and marked(0.5, None, None) == "---"
+    assert marked(0.5, 0.49999, 0.3, 0.30001) == "bbss"  # equal as printed
 
 
 def test_intervals_are_left_out_or_shown_on_request(three: list[Report]) -> None:

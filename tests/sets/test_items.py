@@ -30,9 +30,7 @@ def aligned(
     with logged() as log:
         raw = Raw((images, texts), sources=(WHERE,), **ids)
         found, (images, captions) = align.align_embeddings(raw, None, captions_per_image)
-    return SimpleNamespace(
-        split=found.split, images=images, captions=captions, notes=[*log.notes], warnings=log.warnings
-    )
+    return SimpleNamespace(split=found.split, images=images, captions=captions, notes=log.notes, warnings=log.warnings)
 
 
 def rounded(vectors: np.ndarray, dtype: str) -> np.ndarray:

@@ -129,7 +129,11 @@ class Joint(Drawn):
         if not self.means:
             return f"{UNITS} {interval_words(how)}."
         tied = f" {TIED}: the {how.level:g} % interval of its difference to the best mean includes 0."
-        return f"{UNITS} {interval_words(replace(how, method='percentile'))}.{tied * (len(self.means) > 1)}"
+        of_means = replace(how, method="percentile")
+        words = interval_words(how) if self.intervals else interval_words(of_means)
+        both = self.intervals and how != of_means
+        words += f", of means {interval_words(of_means).removeprefix('In brackets: ').partition(' over')[0]}" * both
+        return f"{UNITS} {words}.{tied * (len(self.means) > 1)}"
 
     def _for_paper(self) -> list[Table]:
         """One table, of the columns that were named, or of the first view."""

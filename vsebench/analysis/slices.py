@@ -148,7 +148,7 @@ class Slices(Drawn):
         notes = []
         hidden = frozenset(range(self.top, len(b.bins)))
         if hidden:
-            counted = count_of(len(hidden), "smaller slice is", "smaller slices are")
+            counted = count_of(len(hidden), "further slice is", "further slices are")
             notes.append(f"{counted} not shown ({spell('top')}).")
         title = f"{self.split} · {named(b.metric).shown} ({ARROWS[b.direction]}) by {b.by}"
         systems = (table.Column(name, fields={"system": name}) for name in self.systems)
@@ -220,10 +220,17 @@ def slice(
     how, cut = Resampling(float(ci), resamples, seed) if ci else None, read_bins(bins)
     systems = load_systems(reports)
     keys, _, warnings = alike(systems, metrics, force)
-    keys = [k for k in keys if direction in ("both", k[1]) and k[1] is not None]
+    sums = [str(metric) for metric, d in keys if d is None]
+    keys = [k for k in keys if k[1] is not None]
     if not keys:
         raise UsageError(
             f"{', '.join(words(metrics))} has no value for a query", fix="slice R@1 or another metric of queries"
+        )
+    ways = list(dict.fromkeys(str(d) for _, d in keys))
+    keys = [k for k in keys if direction in ("both", k[1])]
+    if not keys:
+        raise UsageError(
+            f"{spell('direction', direction)}, and the reports have {' and '.join(ways)}", fix="leave it out"
         )
     attribute = _attribute(by, file, column, captions, systems[0].items)
     found: list[Breakdown] = []
@@ -237,6 +244,7 @@ def slice(
             unfit.setdefault(error.what, []).append(label(key))
     if first is not None and not found:
         raise first
+    unfit |= {"a sum has no value for a query": sums} if sums and metrics is not None else {}
     left_out = (f"left out: {', '.join(names)}: {why}" for why, names in unfit.items())
     graded = [str(m) for m, _ in keys if m.graded]
     notes = (*by_number(systems), *([queries_alone(graded)] if graded else []))

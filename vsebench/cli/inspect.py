@@ -161,7 +161,7 @@ def _of_results(file: Path) -> dict[str, Any] | None:
     arrays = [{"name": "results", "shape": [len(results)], "dtype": "values", "first": names[:3]}] if results else []
     note = f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind} of vsebench ({schema})"
     if kind in ("report", "joint"):
-        note = f"a report of vsebench on {document.get('split')}: give it to vsebench compare, slice, agree or report"
+        note = f"a report of vsebench on {document.get('split')}: give it to vsebench compare, slice, agree or page"
     return {"files": [file.name], "format": kind, "arrays": arrays, "notes": [note]}
 
 

@@ -32,8 +32,8 @@ def run(
         typer.Option(
             "--output",
             "-o",
-            help="The page (.html), named after the reports by default; for .tex, .md and .csv only the table of the "
-            "summary.",
+            help="The page (.html), named after the reports by default; .tex and .md have the table of the summary "
+            "alone, .csv the records behind it.",
         ),
     ] = None,
     captions: Annotated[

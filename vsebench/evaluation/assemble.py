@@ -67,7 +67,7 @@ def report(
         signature(plan, data, ratings),
         tuple(shown),
         tuple(log.warnings),
-        log.notes,
+        tuple(log.notes),
         intervals=plan.request.resampling,
         parts=tuple(result for key, result in results.items() if key not in requested),
         items=replace(plan.split, captions=None, places=(None, _caption_rows(plan.split, data))),

@@ -209,7 +209,7 @@ def prepare(job: Job) -> tuple[Used, Callable[[Shard], Arrays]]:
             note(f"{dask}: numpy ranked metrics of binary judgements, not {ranker.lists.name}")
             ranker = replace(ranker, lists=None)
     name = backends.chosen(backend)[0]
-    used = Used(name, backends.about_device(name).get("device", ""), log.notes)
+    used = Used(name, backends.about_device(name).get("device", ""), tuple(log.notes))
     counters = {
         served[0]: make_counters(scorer, plan.targets_of(served), threads)
         for scorer, served in data.passes(plan.directions)

@@ -43,9 +43,8 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> 
         shown = [v for v in shares if not in_folds(v)] or list(shares)
         ranges = [s for s in (_range(v, direction, results) for v in shown) if s]
         matter = collapsed or any(_matters(m) for v in shares for m in _moved(v, direction, results))
-        if ranges or matter:
-            moved = ", ".join(ranges) or "no metric moves"
-            (warn if matter else note)(f"{text}; by tie rule ({spell('ties')}) {moved}")
+        if ranges:
+            (warn if matter else note)(f"{text}; by tie rule ({spell('ties')}) {', '.join(ranges)}")
 
 
 Moved = tuple[float, float, Result]  # the smallest and the largest value under any tie rule

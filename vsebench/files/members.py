@@ -252,10 +252,7 @@ def read_array(
             fix = f"leave out {spell('scores')} if the file holds embeddings, or name the scores with {name}"
             file.only([], field, fix)
         chosen = file.only(several, field)
-        note(
-            f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix,
-            weight="detail",
-        )
+        note(f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix)
     if matrix and len(chosen.shape) != 2:
         what = f"array '{chosen.name}' has shape {chosen.shape}; {field.words} are two-dimensional"
         raise BadInput(what, where=path, fix=fix or "save one vector a row")

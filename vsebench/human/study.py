@@ -116,7 +116,7 @@ def correlate(
         for name in names:
             with logged() as log:
                 found, source = _relevance(name, group, correlated, java, bar or (lambda _: nullcontext()))
-            rows, notes = rows + found, [*notes, *log.notes]
+            rows, notes = rows + found, notes + log.notes
             if source is not None:
                 settings.setdefault(name, {}).update(source.settings)
             notes += [

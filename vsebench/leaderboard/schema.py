@@ -62,7 +62,7 @@ class Model(Strict):
         reproduce: commands that give the numbers again.
     """
 
-    name: str = Field(min_length=1, max_length=LONGEST)
+    name: str = Field(min_length=1, max_length=LONGEST, pattern=r"\S")
     setting: str = Field(default="", max_length=LONGEST)
     image_input: str = Field(default="", max_length=100)
     url: str = Field(default="", max_length=2000)

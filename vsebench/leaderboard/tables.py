@@ -25,8 +25,8 @@ NOT_PAIRED = (
     "the same images would tell more entries apart."
 )
 ORDER = (
-    "Rows are in the order of this number. Ranks are groups of significance, and need not be in that order: a row "
-    "whose number is less certain can have a better rank than a row above it."
+    "Rows are in the order of this number, and rows without it stand last. Ranks are groups of significance, and need "
+    "not be in that order: a row whose number is less certain can have a better rank than a row above it."
 )
 _FIGURE_SPACE, _POINT_SPACE = "\u2007", "\u2008"  # as wide as a digit, and as a point
 
@@ -61,10 +61,7 @@ def ranking(group: Group, board: Board) -> Ranking:
     """The table of a group."""
     merged = _merged(group)
     by = _leading(group, [first for first, *_ in merged])
-    sign = -1.0 if facts(by[0]).higher_is_better else 1.0
-    leading = [(sign * (v.value or 0.0), line[0].id, line) for line in merged if (v := line[0].sound(by)) is not None]
-    lines = [line for *_, line in sorted(leading, key=lambda found: found[:2])]
-    lines += [line for line in merged if line[0].sound(by) is None]
+    lines = sorted(merged, key=lambda line: _place(line[0], (by, *group.columns)))
     firsts = [first for first, *_ in lines]
     ranked = [entry for entry in firsts if entry.sound(by) is not None and entry.level != "published"]
     places = ranks(ranked, by)
@@ -102,11 +99,26 @@ def _merged(group: Group) -> list[list[Entry]]:
 
 
 def _leading(group: Group, entries: Sequence[Entry]) -> Key:
-    """The column that most entries have; of several a sum, else the first."""
+    """A sum that at least half of the entries have, and half of the measured ones, which get ranks by it; else the
+    first column of those that most have.
+    """
     counts = {c: sum(c in e.values for e in entries) for c in group.columns}
-    most = max(counts.values())
-    full = [c for c in group.columns if counts[c] == most]
-    return next((c for c in full if c[1] is None), full[0])
+    measured = [e for e in entries if e.level != "published"]
+    sums = [
+        c
+        for c in group.columns
+        if c[1] is None and all(2 * sum(c in e.values for e in some) >= len(some) for some in (entries, measured))
+    ]
+    return sums[0] if sums else max(group.columns, key=lambda c: counts[c])
+
+
+def _place(entry: Entry, columns: Sequence[Key]) -> tuple[int, float, str]:
+    """What a row is ordered by: its number in the first column where it has one, the best first."""
+    for at, column in enumerate(columns):
+        if (value := entry.sound(column)) is not None:
+            sign = -1.0 if facts(column[0]).higher_is_better else 1.0
+            return at, sign * (value.value or 0.0), entry.id
+    return len(columns), 0.0, entry.id
 
 
 def _named(entry: Entry) -> Text:
@@ -172,8 +184,8 @@ def _of_ranks(group: Group, by: Key, entries: Sequence[Entry], ranked: bool) -> 
     what = heading(by, group) + (f" ({DIRECTIONS[by[1]]})" if by[1] else "")
     how = "their difference on the same images" if paired(entries, by) else "their intervals"
     note = (
-        f"Rank by {what}: one more than the number of entries that are better beyond chance (95 %, by {how}); "
-        "entries that cannot be told apart share a rank."
+        f"Rank by {what}: one more than the number of measured entries that are better beyond chance (95 %, by "
+        f"{how}); entries that cannot be told apart share a rank."
     )
     return [note, ORDER, *([NOT_PAIRED] if reproduced else [])]
 

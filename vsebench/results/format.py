@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Literal
 
@@ -77,15 +76,6 @@ def signed(value: float, form: Form) -> str:
 def bracketed(ends: tuple[float, float] | None, form: Form) -> str:
     """An interval as printed, ``[35.21, 37.80]``; the empty text without one."""
     return "" if ends is None else f"[{printed(ends[0], form)}, {printed(ends[1], form)}]"
-
-
-def best_two(values: Sequence[float | None], higher_is_better: bool) -> tuple[float | None, float | None]:
-    """The best value, and the second best of at least three; None where there is nothing to compare with."""
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
-        return None, None
-    distinct = sorted(set(known), reverse=higher_is_better)
-    return distinct[0], distinct[1] if len(known) >= RANKED and len(distinct) > 1 else None
 
 
 def interval_words(how: Resampling, units: str = "images") -> str:

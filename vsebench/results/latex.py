@@ -11,7 +11,8 @@ _SPECIAL = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "→": r"$\to$", "↓": r"$\downarrow$", "−": "$-$", "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "τ": r"$\tau$",
-    "·": r"$\cdot$", "|": r"\textbar{}", "–": "--", "—": "---", "\u00a0": "~", '"': "''",
+    "ρ": r"$\rho$", "α": r"$\alpha$", "β": r"$\beta$", "γ": r"$\gamma$", "λ": r"$\lambda$", "μ": r"$\mu$",
+    "σ": r"$\sigma$", "·": r"$\cdot$", "|": r"\textbar{}", "–": "--", "—": "---", "\u00a0": "~", '"': "''",
 }  # fmt: skip
 
 

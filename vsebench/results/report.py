@@ -11,7 +11,7 @@ from ..relevance.sources import LABELS, heading
 from ..types import Direction, Split
 from . import lists, per_query, values
 from .charts import Panel, curves
-from .format import UNITS, interval_words
+from .format import ARROWS, UNITS, interval_words
 from .lists import Lists
 from .model import MetricName, Resampling, Result, plain
 from .render import Drawn, json_text
@@ -71,8 +71,11 @@ class Report(Drawn):
     def __getitem__(self, key: tuple[str | MetricName, Direction | None] | str | MetricName) -> Result:
         """``report["R@1", "i2t"]``, or ``report["RSum"]`` for a sum; raises KeyError when it was not measured.
 
-        A name without a view (``NCS@10``) is also found where one view alone has it (``cider:NCS@10``).
+        A name without a view (``NCS@10``) is also found where one view alone has it (``cider:NCS@10``). The keys of
+        ``to_dict`` are read as well: ``report["R@1 i2t"]``.
         """
+        if isinstance(key, str) and key.rpartition(" ")[2] in ARROWS:
+            key = key.rpartition(" ")[::2]  # type: ignore[assignment]
         metric, direction = (*key, None, None)[:2] if isinstance(key, tuple) else (key, None)
         own = [r for r in self.results if r.direction == direction]
         wanted, found = str(metric).lower(), list[Result]()
@@ -110,10 +113,8 @@ class Report(Drawn):
             if view == LABELS:  # a row a list length
                 found += [_by_length(group), replace(_by_metric("", directions, group), shown=False)]
                 continue
-            title = heading(view)
-            if view == "gt" and directions == CROSS_MODAL:
-                title = f"{self.split} · {title}"
-            title = " · ".join((title, *corrected(self.signature))) if not found else title
+            above = (self.split,) if view == "gt" and directions == CROSS_MODAL else ()
+            title = " · ".join((*above, *(() if found else corrected(self.signature)), heading(view)))
             found.append(_by_metric(title, directions, group))
         by_labels = all(view == LABELS for view, _ in groups)
         words = "nDCG is printed times 100, label distances as they are (↓ lower is better)." if by_labels else UNITS

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from ..types import Direction
-from .format import ARROWS, RANKED, UNDEFINED, Form, best_two, bracketed, printed, signed
+from .format import ARROWS, RANKED, UNDEFINED, Form, bracketed, printed, signed
 from .grid import Cell, Grid
 from .model import MetricName
 
@@ -189,12 +189,14 @@ def grid(table: Table) -> Grid:
 
 
 def _marked(compared: Sequence[Value]) -> dict[Value, str]:
-    """Which values of a line are the ``best`` and the ``second`` best."""
-    if not compared:
+    """Which values of a line are the ``best`` and, of at least three, the ``second`` best; equal ones as printed."""
+    text = {x: printed(x.value, x.form) for x in compared if x.value is not None}
+    if len(text) < 2:
         return {}
-    first, second = best_two([x.value for x in compared], bool(compared[0].higher_is_better))
-    known = [x for x in compared if x.value is not None]
-    return {x: "second" for x in known if x.value == second} | {x: "best" for x in known if x.value == first}
+    ordered = sorted(text, key=lambda x: x.value or 0.0, reverse=bool(compared[0].higher_is_better))
+    best, *others = dict.fromkeys(text[x] for x in ordered)
+    second = others[0] if others and len(text) >= RANKED else None
+    return {x: "best" if t == best else "second" for x, t in text.items() if t in (best, second)}
 
 
 def _cell(entry: Entry, brackets: bool, best: Mapping[Value, str]) -> Cell:

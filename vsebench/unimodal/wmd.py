@@ -87,7 +87,7 @@ def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | P
     lines = "\n".join(f"{i}\t{t}" for i, t in zip(split.owners.tolist(), split.captions or (), strict=True))
     digest = hashlib.sha256(lines.encode("utf-8", "surrogatepass"))
     name, of = f"wmd,{settings}#{digest.hexdigest()[:8]}", partial(_of, transport, sets)
-    return LabelDistance(name, of, len(sets), where, log.notes)
+    return LabelDistance(name, of, len(sets), where, tuple(log.notes))
 
 
 def _parse(argument: str | None) -> tuple[str, str]:
