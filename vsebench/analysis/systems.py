@@ -259,13 +259,13 @@ def _correlation(one: Result, other: Result) -> tuple[float, int] | None:
 
 
 def _said(lines: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The lines of all systems, each once: those of all without a name, then the others with theirs."""
-    of: dict[str, list[str]] = {}
+    """The lines of all systems, each once and the first ones first; those that not all have with their names."""
+    of: dict[str, tuple[int, list[str]]] = {}
     for name, said in lines.items():
-        for line in said:
-            of.setdefault(line, []).append(name)
-    common = [line for line, names in of.items() if len(names) == len(lines)]
-    return (*common, *(f"{', '.join(names)}: {line}" for line, names in of.items() if line not in common))
+        for place, line in enumerate(said):
+            of.setdefault(line, (place, []))[1].append(name)
+    found = sorted(of.items(), key=lambda one: one[1][0])
+    return tuple(line if len(names) == len(lines) else f"{', '.join(names)}: {line}" for line, (_, names) in found)
 
 
 def check_comparable(systems: Sequence[System], force: bool = False, also: Sequence[str] = ()) -> list[str]:

@@ -130,6 +130,11 @@ def _best(rankings: Sequence[Ranking]) -> Text:
     return Text(UNDEFINED, None)
 
 
+def _stated(entry: Entry) -> int:
+    """How many numbers an entry has, without sums that its source does not print."""
+    return sum(has_page(entry) or bool(value.text) for value in entry.values.values())
+
+
 def _overview(board: Board, own: dict[str, list[Ranking]]) -> Page:
     sets = overview(own)
     best = [(*row, _best(rankings)) for row, rankings in zip(sets.rows, own.values(), strict=True)]
@@ -138,10 +143,10 @@ def _overview(board: Board, own: dict[str, list[Ranking]]) -> Page:
     for key, paper in board.papers.items():
         entries = [entry for entry in board.entries if entry.paper == key]
         cited = Text(paper.title, key, f"{paper.authors}. {paper.venue}.", paper.url)
-        counts = (len({entry.table for entry in entries}), sum(len(entry.values) for entry in entries))
+        counts = (len({entry.table for entry in entries}), sum(map(_stated, entries)))
         papers.append((paper.name, cited, *(Value(n, "count") for n in counts)))
     cites = words("name", "paper or file", "tables", "numbers", rows=papers, numbers=2)
-    number = count_of(sum(len(entry.values) for entry in board.entries), "number")
+    number = count_of(sum(map(_stated, board.entries)), "number")
     measured = sum(map(has_page, board.entries))
     lead = (
         f"{count_of(len(board.entries), 'entry', 'entries')} with {number}, each with the place it comes from: what "

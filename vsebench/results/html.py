@@ -20,7 +20,11 @@ h1 { font-size: 1.4rem; }
 
 TABLES = """
 .vsebench h2 { font-size: 1.1rem; margin-top: 2rem; }
-.vsebench div.wide { overflow-x: auto; }
+.vsebench div.wide { /* a shadow at the right end says that there is more; the end of the table hides it */
+  overflow-x: auto; background:
+    linear-gradient(to left, var(--paper, Canvas) 60%, transparent) right / 2rem 100% no-repeat local,
+    linear-gradient(to left, #888a, transparent) right / .8rem 100% no-repeat scroll;
+}
 .vsebench table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .vsebench th, .vsebench td { padding: .25rem .7rem; text-align: left; white-space: nowrap; }
 .vsebench thead th { border-bottom: 2px solid; white-space: normal; vertical-align: bottom; }
