@@ -220,7 +220,7 @@ def _of_seed(seed: int, losses: list[str]) -> list[Planned]:
 SAMPLERS, TAUS = ("random", "hard", "soft"), (3.0, 5.0, 10.0)  # of SAM
 # Of --suite ablations: variant -> loss and the settings that differ from those of configs/scenes. They follow Tables 3
 # and 4 of the ladder loss and the authors' code; Table VIII of BCLS; Tables 4 and 5 of SAM, with the samplers as the
-# paper describes them; eq. 5 of log-ratio and the authors' code.
+# paper describes them; eq. 5 of log-ratio and the authors' code, and its Figure 3: images alone, by their layouts.
 ABLATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "ladder": ("ladder", {}),
     "ladder-beta2=0": ("ladder", {"betas": [1.0, 0.0]}),
@@ -239,33 +239,28 @@ ABLATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "log_ratio": ("log_ratio", {}),
     "log_ratio-squared": ("log_ratio", {"squared": True}),
     "log_ratio-ties": ("log_ratio", {"ties": "keep"}),
+    # As in the paper, log-ratio compares embeddings as they are, and the triplets unit vectors.
+    "images-log_ratio": ("log_ratio,images", {"similarity": "euclidean"}),
+    "images-log_ratio-squared": ("log_ratio,images", {"similarity": "euclidean", "squared": True}),
+    "images-log_ratio-ties": ("log_ratio,images", {"similarity": "euclidean", "ties": "keep"}),
+    "images-dense_triplet": ("dense_triplet,images", {}),
+    "images-nearest_triplet": ("nearest_triplet,images", {}),
 }  # fmt: skip
-# Images alone, with the layout of a scene for its label: Figure 3 of log-ratio. As in the paper, log-ratio compares
-# embeddings as they are, and the triplets unit vectors.
-PIXELS = {"data_features": "pixels", "model_image": "cnn"}
-OF_LAYOUT: dict[str, tuple[str, dict[str, Any]]] = {
-    "images-log_ratio": ("log_ratio", {"similarity": "euclidean"}),
-    "images-log_ratio-squared": ("log_ratio", {"similarity": "euclidean", "squared": True}),
-    "images-log_ratio-ties": ("log_ratio", {"similarity": "euclidean", "ties": "keep"}),
-    "images-dense_triplet": ("dense_triplet", {}),
-    "images-nearest_triplet": ("nearest_triplet", {}),
-}
 
 
 def _ablations(losses: list[str] | None = None) -> list[Planned]:
     runs, data = [], "scenes-10k"
     for seed in SEEDS:
-        for variant, (loss, settings) in ABLATIONS.items():
-            if losses is None or loss in losses:
-                found = override(configured(loss, data), **SMALL, train_seed=seed)
-                given = {**found.loss.settings, **settings}
-                runs.append(Planned(data, variant, override(found, loss_settings=given)))
-        for variant, (loss, settings) in OF_LAYOUT.items():
-            if losses is None or loss in losses:
-                found = configs.configured(config=f"scenes/{loss},images", data=data)
-                similarity = settings.get("similarity", "cosine")
-                found = override(found, **SMALL, **PIXELS, train_seed=seed, model_similarity=similarity)
-                runs.append(Planned(data, variant, override(found, loss_settings={**found.loss.settings, **settings})))
+        for variant, (recipe, settings) in ABLATIONS.items():
+            loss, _, images = recipe.partition(",")
+            if losses is not None and loss not in losses:
+                continue
+            more: dict[str, Any] = {}
+            if images:
+                more = {"data_features": "pixels", "model_image": "cnn", "model_similarity": settings.get("similarity")}
+            found = configs.configured(loss, f"scenes/{recipe}" if images else None, data=data)
+            found = override(found, **SMALL, **more, train_seed=seed)
+            runs.append(Planned(data, variant, override(found, loss_settings={**found.loss.settings, **settings})))
     return runs
 
 

@@ -298,6 +298,8 @@ def begin(run: Run, out: Path, resume: bool, say: Say) -> Progress:
             f"{run.loader.steps:,} steps of {min(config.train.batch, run.loader.items):,} {pairs} an epoch "
             f"on {run.device}"
         )
+        if run.loss.needs_degree and config.loss.scale != 1:
+            say(f"the degree of a pair is {config.loss.scale:g} times its gain ({config.loss.relevance})")
         return Progress()
     if not resume:
         fix = f"add {spell('resume', True)} to continue it, or choose another folder"

@@ -97,6 +97,13 @@ def test_epochs_of_the_warm_up_are_not_the_best(tmp_path):
     assert checkpoint.read(tmp_path / "b").progress.best_epoch in (1, 2)
 
 
+def test_a_scaled_degree_is_said(tmp_path):
+    said: list[str] = []
+    loss = {"name": "bcls", "relevance": "cider", "scale": 0.1}
+    train.train(small(loss=loss, train={"epochs": 0}), tmp_path, say=said.append)
+    assert "the degree of a pair is 0.1 times its gain (cider)" in said
+
+
 def test_the_caption_of_the_pair_stands_for_its_image(tmp_path):
     """The degree is the cosine of the captions of both pairs, also of two captions of one image; 1 for a pair."""
     count = len(train.prepare(small(), train.no_bar).parts["train"].captions)
