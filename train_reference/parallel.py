@@ -46,14 +46,10 @@ def is_first() -> bool:
     return not active() or distributed.get_rank() == 0
 
 
-def wait() -> None:
-    """Wait for the other processes: files that the first one wrote before are complete then."""
-    if active():
-        distributed.all_reduce(torch.zeros(1))
-
-
 def of_first(make: Callable[[], Made]) -> Made:
-    """What the first process makes, in all of them, which then decide alike; the others wait for it.
+    """What the first process makes, in all of them, which then decide alike.
+
+    The others wait for it: files that the first one wrote before are complete then.
 
     Raises:
         VsebenchError: what the first one raises, in all of them.

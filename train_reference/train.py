@@ -453,7 +453,7 @@ def evaluate(run: Run, part: PartName, metrics: str | None) -> tuple[Report, dic
 
 def finish(run: Run, out: Path, progress: Progress, metrics: str | None, say: Say) -> Report:
     """Encode the test part with the best epoch, and evaluate it."""
-    parallel.wait()  # the first process may still write that epoch
+    parallel.of_first(lambda: None)  # it may still write that epoch
     if progress.best_epoch:
         run.load(out / BEST)
     elif parallel.is_first():
