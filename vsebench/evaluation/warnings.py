@@ -11,7 +11,7 @@ from ..log import note, warn
 from ..metrics import Metric
 from ..options import spell
 from ..relevance.sources import in_folds
-from ..results.format import fixed
+from ..results.format import printed
 from ..results.model import Result
 from ..types import Direction, Observation, Split
 from .intervals import Key
@@ -67,7 +67,7 @@ def _range(view: str, direction: Direction, results: dict[Key, Result]) -> str:
     """The metric whose printed value depends most on ties, and its range; of ranks only where no fraction does."""
     moved = sorted(_moved(view, direction, results), key=lambda m: (m[2].unit == "rank", -abs(m[0] - m[1])))
     for low, high, result in moved:
-        ends = [fixed(x, 2, times=1 if result.unit == "rank" else 100) for x in sorted((low, high))]
+        ends = [printed(x, result.unit) for x in sorted((low, high))]
         if ends[0] != ends[1]:
             return f"{result.metric} is {ends[0]} to {ends[1]}"
     return ""
