@@ -137,9 +137,8 @@ def test_the_tables_of_the_page_have_the_stored_numbers():
     assert {*record.rows, *record.left_out} >= {*tasks("peers")} and (record.images, record.dim) == (5_000, 1024)
     assert not re.search(r"20\d\d-\d\d-\d\d|(?<![\w.])/\w", stored), "no date, and no path from the root"
     page = "".join(document.parts(record))
-    for name in tasks("peers").keys() & record.rows.keys():  # the other rows are what peers are compared with
-        task, row = find(name), record.rows[name]
-        wall = row.usage.wall / row.ours.wall
+    for name, row in record.rows.items():
+        task, wall = find(name), row.usage.wall / row.ours.wall
         assert row.differences == () and row.numbers > 0 and row.largest <= task.peer.tolerance, name
         assert not task.peer.package or record.versions[task.peer.package] == row.version
         cells = re.search(rf"\| {re.escape(task.name)}(?: \(E\))? \| {re.escape(task.words)} \|.*", page)[0].split(

@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..evaluation.intervals import Key as MetricKey
 from ..evaluation.intervals import interval
 from ..results.charts import Panel, curves
-from ..results.format import UNITS, bracketed, interval_words
+from ..results.format import UNITS, bracketed, interval_kind, interval_words
 from ..results.model import Result
 from ..results.render import Drawn, json_text
 from ..results.report import Report, corrected
@@ -130,9 +130,8 @@ class Joint(Drawn):
             return f"{UNITS} {interval_words(how)}."
         tied = f" {TIED}: the {how.level:g} % interval of its difference to the best mean includes 0."
         of_means = replace(how, method="percentile")
-        words = interval_words(how) if self.intervals else interval_words(of_means)
         both = self.intervals and how != of_means
-        words += f", of means {interval_words(of_means).removeprefix('In brackets: ').partition(' over')[0]}" * both
+        words = interval_words(how if both else of_means) + f", of means {interval_kind(of_means)}" * both
         return f"{UNITS} {words}.{tied * (len(self.means) > 1)}"
 
     def _for_paper(self) -> list[Table]:

@@ -45,7 +45,7 @@ SUBMIT = (
     "vsebench leaderboard build",
 )
 CLAIMS = (
-    "Each loss is trained by vsebench train-reference --suite small. The runs of a difference have the same encoders, "
+    "Each loss is trained by a suite of vsebench train-reference. The runs of a difference have the same encoders, "
     "learning rate and seeds; losses that need it also have epochs of another loss before, or pairs of a batch that "
     "are chosen near the others, and training ends when the validation part does not improve. Data and models are far "
     "smaller than those of the papers, so a claim that does not hold here may hold there.",

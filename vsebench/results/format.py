@@ -80,8 +80,9 @@ def bracketed(ends: tuple[float, float] | None, form: Form) -> str:
 
 def interval_words(how: Resampling, units: str = "images") -> str:
     """How the intervals in brackets were made, as a clause; ``units`` are what was resampled."""
-    kind = "" if how.method == "percentile" else "BCa "
-    return (
-        f"In brackets: {how.level:g} % {kind}bootstrap interval over {units} "
-        f"({how.resamples:,} resamples, seed {how.seed})"
-    )
+    return f"In brackets: {interval_kind(how)} over {units} ({how.resamples:,} resamples, seed {how.seed})"
+
+
+def interval_kind(how: Resampling) -> str:
+    """What an interval is: its level and its method."""
+    return f"{how.level:g} % {'' if how.method == 'percentile' else 'BCa '}bootstrap interval"
