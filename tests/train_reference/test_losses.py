@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import train_reference.losses as losses
+from tests.devices import needs_gpu
 from train_reference import config
 from vsebench.errors import MissingPackage, UsageError
 
@@ -63,6 +64,26 @@ def test_other_captions_of_the_image_can_be_spared():
 def test_gradient(name):
     scores, positive, degree = batch(5, requires_grad=True)
     assert torch.autograd.gradcheck(lambda s: call(name, s, positive, degree), (scores,))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("device", [pytest.param("cuda", marks=needs_gpu)])
+def test_values_and_gradients_of_a_gpu_are_those_of_the_processor(name, device):
+    """With deterministic algorithms alone, as in training."""
+    torch.use_deterministic_algorithms(True)
+    try:
+        for seed, b in ((0, 6), (1, 64), (2, 128)):
+            found = []
+            for where in ("cpu", device):
+                scores, positive, degree = batch(b, seed)
+                scores = scores.to(where).requires_grad_()
+                value = call(name, scores, positive.to(where), degree.to(where))
+                value.backward()
+                found.append((value.item(), scores.grad.cpu()))
+            assert found[1][0] == pytest.approx(found[0][0], rel=1e-12, abs=1e-12)
+            assert torch.allclose(found[1][1], found[0][1], rtol=1e-10, atol=1e-12)
+    finally:
+        torch.use_deterministic_algorithms(False)
 
 
 @pytest.mark.parametrize("name", NAMES)

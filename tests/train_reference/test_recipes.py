@@ -13,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 
+from tests.devices import DEVICES  # noqa: E402
 from tests.train_reference.test_sources import karpathy  # noqa: E402
 from train_reference import config, encoders, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
@@ -95,11 +96,12 @@ PIXELS = sorted(
 NETWORKS = {(c.model.image, c.model.crop, c.model.finetune): name for name in PIXELS for c in [config.read(name)]}
 
 
-def takes_a_step(recipe: str, folder: Path) -> None:
-    """Without ImageNet weights, and with CIDEr-D for gains that need a model or a file; on a GPU where there is one."""
+def takes_a_step(recipe: str, device: str, folder: Path) -> None:
+    """Without ImageNet weights, and with CIDEr-D for gains that need a model or a file."""
     near = min(1, config.read(recipe).loss.neighbours)
     changes = [f"data.name={karpathy(folder, 8)}", f"data.images={folder / 'photos'}", "data.word_count=2"]
     changes += ["model.pretrained=false", "train.batch=3", "loss.relevance=cider", "loss.scale=0.1"]
+    changes += [f"train.device={device}"]
     found = config.assign(config.read(recipe), [*changes, f"loss.neighbours={near}"])
     run = train.prepare(found)
     train.schedule(run, found.train.finetune_from)
@@ -108,18 +110,21 @@ def takes_a_step(recipe: str, folder: Path) -> None:
     moved = {name for name, weight in run.model.named_parameters() if not torch.equal(weight, before[name])}
     assert "images.project.weight" in moved
     assert any(name.startswith("images.network") for name in moved) == found.model.finetune
+    assert {weight.device.type for weight in run.model.parameters()} == {device}
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("recipe", NETWORKS.values())
-def test_networks_of_torchvision_take_a_step_on_drawn_images(recipe, tmp_path, monkeypatch):
+def test_networks_of_torchvision_take_a_step_on_drawn_images(recipe, device, tmp_path, monkeypatch):
     pytest.importorskip("torchvision", reason="torchvision is not installed")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    takes_a_step(recipe, tmp_path)
+    takes_a_step(recipe, device, tmp_path)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("recipe", PIXELS)
-def test_a_recipe_of_pixels_takes_a_step_on_drawn_images(recipe, tmp_path, monkeypatch):
+def test_a_recipe_of_pixels_takes_a_step_on_drawn_images(recipe, device, tmp_path, monkeypatch):
     """With a small network in place of that of torchvision."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     for name in ("vgg19", "resnet152"):
@@ -129,7 +134,7 @@ def test_a_recipe_of_pixels_takes_a_step_on_drawn_images(recipe, tmp_path, monke
             entry, make=lambda out=entry.width, make=make: make(torch.nn.Linear(12, out)), side=32
         )
         monkeypatch.setitem(encoders._ENCODERS._items, name, small)
-    takes_a_step(recipe, tmp_path)
+    takes_a_step(recipe, device, tmp_path)
 
 
 def test_a_file_changes_some_values_of_its_base(tmp_path, monkeypatch):

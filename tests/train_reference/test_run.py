@@ -21,6 +21,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra: trai
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
 
+from tests.devices import DEVICES  # noqa: E402
 from tests.training import OPTIONS, begun, silent, small  # noqa: E402
 from train_reference import checkpoint, config, train  # noqa: E402
 from train_reference.data import Loader, Part, Regions, vocabulary_of  # noqa: E402
@@ -60,6 +61,7 @@ def test_every_loss_trains(name, tmp_path):
     assert report.split == "scenes-40-size16-test"
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
     "model",
     [
@@ -70,8 +72,8 @@ def test_every_loss_trains(name, tmp_path):
         {"normalise_images": False},
     ],
 )
-def test_every_model_trains_and_its_folder_gives_the_same_report(model, tmp_path):
-    report = train.train(small(model=model), tmp_path / "run", say=silent)
+def test_every_model_trains_and_its_folder_gives_the_same_report(model, device, tmp_path):
+    report = train.train(small(model=model, train={"device": device}), tmp_path / "run", say=silent)
     again = vsebench.evaluate(tmp_path / "run", trust=True)
     assert [r.value for r in again.results] == [r.value for r in report.results]
 
@@ -93,12 +95,13 @@ def test_learning_raises_recall(tmp_path):
     assert report["R@10", "t2i"].value > 1.5 * 0.2
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("settings", [{}, {"name": "sam", "relevance": "match", "settings": {"sampler": "random"}}])
-def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(settings, tmp_path):
+def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(settings, device, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    three = small(loss=settings, train={"epochs": 3})
+    three = small(loss=settings, train={"epochs": 3, "device": device})
     train.train(three, whole, say=silent)
-    train.train(small(loss=settings), parts, say=silent)
+    train.train(small(loss=settings, train={"device": device}), parts, say=silent)
     train.train(three, parts, resume=True, say=silent)
     for name in (checkpoint.BEST, checkpoint.LAST):
         assert bits(whole / name) == bits(parts / name)
