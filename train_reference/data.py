@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -45,36 +45,74 @@ Pairs = Callable[[Int, Int], npt.NDArray[Any]]  # (a,) and (b,) items -> (a, b) 
 Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None] | None]]  # a progress bar under some words
 
 
-class Images(Protocol):
-    """The images of a part.
+@dataclass(frozen=True, eq=False)
+class Images:
+    """The images of a part, whose rows are read when a batch needs them.
 
     Attributes:
-        width: length of an input vector; of pixels the number of channels.
+        array: (row, width) vectors, perhaps in a memory map; of pixels (image, height, width, 3) uint8, image files
+            (``ImageFiles``), or the features of a network that is not trained, (image, features).
         kind: ``vectors``, ``regions`` (sets of vectors) or ``pixels``.
+        where: the file of the array, for messages.
+        start: (image,) int64 the row of every image, of regions its first one; None: image i is row i.
+        stop: (image,) int64 of regions the row behind the last one.
     """
+
+    array: Any
+    kind: str = "vectors"
+    where: Path | None = None
+    start: Int | None = None
+    stop: Int | None = None
 
     @property
     def width(self) -> int:
-        """See above."""
+        """Length of an input vector; of pixels the number of channels."""
+        return 3 if self.kind == "pixels" else int(self.array.shape[-1])
 
-    @property
-    def kind(self) -> str:
-        """See above."""
+    def __len__(self) -> int:
+        return len(self.array if self.start is None else self.start)
 
-    def __len__(self) -> int: ...
+    def take(self, images: Int) -> Batch:
+        """The input of the image encoder for some images (image,): ``images``, and of regions ``mask``, see ``model``.
 
-    def take(self, rows: Int, training: bool = False) -> Batch:
-        """The input for images ``rows`` (image,): ``images``, and for sets of vectors ``mask``; see ``model``.
+        Pixels of an array have values from -1 to 1.
 
-        ``training`` allows random crops.
+        Raises:
+            BadInput: a number of these images is not finite, or an image file cannot be read.
         """
+        rows = images if self.start is None else self.start[images]
+        if self.kind == "pixels":
+            pixels = torch.from_numpy(self.array[rows])
+            uint8 = pixels.dtype == torch.uint8
+            return {"images": pixels.permute(0, 3, 1, 2).float() / 127.5 - 1 if uint8 else pixels}
+        mask = None
+        if self.stop is not None:
+            count = self.stop[images] - rows
+            place = np.arange(int(count.max()))
+            mask = place < count[:, None]
+            rows = np.minimum(rows[:, None] + place, len(self.array) - 1)
+        taken = np.asarray(self.array[rows], np.float32)
+        if mask is not None:
+            taken[~mask] = 0
+        if not (finite := np.isfinite(taken).reshape(len(taken), -1).all(axis=1)).all():
+            what = f"image {images[~finite][0]} has features that are not numbers or are infinite"
+            raise BadInput(what, where=self.where, fix="compute the features of this image again")
+        return {"images": torch.from_numpy(taken), **({} if mask is None else {"mask": torch.from_numpy(mask)})}
+
+    def states(self) -> list[str]:
+        """Of pixels: for every image a text that changes when its pixels or their crop do."""
+        if isinstance(self.array, np.ndarray):
+            return [hashlib.sha256(image.tobytes()).hexdigest() for image in self.array]
+        found: list[str] = self.array.states()
+        return found
 
 
-class OfPixels(Images, Protocol):
-    """Images of pixels, whose features can be computed once."""
-
-    def identity(self) -> str:
-        """A text that differs between different images, or crops of them."""
+def of_features(array: npt.NDArray[Any], where: Path, index: Int) -> Images:
+    """The images ``index`` (image,) of features (row, width), or of sets of features (row, region, width)."""
+    if array.ndim == 2:
+        return Images(array, "vectors", where, index)
+    regions = array.shape[1]
+    return Images(array.reshape(-1, array.shape[2]), "regions", where, index * regions, (index + 1) * regions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,124 +131,10 @@ class Part:
     labels: npt.NDArray[Any] | None = None
     label_distance: str | None = None
 
-    def __post_init__(self) -> None:
-        if len(self.images) != len(self.split.image_ids):
-            what = f"{count_of(len(self.images), 'image')} and {count_of(len(self.split.image_ids), 'image id')}"
-            raise BadInput(what, where=self.split.name, fix="give one row of features an image")
-        if self.split.captions is None:
-            raise BadInput("no captions", where=self.split.name, fix="give the captions of every part")
-
     @property
     def captions(self) -> tuple[str, ...]:
         """(caption,) the captions as written."""
         return self.split.captions or ()
-
-
-@dataclass(frozen=True, eq=False)
-class Vectors:
-    """One vector an image, (image, width) float32, or the same number for every image, (image, region, width).
-
-    The array may be a memory map of the file ``where``; of several vectors an image ``kind`` is ``regions``. With
-    ``index`` (image,) int64 it has the vectors of other images too, and image i is its row ``index[i]``.
-    """
-
-    array: npt.NDArray[Any]
-    kind: str = "vectors"
-    where: Path | None = None
-    index: Int | None = None
-
-    @property
-    def width(self) -> int:
-        """Length of a vector."""
-        return int(self.array.shape[-1])
-
-    def __len__(self) -> int:
-        return len(self.array if self.index is None else self.index)
-
-    def take(self, rows: Int, training: bool = False) -> Batch:
-        """See ``Images.take``.
-
-        Raises:
-            BadInput: a number of these images is not finite.
-        """
-        taken = np.asarray(self.array[rows if self.index is None else self.index[rows]], np.float32)
-        if not (finite := np.isfinite(taken).reshape(len(taken), -1).all(axis=1)).all():
-            what = f"image {rows[~finite][0]} has features that are not numbers or are infinite"
-            raise BadInput(what, where=self.where, fix="compute the features of this image again")
-        images = torch.from_numpy(taken)
-        return {
-            "images": images,
-            **({"mask": torch.ones(images.shape[:2], dtype=torch.bool)} if images.ndim == 3 else {}),
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class Features:
-    """Features of a network of pixels that is not trained, (image, features), computed before training."""
-
-    array: npt.NDArray[Any]
-    kind: str = "pixels"
-    width: int = 3
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def take(self, rows: Int, training: bool = False) -> Batch:
-        """See ``Images.take``."""
-        return {"images": torch.from_numpy(self.array[rows])}
-
-
-@dataclass(frozen=True, eq=False)
-class Regions:
-    """A set of vectors an image.
-
-    Attributes:
-        array: (region, width) float32, those of an image consecutive.
-        start: (image + 1,) int64: image i has the regions from ``start[i]`` to before ``start[i + 1]``.
-    """
-
-    array: npt.NDArray[Any]
-    start: Int
-    kind: str = "regions"
-
-    @property
-    def width(self) -> int:
-        """Length of a vector."""
-        return int(self.array.shape[1])
-
-    def __len__(self) -> int:
-        return len(self.start) - 1
-
-    def take(self, rows: Int, training: bool = False) -> Batch:
-        """See ``Images.take``."""
-        count = self.start[rows + 1] - self.start[rows]
-        most = int(count.max())
-        place = np.arange(most)
-        index = np.minimum(self.start[rows][:, None] + place, len(self.array) - 1)
-        mask = place < count[:, None]
-        vectors = np.asarray(self.array[index], np.float32) * mask[:, :, None]
-        return {"images": torch.from_numpy(vectors), "mask": torch.from_numpy(mask)}
-
-
-@dataclass(frozen=True, eq=False)
-class Pixels:
-    """Images of one size: (image, height, width, 3) uint8, perhaps in a memory map."""
-
-    array: npt.NDArray[Any]
-    kind: str = "pixels"
-    width: int = 3
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def identity(self) -> str:
-        """See ``OfPixels.identity``."""
-        return hashlib.sha256(np.ascontiguousarray(self.array).data).hexdigest()
-
-    def take(self, rows: Int, training: bool = False) -> Batch:
-        """See ``Images.take``; values from -1 to 1."""
-        pixels = torch.from_numpy(np.ascontiguousarray(self.array[rows])).permute(0, 3, 1, 2)
-        return {"images": pixels.float() / 127.5 - 1}
 
 
 def no_bar(words: str) -> AbstractContextManager[None]:
@@ -298,16 +222,12 @@ class Loader:
 
     def __call__(self, epoch: int) -> Iterator[Batch]:
         """The batches of an epoch; the next one is chosen and prepared by a thread while one is used."""
-        order = self.order(epoch)
+        batches = map(self.make, self.order(epoch))
         with ThreadPoolExecutor(max_workers=1) as worker:
-            waiting: Future[Batch] = worker.submit(self._next, order)
-            for _ in range(self.steps - 1):
-                batch, waiting = waiting.result(), worker.submit(self._next, order)
+            waiting = worker.submit(next, batches, None)
+            while (batch := waiting.result()) is not None:
+                waiting = worker.submit(next, batches, None)
                 yield batch
-            yield waiting.result()
-
-    def _next(self, order: Iterator[Int]) -> Batch:
-        return self.make(next(order))
 
     def make(self, items: Int) -> Batch:
         """One batch: inputs of the encoders, ``positive`` (same image), and ``degree`` where it is wanted."""
@@ -322,7 +242,7 @@ class Loader:
             batch["positive"] = torch.from_numpy(images[:, None] == images)
         if self.degree is not None:
             batch["degree"] = torch.from_numpy(self.degree(rows, columns))
-        return batch | self.part.images.take(images, training=True)
+        return batch | self.part.images.take(images)
 
 
 # Words

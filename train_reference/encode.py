@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,14 @@ from vsebench.files import run_folder
 from vsebench.files.atomic import make_folder, write_atomically
 from vsebench.files.cache import cache_dir
 from vsebench.files.lock import locked
+from vsebench.files.store import fingerprint
 from vsebench.pretrained.device import device_of
+from vsebench.pretrained.parts import Parts
 from vsebench.results.report import Report
 
 from . import checkpoint
 from .config import Config, override
-from .data import PARTS, Bar, Features, OfPixels, Part, PartName, Vocabulary, no_bar, open_data, padded
+from .data import PARTS, Bar, Images, Part, PartName, Vocabulary, no_bar, open_data, padded
 from .model import DualEncoder, build, scores
 
 BLOCK = 256  # images or captions of one call of an encoder
@@ -188,7 +190,8 @@ def encode(
         raise UsageError(f"unknown part '{part}'", fix=f"use {', '.join(PARTS)}")
     where = torch.device(device_of(device))
     found = checkpoint.read(source)
-    config = override(found.config, data_name=data)
+    config = found.config
+    config = override(config, data_name=data, model_crop="center" if config.model.crop == "random" else None)
     chosen = open_data(config)[part]
     if (chosen.images.kind, chosen.images.width) != (found.kind, found.width):
         what = f"{config.data.name} has {chosen.images.kind} of width {chosen.images.width}"
@@ -211,12 +214,13 @@ def with_features(model: DualEncoder, parts: dict[PartName, Part], bar: Bar = no
     found = {}
     for name, part in parts.items():
         with bar(f"features of the images ({name})") as update:
-            features = frozen_features(model.images.network, cast(OfPixels, part.images), update)
-            found[name] = replace(part, images=Features(features))
+            features = frozen_features(model.images.network, part.images, update)
+            found[name] = replace(part, images=Images(features, "pixels"))
     return found
 
 
-def frozen_features(network: nn.Module, images: OfPixels, update: Update | None = None) -> npt.NDArray[Any]:
+@torch.no_grad()
+def frozen_features(network: nn.Module, images: Images, update: Update | None = None) -> npt.NDArray[Any]:
     """(image, features) the features of images of pixels by a network that is not trained, memory-mapped.
 
     They are computed once, into the folder ``features`` of the cache, under a name made of the weights, the crop and
@@ -231,36 +235,33 @@ def frozen_features(network: nn.Module, images: OfPixels, update: Update | None 
         BadInput: an image cannot be read.
         DiskError: the cache cannot be written.
     """
-    key = hashlib.sha256(images.identity().encode())
-    for name, weights in network.state_dict().items():
-        key.update(f"{name} {weights.dtype} {tuple(weights.shape)}".encode())
-        key.update(weights.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-    path = cache_dir() / "features" / f"{key.hexdigest()[:32]}.npy"
+    weights, states = hashlib.sha256(), images.states()
+    for name, tensor in network.state_dict().items():
+        weights.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        weights.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    about, like, done = {"weights": weights.hexdigest()}, next(network.parameters()), 0
+
+    def tell(count: int) -> None:
+        nonlocal done
+        done += count
+        if update is not None:
+            update(done, len(images))
+
+    def compute(device: int, start: int, stop: int) -> npt.NDArray[Any]:
+        found = []
+        for rows in np.split(np.arange(start, stop), range(FEW, stop - start, FEW)):
+            found.append(network(images.take(rows)["images"].to(like)).cpu().numpy())
+            tell(len(rows))
+        return np.concatenate(found)
+
+    path = cache_dir() / "features" / f"{fingerprint(about, states)[:32]}.npy"
     make_folder(path.parent)
     with locked(path.with_suffix(".lock"), "these features are computed", waiting=lambda text: None):
         if not path.exists():
-            _compute(network, images, path, update)
+            network.eval()
+            parts = Parts(about)
+            features = parts.vectors(states, FEW, compute, tell, ["here"])
+            with write_atomically(path) as stream:
+                np.save(stream, features)
+            parts.remove()
     return np.asarray(np.load(path, mmap_mode="r"))
-
-
-@torch.no_grad()
-def _compute(network: nn.Module, images: OfPixels, path: Path, update: Update | None) -> None:
-    """Write the features by blocks; ``.part`` holds them until all are there, and ``.count`` how many."""
-    partial, counted = path.with_suffix(".part"), path.with_suffix(".count")
-    network.eval()
-    weight = next(network.parameters())
-    done = int(counted.read_text()) if counted.exists() and partial.exists() else 0
-    array = np.lib.format.open_memmap(partial, "r+") if done else None
-    for start in range(done, len(images), FEW):
-        batch = images.take(np.arange(start, min(start + FEW, len(images))))["images"].to(weight)
-        found = network(batch).cpu().numpy()
-        if array is None:
-            array = np.lib.format.open_memmap(partial, "w+", found.dtype, (len(images), found.shape[1]))
-        array[start : start + len(found)] = found
-        array.flush()
-        with write_atomically(counted, "w") as stream:
-            stream.write(str(start + len(found)))
-        if update is not None:
-            update(start + len(found), len(images))
-    partial.replace(path)
-    counted.unlink(missing_ok=True)

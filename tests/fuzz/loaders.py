@@ -274,7 +274,7 @@ def precomputed(data: bytes, folder: Path) -> None:
 def karpathy(data: bytes, folder: Path) -> None:
     """A Karpathy file to train on, beside its images."""
     from train_reference.config import Config, Data
-    from train_reference.sources.karpathy import open_karpathy
+    from train_reference.sources.files import open_images
 
     place = folder / "val"
     place.mkdir()
@@ -282,7 +282,7 @@ def karpathy(data: bytes, folder: Path) -> None:
         (place / f"{image}.jpg").write_bytes(b"")
     path = _file(data, folder, "k.json")
     # The error for a missing image names the folder of images, which is the one of the file here.
-    reads(lambda p: open_karpathy(Config(Data(name=str(path), images=str(p))), _no_bar), folder)
+    reads(lambda p: open_images(Config(Data(name=str(path), images=str(p))), _no_bar), folder)
 
 
 def configuration(data: bytes, folder: Path) -> None:

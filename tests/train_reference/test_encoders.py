@@ -70,7 +70,7 @@ def test_encoders_of_a_file_are_trained_and_encode(tmp_path):
 def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, monkeypatch):
     """An interrupted computation goes on; scores are those of the network itself, which the checkpoint holds."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(encode, "FEW", 4)
+    monkeypatch.setattr(encode, "FEW", 1)
     (tmp_path / "frozen.py").write_text(
         "from torch import nn\nfrom train_reference.encoders import encoder\n"
         "@encoder('frozen', of='pixels', width=12, pretrained=True, resize=20, side=16)\n"
@@ -85,7 +85,7 @@ def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, m
 
         def forward(self, images: torch.Tensor) -> torch.Tensor:
             seen.append(len(images))
-            if len(seen) == 3:
+            if len(seen) == 11:
                 raise KeyboardInterrupt
             return torch.nn.functional.adaptive_avg_pool2d(self.layer(images), 2).flatten(1)
 
@@ -96,9 +96,9 @@ def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, m
     with pytest.raises(KeyboardInterrupt):
         train.prepare(c)
     run = train.prepare(c)
-    assert sum(seen) == 10 * (32 + 4), "the block that was interrupted is computed again, and no other"
+    assert sum(seen) == 10 * (11 + 24), "the part that was interrupted is computed again, and no other"
     again = train.prepare(c)
-    assert sum(seen) == 10 * (32 + 4)
+    assert sum(seen) == 10 * (11 + 24)
     rows = np.arange(8)
     stored = again.parts["val"].images.take(rows)["images"]
     assert torch.equal(stored, run.parts["val"].images.take(rows)["images"])

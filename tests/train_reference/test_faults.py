@@ -22,7 +22,7 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 
 from tests.training import OPTIONS, begun, silent, small  # noqa: E402
 from train_reference import checkpoint, config, encode, encoders, train  # noqa: E402
-from train_reference.data import Part, Vectors, open_data  # noqa: E402
+from train_reference.data import Images, Part, open_data  # noqa: E402
 
 
 def command(out: Path, *more: str) -> list[str]:
@@ -149,7 +149,7 @@ def test_features_that_are_no_numbers(tmp_path, monkeypatch):
                 x = np.ones((len(p.images), 4), np.float32) * np.arange(1, len(p.images) + 1)[:, None]
                 if name == part:
                     x[:] = np.nan
-                out[name] = Part(p.split, Vectors(x))
+                out[name] = Part(p.split, Images(x))
             return out
 
         return opened
@@ -185,7 +185,7 @@ def test_encoding_other_data(tmp_path, monkeypatch):
 
     def wider(given: config.Config) -> dict:
         parts = open_data(given)
-        return {name: Part(p.split, Vectors(np.ones((len(p.images), 3)), "regions")) for name, p in parts.items()}
+        return {name: Part(p.split, Images(np.ones((len(p.images), 3)), "regions")) for name, p in parts.items()}
 
     monkeypatch.setattr(encode, "open_data", wider)
     found = cli("encode", tmp_path, "-o", tmp_path / "a.npz")

@@ -24,7 +24,7 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.devices import DEVICES  # noqa: E402
 from tests.training import OPTIONS, begun, silent, small  # noqa: E402
 from train_reference import checkpoint, config, train  # noqa: E402
-from train_reference.data import Loader, Part, Regions, vocabulary_of  # noqa: E402
+from train_reference.data import Images, Loader, Part, vocabulary_of  # noqa: E402
 from train_reference.losses import loss_names  # noqa: E402
 
 COMMAND = [sys.executable, "-m", "vsebench", "train-reference", *OPTIONS]
@@ -293,7 +293,8 @@ def test_a_vocabulary_needs_words():
 
 def test_batches_are_of_different_captions_and_know_their_images():
     split = vsebench.Split("x", np.arange(6), np.arange(12), np.arange(12) // 2, tuple("abcdefghijkl"))
-    images = Regions(np.arange(20.0, dtype=np.float32).reshape(10, 2), np.array([0, 1, 3, 4, 6, 9, 10]))
+    start = np.array([0, 1, 3, 4, 6, 9, 10])
+    images = Images(np.arange(20.0, dtype=np.float32).reshape(10, 2), "regions", start=start[:-1], stop=start[1:])
     loader = Loader(Part(split, images), [[1, 2]] * 12, 4, 0)
     for epoch in range(3):
         order = list(loader.order(epoch))
@@ -303,4 +304,4 @@ def test_batches_are_of_different_captions_and_know_their_images():
         assert batch["positive"].tolist() == (of[:, None] == of[None]).tolist()
         for n, image in enumerate(of.tolist()):
             vectors = batch["images"][n][batch["mask"][n]]
-            assert torch.equal(vectors, torch.from_numpy(images.array[images.start[image] : images.start[image + 1]]))
+            assert torch.equal(vectors, torch.from_numpy(images.array[start[image] : start[image + 1]]))

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from vsebench.errors import UsageError
+from vsebench.scenes.settings import is_name
 
 from ..config import Config
 from ..data import Bar, Part, PartName
-from . import karpathy, precomp, scenes, vectors
+from .files import OF_CAPTIONS, OF_VECTORS, open_images, open_vectors
+from .precomp import is_folder, open_precomp
+from .scenes import open_scenes_data
 
 
 @dataclass(frozen=True)
@@ -27,10 +30,18 @@ class Source:
 
 # In the order in which they are tried.
 SOURCES: tuple[Source, ...] = (
-    Source("scenes, such as scenes-10k", scenes.fits, scenes.open_scenes_data),
-    Source("a folder with train_ims.npy and train_caps.txt", precomp.fits, precomp.open_precomp),
-    Source("a file of vectors, such as features.npz, with its captions", vectors.fits, vectors.open_vectors),
-    Source("a Karpathy file, such as dataset_coco.json", karpathy.fits, karpathy.open_karpathy),
+    Source("scenes, such as scenes-10k", is_name, open_scenes_data),
+    Source("a folder with train_ims.npy and train_caps.txt", is_folder, open_precomp),
+    Source(
+        "a file of vectors, such as features.npz, with its captions",
+        lambda name: name.lower().endswith(OF_VECTORS),
+        open_vectors,
+    ),
+    Source(
+        "a file of captions, such as dataset_coco.json, with a folder of images",
+        lambda name: name.lower().endswith(OF_CAPTIONS),
+        open_images,
+    ),
 )
 
 

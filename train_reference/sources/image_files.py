@@ -11,25 +11,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from vsebench.files.image_files import read_image
+from vsebench.pretrained.inputs import state_of
 from vsebench.types import Int
 
-from ..data import Batch
-
-MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, as networks of torchvision expect
-Array = npt.NDArray[np.uint8]
+# Of ImageNet, as networks of torchvision expect.
+MEAN, STD = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]], np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class ImageFiles:
-    """Images that are read when a batch needs them.
+    """Images that are read when a batch needs them, as an array of ``data.Images``.
 
     Attributes:
         paths: (image,) the files.
-        crop: ``center``; ``ten``: corners and centre, and all of them mirrored; ``random``: in training a random part
-            of 8 to 100 % of the image, mirrored in half of the cases, else the centre.
+        crop: ``center``; ``ten``: corners and centre, and all of them mirrored; ``random``: a random part of 8 to 100 %
+            of the image, mirrored in half of the cases.
         resize: length of the shorter side, in pixels.
         side: of a crop, in pixels.
     """
@@ -38,75 +36,56 @@ class ImageFiles:
     crop: str
     resize: int = 256
     side: int = 224
-    kind: str = "pixels"
-    width: int = 3
 
     def __len__(self) -> int:
         return len(self.paths)
 
-    def identity(self) -> str:
-        """See ``OfPixels.identity``: paths, sizes and times of the files, and the crop."""
-        files = ((path.resolve(), path.stat()) for path in self.paths)
-        lines = [f"{path} {found.st_size} {found.st_mtime_ns}" for path, found in files]
-        return "\n".join([f"{self.crop} {self.resize} {self.side}", *lines])
+    def states(self) -> list[str]:
+        """For every image its path, size and time, and the crop."""
+        return [f"{self.crop} {self.resize} {self.side} {state_of(path)}" for path in self.paths]
 
     @cached_property
     def _workers(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1))
 
-    def take(self, rows: Int, training: bool = False) -> Batch:
-        """See ``Images.take``: (image, 3, side, side), or (image, 10, 3, side, side) of ten crops.
+    def __getitem__(self, rows: Int) -> npt.NDArray[np.float32]:
+        """(image, 3, side, side), or (image, 10, 3, side, side) of ten crops.
 
         Random crops are decided by the images of the batch, which differ from epoch to epoch: a resumed run draws the
         same ones.
+
+        Raises:
+            BadInput: a file is no image, or damaged.
+            MissingPackage: Pillow is not installed.
         """
-        seeds = np.random.SeedSequence([int(r) for r in rows]).spawn(len(rows))
-        random = training and self.crop == "random"
-        rngs = [np.random.default_rng(seed) if random else None for seed in seeds]
-        found = list(self._workers.map(self._read, rows.tolist(), rngs))
-        pixels = torch.from_numpy(np.stack(found)).float() / 255  # (image, crop, height, width, 3)
-        pixels = ((pixels - torch.tensor(MEAN)) / torch.tensor(STD)).permute(0, 1, 4, 2, 3)
-        return {"images": pixels if self.crop == "ten" else pixels[:, 0]}
+        seeds = np.random.SeedSequence(rows.tolist()).spawn(len(rows))
+        pixels = np.stack(list(self._workers.map(self._read, rows.tolist(), seeds))).astype(np.float32) / 255
+        found: npt.NDArray[np.float32] = np.moveaxis((pixels - MEAN) / STD, -1, -3)
+        return found if self.crop == "ten" else found[:, 0]
 
-    def _read(self, row: int, rng: np.random.Generator | None) -> Array:
+    def _read(self, row: int, seed: np.random.SeedSequence) -> npt.NDArray[np.uint8]:
         """The crops of one image, (crop, side, side, 3)."""
+        from PIL.Image import Resampling
+
         image = read_image(self.paths[row])
-        if rng is not None:
-            return _random_crop(image, self.side, rng)[None]
-        image = _resized(image, self.resize)
-        return ten_crops(np.asarray(image), self.side) if self.crop == "ten" else _centre(np.asarray(image), self.side)
+        if self.crop == "random":
+            return np.stack([_random_crop(image, self.side, np.random.default_rng(seed))])
+        size = tuple(max(self.resize, int(self.resize * length / min(image.size))) for length in image.size)
+        return np.stack(_crops(image.resize(size, Resampling.BILINEAR), self.side, ten=self.crop == "ten"))
 
 
-def ten_crops(pixels: Array, side: int) -> Array:
-    """(10, side, side, 3): four corners and the centre, then those of the mirrored image; the order of torchvision."""
-    return np.concatenate([_five_crops(pixels, side), _five_crops(pixels[:, ::-1], side)])
+def _crops(image: Any, side: int, *, ten: bool) -> list[npt.NDArray[np.uint8]]:
+    """The centre; or four corners and the centre, then those of the mirrored image, in the order of torchvision."""
+    from PIL import ImageOps
+
+    right, bottom = (length - side for length in image.size)
+    corners = [(0, 0), (right, 0), (0, bottom), (right, bottom)] if ten else []
+    places = [*corners, (round(right / 2), round(bottom / 2))]
+    views = (image, ImageOps.mirror(image)) if ten else (image,)
+    return [np.asarray(view.crop((x, y, x + side, y + side))) for view in views for x, y in places]
 
 
-def _five_crops(pixels: Array, side: int) -> Array:
-    top_left, top_right = pixels[:side, :side], pixels[:side, -side:]
-    bottom_left, bottom_right = pixels[-side:, :side], pixels[-side:, -side:]
-    return np.stack([top_left, top_right, bottom_left, bottom_right, _centre(pixels, side)[0]])
-
-
-def _centre(pixels: Array, side: int) -> Array:
-    """(1, side, side, 3)."""
-    top, left = round((pixels.shape[0] - side) / 2), round((pixels.shape[1] - side) / 2)
-    return pixels[None, top : top + side, left : left + side]
-
-
-def _resized(image: Any, shorter: int) -> Any:
-    """The image with a shorter side of that length, with bilinear interpolation."""
-    from PIL.Image import Resampling
-
-    width, height = image.size
-    if width <= height:
-        size = (shorter, max(shorter, int(shorter * height / width)))
-    else:
-        size = (max(shorter, int(shorter * width / height)), shorter)
-    return image.resize(size, Resampling.BILINEAR)
-
-
-def _random_crop(image: Any, side: int, rng: np.random.Generator) -> Array:
+def _random_crop(image: Any, side: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
     """A part of 8 to 100 % of the area, 3/4 to 4/3 as wide as high, mirrored in half of the cases."""
     from PIL.Image import Resampling
 
@@ -119,6 +98,5 @@ def _random_crop(image: Any, side: int, rng: np.random.Generator) -> Array:
     else:
         w = h = min(width, height)
     left, top = int(rng.integers(0, width - w + 1)), int(rng.integers(0, height - h + 1))
-    part = image.resize((side, side), Resampling.BILINEAR, box=(left, top, left + w, top + h))
-    pixels = np.asarray(part)
-    return np.ascontiguousarray(pixels[:, ::-1]) if rng.integers(2) else pixels
+    pixels = np.asarray(image.resize((side, side), Resampling.BILINEAR, box=(left, top, left + w, top + h)))
+    return pixels[:, ::-1] if rng.integers(2) else pixels

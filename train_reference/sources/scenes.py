@@ -13,18 +13,13 @@ from vsebench import load_split
 from vsebench.relevance.sources import LABELS
 from vsebench.scenes.build import build_scenes
 from vsebench.scenes.folder import SCENES
-from vsebench.scenes.settings import is_name, split_name
+from vsebench.scenes.settings import split_name
 from vsebench.scenes.store import StoredScenes
 
 from ..config import Config
-from ..data import PARTS, Bar, Images, Part, PartName, Pixels, Regions
+from ..data import PARTS, Bar, Images, Part, PartName
 
 GRID = 32  # cells of a side of an image, of its layout
-
-
-def fits(name: str) -> bool:
-    """Whether a name is one of scenes."""
-    return is_name(name)
 
 
 def open_scenes_data(config: Config, bar: Bar) -> dict[PartName, Part]:
@@ -43,12 +38,11 @@ def open_scenes_data(config: Config, bar: Bar) -> dict[PartName, Part]:
     found: dict[PartName, Part] = {}
     for part in PARTS:
         rows = stored.part(part)
-        images: Images
         if data.features == "pixels":
-            images = Pixels(stored.images[rows])
+            images = Images(stored.images[rows], "pixels")
         else:
             start = np.asarray(stored.region_start[rows.start : rows.stop + 1])
-            images = Regions(stored.regions, start)
+            images = Images(stored.regions, "regions", start=start[:-1], stop=start[1:])
         found[part] = Part(load_split(split_name(stored.name, part), captions=True), images)
     if config.loss.relevance == LABELS and not data.labels:
         every = layout(stored)

@@ -1,0 +1,156 @@
+"""A file of captions, with a folder of image files, or with a file of vectors of the images.
+
+    vsebench train-reference --data dataset_coco.json --set data.images=FOLDER
+    vsebench encode open_clip:ViT-B-32/openai --images photos --captions captions.jsonl -o features.npz
+    vsebench train-reference --data features.npz --captions captions.jsonl
+
+Parts are those of the captions: of a Karpathy file, or of a field ``split``. Without parts a tenth of the images, drawn
+at random and always the same ones, is ``val``, and another one ``test``. A part with the ids of ``coco-5k`` or ``f30k``
+is that split. Of a Karpathy file every image has five captions.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vsebench.errors import BadInput, UsageError, count_of
+from vsebench.files.caption_rows import CaptionRows
+from vsebench.files.ids import places
+from vsebench.files.image_files import find_images
+from vsebench.files.karpathy import karpathy_rows
+from vsebench.files.npy import npy_member
+from vsebench.files.raw import Raw
+from vsebench.files.textfile import read_text
+from vsebench.sets.caption_files import CaptionFile
+from vsebench.sets.catalogue import declared, split_of
+from vsebench.sets.identity import settle
+from vsebench.sets.source import split_of_ids
+from vsebench.types import Split
+from vsebench.unimodal.files import read_vectors
+
+from ..config import Config
+from ..data import PARTS, Bar, Images, Part, PartName, of_features
+from ..encoders import get_encoder
+from .image_files import ImageFiles
+
+OF_VECTORS = (".npz", ".npy", ".safetensors", ".pt", ".pth", ".h5", ".hdf5")
+OF_CAPTIONS = (".json", ".jsonl", ".csv", ".tsv")
+NAMES: dict[PartName, tuple[str, ...]] = {
+    "train": ("train", "restval"),
+    "val": ("val", "dev", "valid", "validation"),
+    "test": ("test",),
+}
+HELD_OUT = 0.1  # of the images for each of val and test, where the captions have no parts
+
+
+def open_vectors(config: Config, bar: Bar) -> dict[PartName, Part]:
+    """The three parts; ``data.name`` is the file of vectors and ``data.captions`` that of the captions.
+
+    Images are matched by their ids; vectors without ids are those of the images in the order in which the captions name
+    them. An .npy file may have several vectors an image, (image, region, width), and is memory-mapped.
+
+    Raises:
+        UsageError: no file of captions is named.
+        BadInput: a file is damaged, a part is missing, or images have no vector.
+    """
+    path = Path(config.data.name).expanduser()
+    if not config.data.captions:
+        raise UsageError("no file of captions", where=path, fix="name it: --captions FILE")
+    captions = _captions(config.data.captions)
+    raw = Raw((mapped(path),)) if path.suffix == ".npy" else read_vectors(path, "image")
+    array, ids = raw.values, raw.image_ids
+    if ids is None:
+        ids = captions.rows(None).images()[0]
+        if len(ids) != len(array):
+            what = f"{count_of(len(array), 'vector')} without ids, and {count_of(len(ids), 'image')}"
+            fix = "save the ids of the images beside the vectors: image_ids"
+            raise BadInput(f"{what} in {captions.where}", where=path, fix=fix)
+    found: dict[PartName, Part] = {}
+    for part, split in _splits(captions, path.stem, config.data.restval).items():
+        index = places(ids, split.image_ids)
+        if len(lost := split.image_ids[index < 0]):
+            what = f"{count_of(len(lost), 'image')} of {captions.where} have no vector (first: {lost[0]})"
+            raise BadInput(what, where=path, fix="encode the images of these captions")
+        found[part] = Part(split, of_features(array, path, index))
+    return found
+
+
+def open_images(config: Config, bar: Bar) -> dict[PartName, Part]:
+    """The three parts; ``data.name`` is the file of captions and ``data.images`` the folder of images.
+
+    Crops are those of ``model.crop``; random ones are of the training part, and the others have the centre.
+
+    Raises:
+        UsageError: no folder of images is named.
+        BadInput: the file is of another kind or damaged, or images are missing: all are looked for before training.
+    """
+    if not config.data.images:
+        raise UsageError("no folder of images", where=config.data.name, fix="name it: --set data.images=FOLDER")
+    captions = _captions(config.data.name)
+    splits = _splits(captions, Path(config.data.name).stem, config.data.restval)
+    every = np.concatenate([split.image_ids for split in splits.values()])
+    try:
+        with bar("looking for the images"):
+            paths = find_images(Path(config.data.images).expanduser(), every, captions.images).paths
+    except BadInput as error:
+        error.fix = "copy the images into this folder, or name another: --set data.images=FOLDER"
+        raise
+    entry, found = get_encoder(config.model.image), {}
+    for part, split in splits.items():
+        crop = "center" if config.model.crop == "random" and part != "train" else config.model.crop
+        files, paths = paths[: len(split.image_ids)], paths[len(split.image_ids) :]
+        found[part] = Part(split, Images(ImageFiles(files, crop, entry.resize, entry.side), "pixels"))
+    return found
+
+
+def mapped(path: Path) -> npt.NDArray[Any]:
+    """Features (image, width) or (image, region, width) of an .npy file, memory-mapped; raises BadInput."""
+    array = npy_member(path).load()
+    if array.ndim not in (2, 3) or array.dtype.kind not in "fiu" or 0 in array.shape:
+        what = f"an array {array.shape} of {array.dtype}"
+        raise BadInput(what, where=path, fix="give features (image, width) or (image, region, width), float32")
+    return array
+
+
+def split_named(rows: CaptionRows, name: str) -> Split:
+    """The captions as a split: ``coco-5k`` or ``f30k`` where they have its ids, else one of that name."""
+    for known in split_of_ids(rows.image_id, rows.caption_id):
+        if known in ("coco-5k", "f30k"):  # the declared split, with its order, judgements and folds
+            return split_of(settle(rows, declared(known)), declared(known))
+    image_ids, image_of = rows.images()
+    return Split(name, image_ids, rows.caption_id, image_of, rows.captions)
+
+
+def _captions(name: str) -> CaptionFile:
+    file = Path(name).expanduser()
+    return CaptionFile(str(file), read_text(file))
+
+
+def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, Split]:
+    """The captions of every part."""
+    there, rows = file.parts, {}
+    for part, names in NAMES.items() if there else ():
+        known = [name for name in names if name in there and (restval or name != "restval")]
+        if not known:
+            what = f"has no part {' or '.join(names)}, but {', '.join(there[:6])}"
+            raise BadInput(what, where=file.where, fix="give captions of three parts, or without parts")
+        rows[part] = _joined(
+            [karpathy_rows(file.document, file.where, n) if file.karpathy else file.rows(n) for n in known]
+        )
+    if not there:
+        every = file.rows(None)
+        images, image_of = every.images()
+        drawn = np.random.default_rng(0).permutation(len(images))[image_of]  # of the image of every caption
+        block = np.minimum(drawn // max(1, round(HELD_OUT * len(images))), 2)
+        rows = {part: every.take(np.flatnonzero(block == n)) for part, n in zip(PARTS, (2, 1, 0), strict=True)}
+    return {part: split_named(found, f"{stem}-{part}") for part, found in rows.items()}
+
+
+def _joined(rows: list[CaptionRows]) -> CaptionRows:
+    """The captions of several parts."""
+    image_id, caption_id = (np.concatenate([getattr(r, n) for r in rows]) for n in ("image_id", "caption_id"))
+    return CaptionRows(image_id, caption_id, tuple(c for r in rows for c in r.captions or ()), rows[0].origin)
