@@ -50,7 +50,7 @@ done
 
 step "Tests on the GPU" \
   "no failure; none skipped for want of a GPU"
-"$python" -m pytest -m gpu -rs -n 0 -q tests
+"$python" -m pytest -m gpu -rs -n "${WORKERS:-4}" -q tests
 for e in NOTHING=1 TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1; do
   env "$e" "$python" -m pytest -q -m gpu -n 0 -k "hard_vectors or reduced or variables" tests/rank
 done
@@ -129,17 +129,15 @@ step "torchrun on all GPUs: training, and validation divided among them" \
 
 step "Encoding on all GPUs" \
   "two lines '...npz: ...', and no line of cmp: the same bytes"
-for devices in 0 all; do
-  vsebench encode "$work/run" --devices "$devices" -o "$work/$devices.npz"
+for device in 0 all; do
+  vsebench encode "$work/run" --device "$device" -o "$work/$device.npz"
 done
 cmp "$work/0.npz" "$work/all.npz"
 "$python" -m pytest -q -n 0 -m gpu tests/pretrained
 
-step "A GRU under autocast" \
-  "torch.bfloat16 or torch.float32: the dtype of its hidden state"
-"$python" -c "import torch
-g = torch.nn.GRU(8, 8, batch_first=True).cuda()
-with torch.autocast('cuda', torch.bfloat16): print(g(torch.ones(2, 3, 8).cuda())[1].dtype)"
+step "Training in mixed precision" \
+  "the table of the run"
+vsebench train-reference --data scenes-200 --epochs 2 --batch 60 --set train.precision=bf16 --out "$work/bf16"
 
 step "The suites at full size, with real data" \
   "no failure"

@@ -215,13 +215,14 @@ def last_states(gru: nn.GRU, vectors: torch.Tensor, lengths: torch.Tensor) -> to
         gru: one layer, with the batch first.
         vectors: (caption, word, word_dim) float.
         lengths: (caption,) int64, on the CPU.
-
-    Raises:
-        UsageError: torch computes the states in float16, see ``_checked``.
     """
     if vectors.is_cuda:
-        packed = nn.utils.rnn.pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
-        return _checked(gru(packed)[1])
+        packed = nn.utils.rnn.pack_padded_sequence(
+            vectors.to(gru.weight_hh_l0), lengths, batch_first=True, enforce_sorted=False
+        )
+        with torch.autocast("cuda", enabled=False):  # its GRU would be of float16, also where bfloat16 is asked for
+            states: torch.Tensor = gru(packed)[1]
+        return states
     found = [_run(vectors, lengths, *_weights(gru, ""))]
     if gru.bidirectional:
         place = torch.arange(vectors.shape[1])
@@ -229,14 +230,6 @@ def last_states(gru: nn.GRU, vectors: torch.Tensor, lengths: torch.Tensor) -> to
         reverse = vectors.gather(1, back[:, :, None].expand_as(vectors))
         found.append(_run(reverse, lengths, *_weights(gru, "_reverse")))
     return torch.stack(found)
-
-
-def _checked(states: torch.Tensor) -> torch.Tensor:
-    """The states, unless they are float16: versions of torch use it for a GRU on a GPU where bfloat16 is asked for."""
-    if states.dtype == torch.float16:
-        what = f"train.precision is 'bf16', and torch {torch.__version__} computes a GRU in float16"
-        raise UsageError(what, fix="add --set train.precision=float32")
-    return states
 
 
 def _weights(gru: nn.GRU, which: str) -> list[torch.Tensor]:

@@ -85,8 +85,21 @@ def count() -> int:
     return int(distributed.get_world_size()) if active() else 1
 
 
-def check(batch: int, least: int) -> None:
-    """Refuse batches of ``batch`` pairs, of which one may have only ``least``, that cannot be divided: UsageError."""
+def check(batch: int, least: int, device: torch.device) -> None:
+    """Refuse what the processes cannot share.
+
+    Args:
+        batch: pairs in a batch.
+        least: pairs that one may have.
+        device: of every process.
+
+    Raises:
+        UsageError: fewer GPUs than processes (NCCL has one a GPU), or batches that cannot be divided among them.
+    """
+    here, gpus = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), torch.cuda.device_count()
+    if device.type == "cuda" and here > gpus:
+        what = f"{here} processes for {count_of(gpus, 'GPU')}"
+        raise UsageError(what, fix="start one process a GPU (torchrun --nproc-per-node gpu), or add --device cpu")
     if batch % count():
         what = f"train.batch is {batch}, for {count()} processes"
         raise UsageError(what, fix="give a multiple of the number of processes")

@@ -20,8 +20,9 @@ from vsebench.files.lock import locked
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
+from tests.devices import DEVICES  # noqa: E402
 from tests.training import OPTIONS, begun, silent, small  # noqa: E402
-from train_reference import checkpoint, config, encode, encoders, train  # noqa: E402
+from train_reference import checkpoint, config, encode, encoders, parallel, train  # noqa: E402
 from train_reference.data import Images, Part, open_data  # noqa: E402
 
 
@@ -271,14 +272,25 @@ def test_a_resumed_run_may_change_whether_it_is_deterministic(tmp_path):
     assert report is not None and checkpoint.read(tmp_path / checkpoint.LAST).progress.epoch == 2
 
 
-def test_states_of_a_gru_are_not_float16():
-    gru = torch.nn.GRU(8, 8, batch_first=True)
-    with torch.autocast("cpu", torch.bfloat16):
-        states = encoders.last_states(gru, torch.ones(2, 3, 8), torch.tensor([3, 2]))
-    assert encoders._checked(states).dtype in (torch.bfloat16, torch.float32)
-    with pytest.raises(UsageError, match="computes a GRU in float16") as caught:
-        encoders._checked(states.half())
-    assert caught.value.fix == "add --set train.precision=float32"
+@pytest.mark.parametrize("device", DEVICES)
+def test_states_of_a_gru_are_float32_in_mixed_precision(device):
+    """That of torch on a GPU would be float16, where bfloat16 is asked for too."""
+    torch.manual_seed(0)
+    gru = torch.nn.GRU(8, 8, batch_first=True).to(device)
+    words, lengths = torch.randn(2, 3, 8, device=device), torch.tensor([3, 2])
+    with torch.autocast(device, torch.bfloat16):
+        states = encoders.last_states(gru, words, lengths)
+    assert states.dtype == torch.float32
+    assert torch.allclose(states, encoders.last_states(gru, words, lengths), atol=0.02)
+
+
+def test_more_processes_than_gpus_are_refused(monkeypatch):
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    parallel.check(4, 4, torch.device("cpu"))
+    with pytest.raises(UsageError, match="2 processes for 1 GPU") as caught:
+        parallel.check(4, 4, torch.device("cuda"))
+    assert caught.value.fix.endswith("or add --device cpu")
 
 
 def test_a_run_that_is_continued_is_not_finished(tmp_path, monkeypatch):
