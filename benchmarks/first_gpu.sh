@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What to run on the first GPU, in the root of a checkout: bash benchmarks/first_gpu.sh 2>&1 | tee first_gpu.log
-# Nothing of it has been run on a GPU so far. Every command says what it should print; go on after one that fails.
+# What to run on a kind of GPU that is new, in the root of a checkout: bash benchmarks/first_gpu.sh 2>&1 | tee first_gpu.log
+# Every command says what it should print; go on after one that fails. What it printed on an H200: benchmarks/h200.txt.
 # Needs the extras gpu and text, the groups of the tests, and VSEBENCH_TEST_DATA for the last part. Some 20 minutes.
 set -u
 python=${PYTHON:-python}
@@ -60,11 +60,11 @@ step "The digits of numpy, on 400 images" \
 "$python" -m benchmarks backends --quick
 
 step "Time" \
-  "torch:cuda:0 below 1 s in the row of the full report (docs/backends.md has an estimate)"
+  "rows of torch:cuda:0 below those of numpy (docs/backends.md has the times of an H200)"
 "$python" -m benchmarks backends
 
 step "Where the time goes" \
-  "aten::mm, aten::sort or aten::topk first; the sum of Self CUDA below 0.3 s"
+  "copies and matrix products first; the sum of Self CUDA below 0.3 s"
 "$python" - <<'END'
 import torch
 from benchmarks import backends, inputs
@@ -127,12 +127,9 @@ step "torchrun on all GPUs: training, and validation divided among them" \
 "$python" -m torch.distributed.run --nproc-per-node gpu -m vsebench train-reference --data scenes-200 --epochs 2 \
   --batch 120 --out "$work/run"
 
-step "Encoding on all GPUs" \
-  "two lines '...npz: ...', and no line of cmp: the same bytes"
-for device in 0 all; do
-  vsebench encode "$work/run" --device "$device" -o "$work/$device.npz"
-done
-cmp "$work/0.npz" "$work/all.npz"
+step "Encoding" \
+  "a line '...npz: ...', then no failure"
+vsebench encode "$work/run" --device cuda -o "$work/cuda.npz"
 "$python" -m pytest -q -n 0 -m gpu tests/pretrained
 
 step "Training in mixed precision" \
