@@ -220,6 +220,7 @@ def test_parts_and_numbers_of_captions(tmp_path: Path) -> None:
     karpathy = write(tmp_path / "k.json", json.dumps({"images": images}))
     assert all_of_file(karpathy).caption_id.tolist() == ["1.jpg#0", "1.jpg#1", "1.jpg#2"]
     assert len(all_of_file(karpathy, "val").caption_id) == 4 + 5
+    assert len(all_of_file(karpathy, "all").caption_id) == 2 + 3 + 4 + 5
     catalogue.build("k-val", karpathy, part="val", captions_per_image=4)
     assert vsebench.load_split("k-val", captions=True).captions == tuple(f"{i} {j}" for i in (2, 3) for j in range(4))
     with pytest.raises(BadInput, match=r"1 image has fewer than 5 captions \(first: 2\.jpg, 4\)"):
@@ -228,9 +229,9 @@ def test_parts_and_numbers_of_captions(tmp_path: Path) -> None:
         catalogue.build("dev", karpathy, part="dev")
     lines = [{**r, "split": "test" if i >= 60 else "train"} for i, r in enumerate(records())]
     for path in (write(tmp_path / "c.jsonl", as_jsonl(lines)), write(tmp_path / "c.csv", as_table(lines))):
-        with pytest.raises(UsageError, match=r"holds 2 parts: train, test\n  fix: choose one with part='test'"):
+        with pytest.raises(UsageError, match=r"holds 2 parts: train, test\n  fix: choose one with part='test', or all"):
             catalogue.build("mine", path)
-        assert len(all_of_file(path, "test").caption_id) == 30
+        assert len(all_of_file(path, "test").caption_id) == 30 and len(all_of_file(path, "all").caption_id) == 90
         with pytest.raises(BadInput, match=r"holds no part 'val' \(split is train, test\)"):
             all_of_file(path, "val")
         assert len(from_file(path).caption_id) == 90  # --captions takes what it needs by id

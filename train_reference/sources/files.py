@@ -138,7 +138,7 @@ def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, Split
         if not known:
             what = f"has no part {' or '.join(names)}, but {', '.join(there[:6])}"
             raise BadInput(what, where=file.where, fix="give captions of three parts, or without parts")
-        rows[part] = _joined(
+        rows[part] = CaptionRows.joined(
             [karpathy_rows(file.document, file.where, n) if file.karpathy else file.rows(n) for n in known]
         )
     if not there:
@@ -148,9 +148,3 @@ def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, Split
         block = np.minimum(drawn // max(1, round(HELD_OUT * len(images))), 2)
         rows = {part: every.take(np.flatnonzero(block == n)) for part, n in zip(PARTS, (2, 1, 0), strict=True)}
     return {part: split_named(found, f"{stem}-{part}") for part, found in rows.items()}
-
-
-def _joined(rows: list[CaptionRows]) -> CaptionRows:
-    """The captions of several parts."""
-    image_id, caption_id = (np.concatenate([getattr(r, n) for r in rows]) for n in ("image_id", "caption_id"))
-    return CaptionRows(image_id, caption_id, tuple(c for r in rows for c in r.captions or ()), rows[0].origin)

@@ -65,7 +65,9 @@ def build(
     ] = None,
     part: Annotated[
         str | None,
-        typer.Option(help="Of your own data: the captions whose field split is this; test of a Karpathy file."),
+        typer.Option(
+            help="Of your own data: the captions whose field split is this (all: every part); test of a Karpathy file."
+        ),
     ] = None,
     captions_per_image: Annotated[
         int | None, typer.Option(min=1, help="Of your own data: the first so many captions of every image.")

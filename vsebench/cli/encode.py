@@ -64,7 +64,7 @@ def run(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Of a checkpoint: train, val or test (the default). Of captions: a value of field split.",
+            help="Of a checkpoint: train, val or test (the default). Of captions: a value of field split, or all.",
         ),
     ] = None,
     out: Annotated[

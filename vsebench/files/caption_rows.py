@@ -70,6 +70,15 @@ class CaptionRows:
             what = f"images without a caption have ids of another kind, or those of others (first: {first})"
             raise BadInput(what, where=self.origin, fix="give every image one id")
 
+    @staticmethod
+    def joined(several: Sequence[CaptionRows]) -> CaptionRows:
+        """The captions of several parts of a file, one part after the other; raises BadInput."""
+        if len(several) == 1:
+            return several[0]
+        image_id, caption_id = (np.concatenate([getattr(r, n) for r in several]) for n in ("image_id", "caption_id"))
+        captions = tuple(caption for rows in several for caption in rows.captions or ())
+        return CaptionRows(image_id, caption_id, captions, several[0].origin)
+
     def take(self, order: Int) -> CaptionRows:
         """The same rows in another order, ``order`` (caption,) int64."""
         captions = None if self.captions is None else tuple(self.captions[i] for i in order.tolist())

@@ -113,7 +113,7 @@ def encode(
             file in its order. None: those of the split, or of the parquet files or archives.
         split: a declared split, such as ``coco-5k``, or a set as for ``choice``; None: the images and captions of
             the file, or of the parquet files or archives.
-        part: the captions whose field ``split`` has this value, as for ``vsebench data build``.
+        part: the captions whose field ``split`` has this value, as for ``vsebench data build``; ``all`` of them.
         lower: captions are encoded in lower case.
         template: a prompt with ``{}`` in the place of the caption.
         precision: of the weights and of all that is computed: ``fp32``, ``bf16`` or ``fp16``. The numbers that the

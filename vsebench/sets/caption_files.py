@@ -21,6 +21,7 @@ from ..options import spell
 from ..types import Ids
 from . import packages
 
+EVERY = "all"  # the name of all parts together
 USUAL = "captions as JSON lines or a JSON array, a table (.csv, .tsv), captions_val2014.json or dataset_coco.json, "
 USUAL += "dataset_flickr30k.json"
 
@@ -81,10 +82,12 @@ class CaptionFile:
         return annotation_files(self.document) if is_annotations(self.document) else files_of(*self.records)
 
     def rows(self, part: str | None) -> CaptionRows:
-        """All captions, or those of a part; without one the test images of a Karpathy file."""
+        """All captions, or those of a part, or of ``EVERY`` one; without one the test images of a Karpathy file."""
+        every = part == EVERY and EVERY not in self.parts
         if self.karpathy:
-            return karpathy_rows(self.document, self.where, part or "test", None)
-        return record_rows(*self.records, self.where, part)
+            wanted = self.parts if every else [part or "test"]
+            return CaptionRows.joined([karpathy_rows(self.document, self.where, one, None) for one in wanted])
+        return record_rows(*self.records, self.where, None if every else part)
 
     def _unknown(self) -> BadInput:
         what = f"JSON, but {shown(self.document)}"
@@ -121,8 +124,8 @@ def all_of_file(path: str | os.PathLike[str], part: str | None = None) -> Captio
 
     Args:
         path: a file of captions.
-        part: the captions whose field ``split`` has this value; by default ``test`` of a Karpathy file and all of
-            others, which then must not have several parts.
+        part: the captions whose field ``split`` has this value, ``all`` for those of every part; by default ``test`` of
+            a Karpathy file and all of others, which then must not have several parts.
 
     Raises:
         BadInput: unreadable, malformed, truncated, another kind of file, or without the part.
@@ -152,8 +155,9 @@ def check_part(path: str, part: str | None, parts: list[str], chooses: bool = Tr
     if part is None and chooses and len(parts) > 1:
         what = f"holds {len(parts)} parts: {', '.join(parts[:6])}"
         raise UsageError(
-            what, where=path, fix=f"choose one with {spell('part', 'test' if 'test' in parts else parts[0])}"
-        )
+            what, where=path,
+            fix=f"choose one with {spell('part', 'test' if 'test' in parts else parts[0])}, or {EVERY}",
+        )  # fmt: skip
 
 
 def lines_of(path: str | os.PathLike[str]) -> tuple[str, ...] | None:

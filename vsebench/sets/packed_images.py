@@ -24,7 +24,7 @@ from ..files.image_files import ENDINGS, Packed, walk
 from ..files.regular import check_file, reading
 from ..files.textfile import parse_json, shown, text_lines
 from ..options import spell
-from .caption_files import check_part
+from .caption_files import EVERY, check_part
 
 KINDS = (".parquet", ".tar")
 COLUMNS = ("image", "img", "jpg", "png")  # of images in a table; the first that it has
@@ -74,7 +74,7 @@ class PackedImages:
         fields = Fields(("caption",), "image", None, None, "split")
         stated = any("split" in record for _, record in self.records)
         check_part(where, part, parts_of(self.records, fields) if stated else [])
-        return record_rows(self.records, fields, where, part)
+        return record_rows(self.records, fields, where, None if part == EVERY else part)
 
 
 def packed_images(path: Path) -> PackedImages | None:
