@@ -47,7 +47,7 @@ from typing import Any, Literal
 import numpy as np
 
 import vsebench as vb
-from train_reference.suites import COHERENT, EUCLIDEAN, SAMPLERS, SMALL_DIM, TAUS, get_suite, metric_on
+from train_reference.suites import get_suite
 from vsebench.errors import BadInput
 from vsebench.evaluation.intervals import column
 from vsebench.files.atomic import write_atomically
@@ -65,6 +65,10 @@ ELSEWHERE = 4  # verdicts of leaderboards/suites/small_coco-objects.json, which 
 EQUAL = 0.95  # of another value: what is lower is not equal
 Key = tuple[str, str, int]  # data, variant, seed
 SOURCES = ("seeds", "images")  # of errors
+COHERENT = "match:CS@100"
+EUCLIDEAN = "log_ratio-euclidean"  # as the paper proposes for this loss alone: embeddings are not normalised
+SHORT = 16  # dimensions of embeddings that are much shorter
+SAMPLERS, TAUS = ("random", "hard", "soft"), (3, 5, 10)  # of SAM
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class Part:
     Attributes:
         says: what is compared, for a table.
         weights: of the variants; the difference is the weighted sum of their values.
-        metric: its name, as for ``suites.metric_on``.
+        metric: its name.
         equal: whether a value of at least ``EQUAL`` times that of the variants with negative weights is enough.
     """
 
@@ -112,9 +116,9 @@ def _less(first: str, second: str, metric: str, equal: bool = False) -> Part:
 
 def _drop(first: str, second: str, metric: str) -> Part:
     """How much less ``first`` loses with short embeddings than ``second``."""
-    short = f"-dim{SMALL_DIM}"
+    short = f"-dim{SHORT}"
     weights = ((first + short, 1.0), (first, -1.0), (second + short, -1.0), (second, 1.0))
-    return Part(f"change of {first} - change of {second}, dim 128 to {SMALL_DIM}", weights, metric)
+    return Part(f"change of {first} - change of {second}, dim 128 to {SHORT}", weights, metric)
 
 
 def _mean(says: str, more: Iterable[str], less: Iterable[str], metric: str) -> Part:
@@ -124,9 +128,9 @@ def _mean(says: str, more: Iterable[str], less: Iterable[str], metric: str) -> P
     return Part(says, tuple(weights), metric)
 
 
-def _sam(samplers: Iterable[str] = SAMPLERS, taus: Iterable[float] = TAUS, kept: str = "") -> list[str]:
+def _sam(samplers: Iterable[str] = SAMPLERS, taus: Iterable[int] = TAUS, kept: str = "") -> list[str]:
     """The variants of SAM of some samplers and tau: with the triplet, or ``-alone``."""
-    return [f"sam-{sampler}-tau={tau:g}{kept}" for sampler in samplers for tau in taus]
+    return [f"sam-{sampler}-tau={tau}{kept}" for sampler in samplers for tau in taus]
 
 
 SMALL = (
@@ -179,7 +183,7 @@ ABLATIONS = (
     ),
     Claim(
         "larger-tau", "SAM (WACV 2022)", "A larger tau, which is a smaller margin, gives higher recall and NCS",
-        tuple(_mean("tau 10 - tau 3, mean over samplers", _sam(taus=(10.0,)), _sam(taus=(3.0,)), metric)
+        tuple(_mean("tau 10 - tau 3, mean over samplers", _sam(taus=(10,)), _sam(taus=(3,)), metric)
               for metric in ("RSum", "match:NCS@10")),
     ),
     Claim(
@@ -217,7 +221,7 @@ def judge(
         reports: of (data, variant, seed) the report with per-query values, or its file.
         claims: which ones.
         verdicts: for how many verdicts the levels are corrected.
-        degrees: (data, variant) -> the gains from which its loss takes a degree, see ``suites.degree_of``.
+        degrees: (data, variant) -> the gains from which its loss takes a degree, see ``suites.gains_of``.
 
     Returns:
         A record a claim and data set: ``claim``, ``paper``, ``says``, ``data``, ``levels``, ``verdict`` and ``parts``,
@@ -291,7 +295,7 @@ def _judged(
     part: Part, data: str, reports: Mapping[Key, Report], at: dict[str, float], degrees: Mapping[tuple[str, str], str]
 ) -> dict[str, Any]:
     """The difference of a part with its interval and its verdict, from numbers as they are stored."""
-    metric = metric_on(data, part.metric)
+    metric = part.metric
     names = [name for name, _ in part.weights]
     seeds = sorted(set.intersection(*({s for d, v, s in reports if (d, v) == (data, name)} for name in names)))
     values = {name: np.stack([contributions(reports[data, name, s], metric) for s in seeds]) for name in names}
@@ -391,8 +395,9 @@ def study(folder: Path) -> dict[str, Any]:
         SystemExit: the suite is not complete.
         BadInput: as ``judge``.
     """
-    summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-    if not summary["complete"]:
+    file = folder / SUMMARY
+    summary: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    if not summary.get("complete"):
         raise SystemExit(f"{folder / SUMMARY} is not complete\n  fix: finish the suite with --resume")
     runs, diverged = summary["runs"], summary["diverged"]
     lost: dict[tuple[str, str], list[str]] = {}
@@ -403,7 +408,7 @@ def study(folder: Path) -> dict[str, Any]:
     reports = {(run["data"], run["variant"], run["seed"]): folder / name / RESULT for name, run in there.items()}
     degrees = {(run["data"], run["variant"]): run["degree"] for run in there.values()}
     claims = CLAIMS.get(summary["suite"], ())
-    whole = complete(((p.data, p.variant) for p in get_suite(summary["suite"]).runs(None)), claims)
+    whole = complete(((p.config.data.name, p.variant) for p in get_suite(summary["suite"]).runs), claims)
     summary["verdicts"] = len(whole) + ELSEWHERE
     summary["claims"] = judge(reports, claims, summary["verdicts"], degrees)
     summary["left_out"] = left_out(planned, lost, claims)

@@ -10,6 +10,7 @@ from typing import Any
 from train_reference import config
 
 DATA = "scenes-40-size16"
+METRICS = "R@1,R@5,R@10,RSum,match:NCS@10,match:CS@5,match:Kendall,match:nDCG@10,entails:mAP@R"  # of a suite on them
 SMALL = {
     "data": {"name": DATA, "word_count": 2},
     "model": {"dim": 8, "word_dim": 8},

@@ -7,7 +7,7 @@ that a resumed run gives the same bits as one that was never interrupted. A file
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,60 +22,43 @@ from vsebench.options import spell
 from .config import Config, from_dict
 from .data import Vocabulary
 
-SCHEMA = "vsebench/checkpoint/3"
+SCHEMA = "vsebench/checkpoint/4"
 BEST = "best.safetensors"
 MODEL, STATE, RANDOM = "model.", "optimiser.", "random."
 FIX = "give a checkpoint that this version of vsebench wrote; last.safetensors may be complete"
-FREE = ("epochs", "device", "threads", "deterministic")  # of [train]: what a resumed run may change
-
-
-@dataclass
-class Progress:
-    """How far a run is, and the best epoch so far.
-
-    Attributes:
-        epoch: number of finished epochs.
-        step: number of finished steps of all epochs.
-        best: the largest value of the selecting metric on the validation part, None before the first epoch.
-        best_epoch: its epoch, from 1.
-        log: one dictionary an epoch.
-    """
-
-    epoch: int = 0
-    step: int = 0
-    best: float | None = None
-    best_epoch: int = 0
-    log: list[dict[str, Any]] = field(default_factory=list)
+FREE = ("train.epochs", "train.device", "train.threads", "train.deterministic")  # what a resumed run may change
+Log = list[dict[str, Any]]
+Tensors = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A file that was read.
+    """What is written.
 
     Attributes:
-        path: the file.
         config: the complete configuration of the run.
         vocabulary: of the caption encoder.
         width: of the input of the image encoder.
         kind: of the images: ``vectors``, ``regions`` or ``pixels``.
-        progress: of the run when it was written.
-        tensors: everything in the file, by name.
+        log: a dictionary an epoch.
+        tensors: everything else, by name, see ``tensors_of``.
+        path: the file that was read.
     """
 
-    path: Path
     config: Config
     vocabulary: Vocabulary
     width: int
     kind: str
-    progress: Progress
-    tensors: dict[str, torch.Tensor]
+    log: Log
+    tensors: Tensors
+    path: Path | None = None
 
-    def part(self, prefix: str) -> dict[str, torch.Tensor]:
+    def part(self, prefix: str) -> Tensors:
         """The tensors whose names begin with ``MODEL``, ``STATE`` or ``RANDOM``, without it."""
         return {k.removeprefix(prefix): v for k, v in self.tensors.items() if k.startswith(prefix)}
 
     @property
-    def weights(self) -> dict[str, torch.Tensor]:
+    def weights(self) -> Tensors:
         """The state of the model."""
         return self.part(MODEL)
 
@@ -88,16 +71,6 @@ class Checkpoint:
             what = f"its weights are not those of its configuration: {what}"
             raise BadInput(what, where=self.path, fix=FIX) from error
 
-    def check_same(self, config: Config) -> None:
-        """Refuse to go on with other settings, but for those that do not change what is trained; raises UsageError."""
-        for section, values in self.config.to_dict().items():
-            for key, value in values.items():
-                now = getattr(getattr(config, section), key)
-                if now != value and not (section == "train" and key in FREE):
-                    what = f"was trained with {section}.{key} = {value!r}, not {now!r}"
-                    fix = f"resume with the same configuration, or choose another {spell('out')}"
-                    raise UsageError(what, where=self.path.parent, fix=fix)
-
     def restore(self, optimiser: torch.optim.Optimizer) -> None:
         """Put the optimiser and the random numbers into this state; learning rates are those of the epoch.
 
@@ -107,7 +80,7 @@ class Checkpoint:
         random = self.part(RANDOM)
         if "cpu" not in random:
             raise BadInput("holds the model only", where=self.path, fix=f"resume from {LAST}")
-        state: dict[int, dict[str, torch.Tensor]] = {}
+        state: dict[int, Tensors] = {}
         try:
             for name, tensor in self.part(STATE).items():
                 number, key = name.split(".", 1)
@@ -120,40 +93,46 @@ class Checkpoint:
             raise _damaged(self.path, error) from error
 
 
-def save(
-    path: Path,
-    config: Config,
-    vocabulary: Vocabulary,
-    width: int,
-    kind: str,
-    model: nn.Module,
-    progress: Progress,
-    optimiser: torch.optim.Optimizer | None = None,
-) -> None:
-    """Write a checkpoint; with ``optimiser`` one that a run can be resumed from.
+def tensors_of(model: nn.Module, optimiser: torch.optim.Optimizer | None = None) -> Tensors:
+    """The state of a model; with ``optimiser`` also what a run is resumed from: its state and the random numbers."""
+    found = {MODEL + name: t for name, t in model.state_dict().items()}
+    if optimiser is not None:
+        for number, values in optimiser.state_dict()["state"].items():
+            found |= {f"{STATE}{number}.{key}": torch.as_tensor(value) for key, value in values.items()}
+        found[RANDOM + "cpu"] = torch.get_rng_state()
+        if torch.cuda.is_available():
+            found[RANDOM + "cuda"] = torch.cuda.get_rng_state()
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in found.items()}
+
+
+def check_same(stored: Config, config: Config, where: Path, free: tuple[str, ...] = ()) -> None:
+    """Refuse the folder of a run of other settings, but for some; raises UsageError, which names one of them."""
+    now = config.flat()
+    for name, value in stored.flat().items():
+        if now[name] != value and name not in free:
+            what = f"was trained with {name} = {value!r}, not {now[name]!r}"
+            fix = f"use the same configuration, choose another {spell('out')}, or delete this folder"
+            raise UsageError(what, where=where, fix=fix)
+
+
+def save(checkpoint: Checkpoint, path: Path) -> None:
+    """Write a checkpoint.
 
     Raises:
         DiskError: the disk is full, or may not be written; an older file is left as it was.
     """
     from safetensors.torch import save as to_bytes
 
-    tensors = {MODEL + name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
-    header: dict[str, Any] = {
+    header = {
         "schema": SCHEMA,
-        "config": config.to_dict(),
-        "vocabulary": list(vocabulary.words),
-        "width": width,
-        "kind": kind,
-        "progress": vars(progress),
+        "config": checkpoint.config.to_dict(),
+        "vocabulary": list(checkpoint.vocabulary.words),
+        "width": checkpoint.width,
+        "kind": checkpoint.kind,
+        "log": checkpoint.log,
     }
-    if optimiser is not None:
-        for number, values in optimiser.state_dict()["state"].items():
-            tensors |= {f"{STATE}{number}.{key}": torch.as_tensor(v).detach().cpu() for key, v in values.items()}
-        tensors[RANDOM + "cpu"] = torch.get_rng_state()
-        if torch.cuda.is_available():
-            tensors[RANDOM + "cuda"] = torch.cuda.get_rng_state()
     with write_atomically(path, parents=True) as stream:
-        stream.write(to_bytes(tensors, {"vsebench": json.dumps(header)}))
+        stream.write(to_bytes(checkpoint.tensors, {"vsebench": json.dumps(header)}))
 
 
 def require() -> None:
@@ -184,14 +163,13 @@ def read(path: Path) -> Checkpoint:
             if header["schema"] != SCHEMA:
                 raise ValueError(f"its schema is {header['schema']!r:.60}, not '{SCHEMA}'")
             tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118 (it is no dictionary)
-        return Checkpoint(
-            file, from_dict(header["config"]), Vocabulary(tuple(header["vocabulary"])), header["width"],
-            header["kind"], Progress(**header["progress"]), tensors,
-        )  # fmt: skip
+        config, vocabulary = from_dict(header["config"]), Vocabulary(tuple(header["vocabulary"]))
+        log = [dict(line) for line in header["log"]]
+        return Checkpoint(config, vocabulary, header["width"], header["kind"], log, tensors, file)
     except Exception as error:  # of safetensors, of JSON, and of a header that is not what was written
         raise _damaged(file, error) from error
 
 
-def _damaged(file: Path, error: Exception) -> BadInput:
+def _damaged(file: Path | None, error: Exception) -> BadInput:
     what = error.what if isinstance(error, VsebenchError) else first_line(error)
     return BadInput(f"the checkpoint is damaged, or of another program: {what}", where=file, fix=FIX)

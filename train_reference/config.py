@@ -20,35 +20,41 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
+import vsebench as vb
 from vsebench.errors import UsageError, printable
 from vsebench.files.regular import check_file, reading
 from vsebench.files.textfile import shown
 from vsebench.registry import unknown
 
 from .losses import get_loss
+from .own_file import fingerprint
 
 FOLDER = Path(__file__).parent / "configs"
-STRICT = ConfigDict(extra="forbid", strict=True)  # an integer is a float, and nothing else is of another type
+CLOSED = ConfigDict(extra="forbid")
 
-Share = Annotated[float, Field(gt=0, le=1)]
-Rate = Annotated[float, Field(gt=0, lt=10)]
-Factor = Annotated[float, Field(gt=0)]
-Amount = Annotated[float, Field(ge=0)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Size = Annotated[int, Field(ge=1)]
-Count = Annotated[int, Field(ge=0)]
-Pairs = Annotated[int, Field(ge=2)]  # a batch needs negatives
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
+# Strict: an integer is a float, and nothing else is of another type.
+Flag = Annotated[bool, Field(strict=True)]
+Share = Annotated[float, Field(strict=True, gt=0, le=1)]
+Rate = Annotated[float, Field(strict=True, gt=0, lt=10)]
+Factor = Annotated[float, Field(strict=True, gt=0)]
+Amount = Annotated[float, Field(strict=True, ge=0)]
+Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Size = Annotated[int, Field(strict=True, ge=1)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+Pairs = Annotated[int, Field(strict=True, ge=2)]  # a batch needs negatives
+Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+Metric = Annotated[str, AfterValidator(lambda name: str(vb.parse(name)))]
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclass(frozen=True, config=CLOSED)
 class Data:
     """What is trained on.
 
@@ -67,13 +73,13 @@ class Data:
     images: str = ""
     captions: str = ""
     features: Literal["auto", "regions", "pixels"] = "auto"
-    restval: bool = True
+    restval: Flag = True
     labels: str = ""
     first: Share = 1.0
     word_count: Size = 4
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclass(frozen=True, config=CLOSED)
 class Model:
     """The two encoders.
 
@@ -98,20 +104,20 @@ class Model:
     """
 
     image: str = "linear"
-    pretrained: bool = True
-    finetune: bool = False
+    pretrained: Flag = True
+    finetune: Flag = False
     crop: Literal["center", "ten", "random"] = "center"
     text: str = "gru"
     dim: Size = 128
     word_dim: Size = 64
     similarity: Literal["cosine", "order", "euclidean"] = "cosine"
-    order_squared: bool = False
-    absolute: bool = False
-    normalise_images: bool = True
+    order_squared: Flag = False
+    absolute: Flag = False
+    normalise_images: Flag = True
     fingerprint: str = ""
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclass(frozen=True, config=CLOSED)
 class Loss:
     """The loss.
 
@@ -141,11 +147,11 @@ class Loss:
     degree_of: Literal["image", "caption"] = "image"
     own_degree: Literal["gain", "one"] = "gain"
     warmup: Count = 0
-    mask_same_image: bool = True
+    mask_same_image: Flag = True
     neighbours: Count = 0
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclass(frozen=True, config=CLOSED)
 class Train:
     """The loop.
 
@@ -181,15 +187,15 @@ class Train:
     clip: Amount = 2.0
     finetune_from: Count = 0
     finetune_lr: Rate = 2e-5
-    select: str = "RSum"
+    select: Metric = "RSum"
     precision: Literal["float32", "bf16", "float64"] = "float32"
     device: str = "auto"
-    deterministic: bool = True
+    deterministic: Flag = True
     threads: Count = 0
     seed: Seed = 0
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclass(frozen=True, config=CLOSED)
 class Config:
     """A complete configuration."""
 
@@ -201,6 +207,10 @@ class Config:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return dataclasses.asdict(self)
+
+    def flat(self) -> dict[str, Any]:
+        """Every value under its name, such as ``train.lr``."""
+        return {f"{part}.{key}": value for part, values in self.to_dict().items() for key, value in values.items()}
 
 
 SECTIONS: dict[str, Any] = {"data": Data, "model": Model, "loss": Loss, "train": Train}
@@ -218,65 +228,80 @@ def read(names: str | Path) -> Config:
         UsageError: an unknown key (close ones are named), or a value of another type or out of its range; files that
             are bases of each other.
     """
-    return from_dict(_merged(str(names), Path(), ()), str(names))
+    return override(Config(), _values(str(names), Path(), ()), str(names))
 
 
-def _merged(names: str, folder: Path, derived: tuple[Path, ...]) -> dict[str, dict[str, Any]]:
-    """The values of files, whose paths are relative to a folder; ``derived`` have these for a base."""
-    found: dict[str, dict[str, Any]] = {}
+def _values(names: str, folder: Path, derived: tuple[Path, ...]) -> dict[str, Any]:
+    """The values of files by name, as ``override`` takes them; the paths are relative to a folder.
+
+    ``derived`` have these files for a base.
+    """
+    found: dict[str, Any] = {}
     for name in names.split(","):
         file = FOLDER / f"{name}.toml" if name in recipes() else folder / os.path.expanduser(name)  # noqa: PTH111
         if derived and not os.path.isfile(file):  # noqa: PTH113 (of pathlib both raise for some names)
             raise unknown("base", name, recipes(), str(derived[-1]))
         if file.resolve() in derived:
             raise UsageError("is a base of itself", where=file, fix="let base name another file")
-        values = _toml(file)
-        base = values.pop("base", "")
+        given = read_toml(file)
+        base = given.pop("base", "")
         if not isinstance(base, str):
             raise UsageError(f"base is {shown(base)}", where=file, fix='name a file, such as base = "vsepp"')
-        from_dict(values, str(file))  # so that a fault is that of the file
-        known = _merged(base, file.parent, (*derived, file.resolve())) if base else {}
-        for one in (known, values):
-            for section, given in one.items():
-                found[section] = {**found.get(section, {}), **given}
+        from_dict(given, str(file))  # so that a fault is that of the file
+        found |= _values(base, file.parent, (*derived, file.resolve())) if base else {}
+        found |= {f"{section}.{key}": value for section, keys in given.items() for key, value in keys.items()}
     return found
 
 
 def recipes() -> list[str]:
     """The names of the files in ``train_reference/configs``, sorted."""
-    return sorted(p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.toml"))
+    found = [path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.toml")]
+    return sorted(name for name in found if not name.startswith("suites/"))
 
 
-def from_dict(values: dict[str, Any], where: str | None = None) -> Config:
+def from_dict(values: Mapping[str, Any], where: str | None = None) -> Config:
     """The configuration of a nested dictionary; raises UsageError as ``read``."""
-    sections = {}
-    for name, given in values.items():
-        if name not in SECTIONS:
-            raise unknown("section", name, SECTIONS, where)
-        if not isinstance(given, dict):
-            raise UsageError(f"{name} is {shown(given)}", where=where, fix=f"write [{name}] and its keys below")
-        try:
-            sections[name] = SECTIONS[name](**given)
-        except ValidationError as error:
-            raise _fault(error, name, where) from error
-    config = Config(**sections)
-    if config.loss.neighbours >= config.train.batch:
-        fix = f"give less than train.batch, {config.train.batch}"
-        raise UsageError(f"loss.neighbours is {config.loss.neighbours}", where=where, fix=fix)
-    return config
+    try:
+        return Config(**values)
+    except ValidationError as error:
+        raise _fault(error, where) from error
+    except UnicodeError as error:  # pydantic writes no message about it
+        raise UsageError("has text that is not UTF-8", where=where, fix="correct these characters") from error
 
 
-def _fault(error: ValidationError, section: str, where: str | None) -> UsageError:
-    """The first fault of a section, in the words of pydantic."""
+def _fault(error: ValidationError, where: str | None) -> UsageError:
+    """The first fault of a configuration, in the words of pydantic; of an unknown name the close ones."""
     first = error.errors(include_url=False)[0]
-    key = ".".join(map(str, first["loc"]))
+    *section, key = map(str, first["loc"] or ("a key",))
     if first["type"] == "unexpected_keyword_argument":
-        found = unknown(f"key of [{section}]", key, (f.name for f in dataclasses.fields(SECTIONS[section])), where)
-        if section == "loss":
+        known = SECTIONS[section[0]].__dataclass_fields__ if section else SECTIONS
+        found = unknown(f"key of [{section[0]}]" if section else "section", key, known, where)
+        if section == ["loss"]:
             inside = f"loss.settings.{printable(key[:40])}"
             found.fix = f"{found.fix}; a hyper-parameter of the loss is a key of its settings, {inside}"
         return found
-    return UsageError(f"{section}.{key} is {shown(first['input'])}", where=where, fix=first["msg"])
+    name, raised = ".".join([*section, key]), first.get("ctx", {}).get("error")
+    if isinstance(raised, UsageError):
+        return UsageError(f"{name}: {raised.what}", where=where, fix=raised.fix)
+    return UsageError(f"{name} is {shown(first['input'])}", where=where, fix=first["msg"])
+
+
+def override(config: Config, changes: Mapping[str, Any], where: str | None = None) -> Config:
+    """The configuration with other values, by name: ``{"train.lr": 0.001, "loss.settings.tau": 5.0}``.
+
+    None leaves a value as it is. Raises UsageError as ``read``, at the place ``where``.
+    """
+    values = config.to_dict()
+    for name, value in changes.items():
+        *path, key = name.split(".")
+        at = values
+        for step in path:
+            at = at.setdefault(step, {})
+            if not isinstance(at, dict):
+                raise UsageError(f"{name} is no setting", where=where, fix="write section.key, such as train.lr")
+        if value is not None:
+            at[key] = value
+    return from_dict(values, where)
 
 
 def assign(config: Config, assignments: list[str]) -> Config:
@@ -285,104 +310,68 @@ def assign(config: Config, assignments: list[str]) -> Config:
     Raises:
         UsageError: an unknown key, or a value of another type or out of its range.
     """
-    values = config.to_dict()
+    changes = {}
     for text in assignments:
-        name, equals, value = text.partition("=")
-        section, _, key = name.strip().partition(".")
-        if not equals or not key:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or "." not in name:
             raise UsageError(f"--set {text}", fix="write --set section.key=value, such as --set train.lr=0.001")
-        if section not in SECTIONS:
-            raise unknown("section", section, SECTIONS)
-        if key.startswith("settings.") and isinstance(values[section].get("settings"), dict):
-            values[section]["settings"][key.removeprefix("settings.")] = _value(value.strip())
-        else:
-            values[section][key] = _value(value.strip())
-    return from_dict(values, "--set")
-
-
-def _value(text: str) -> Any:
-    try:
-        return _loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
-        return text
-
-
-def override(config: Config, **changes: Any) -> Config:
-    """The configuration with other values, given as ``train_epochs=3``; None leaves a value as it is."""
-    values = config.to_dict()
-    for key, value in changes.items():
-        if value is not None:
-            section, _, name = key.partition("_")
-            values[section][name] = value
-    return from_dict(values)
-
-
-# Of --smoke, for one run of any recipe: an epoch of the warm-up, and two of the loss. Its matrices are too small for
-# two threads, which would take ten times the processor time.
-SMOKE_RUN = {
-    "data_name": "scenes-tiny", "train_epochs": 3, "train_batch": 32, "train_lr": 0.005, "train_decay_every": 0,
-    "train_threads": 1, "model_dim": 32, "model_word_dim": 32, "loss_neighbours": 0, "data_first": 1.0,
-}  # fmt: skip
+        try:
+            changes[name] = _loads(f"value = {value}")["value"]
+        except (ValueError, RecursionError):
+            changes[name] = value
+    return override(config, changes, "--set")
 
 
 def configured(
     loss: str | None = None,
     config: str | Path | None = None,
     *,
-    data: str | None = None,
-    captions: str | Path | None = None,
-    epochs: int | None = None,
-    batch: int | None = None,
-    lr: float | None = None,
-    seed: int | None = None,
     encoder: str | None = None,
-    device: str | None = None,
     smoke: bool = False,
+    changes: Mapping[str, Any] | None = None,
     assignments: list[str] | None = None,
 ) -> Config:
     """The complete configuration of a run.
 
-    The settings of a file come first, then those of ``smoke``, then the options, then ``assignments``.
+    The settings of a file come first, then those of ``smoke``, then ``changes``, then ``assignments``.
 
     Args:
         loss: its name; the file of this name in ``configs/scenes``, if there is one, has settings that suit the
             built-in scenes and is taken when no other file is named.
         config: a TOML file, or names of those in ``configs``, separated by commas.
-        data, captions, epochs, batch, lr, seed, device: replace those of the file.
         encoder: of the images, or of the captions; replaces that of the file.
-        smoke: a run of some seconds: a small model, 100 images, 3 epochs, the first of them of the warm-up where there
-            is one; a projection of regions instead of a network of torchvision.
-        assignments: as for ``config.assign``.
+        smoke: the part ``configs/smoke.toml`` too, with at most one epoch of the warm-up: a run of some seconds.
+        changes: other values, as for ``override``.
+        assignments: as for ``assign``.
 
     Raises:
-        UsageError, BadInput: as ``config.read`` and ``config.assign``; an unknown loss.
+        UsageError, BadInput: as ``read`` and ``assign``; an unknown loss.
     """
-    if config is None and loss is not None:
-        loss = get_loss(loss).name
-        named = f"scenes/{loss}"
-        config = named if named in recipes() else None
+    changed = dict(changes or {})
+    name = None if loss is None else get_loss(loss).name
+    if config is None and name is not None:
+        config = f"scenes/{name}" if f"scenes/{name}" in recipes() else None
     found = Config() if config is None else read(config)
-    if loss is not None and loss != found.loss.name:
-        found = override(found, loss_name=get_loss(loss).name, loss_settings={}, loss_learned=[])
+    if name not in (None, found.loss.name):
+        found = override(found, {"loss.name": name, "loss.settings": {}, "loss.learned": []})
     if smoke:
-        found = override(found, **SMOKE_RUN, loss_warmup=1 if found.loss.warmup else 0)
-        if found.model.image != "linear":
-            found = override(
-                found, model_image="linear", model_crop="center", model_finetune=False, model_pretrained=True
-            )
-    found = override(
-        found, data_name=data, data_captions=None if captions is None else str(captions), train_epochs=epochs,
-        train_batch=batch, train_lr=lr, train_seed=seed, train_device=device,
-    )  # fmt: skip
+        part = {"loss.warmup": min(1, found.loss.warmup), **_values("smoke", Path(), ())}
+        found = override(found, part)
     if encoder is not None:
         from .encoders import CAPTIONS, get_encoder
 
-        of_captions = get_encoder(encoder).of == (CAPTIONS,)
-        found = override(found, **{"model_text" if of_captions else "model_image": encoder})
-    return assign(found, assignments or [])
+        changed["model.text" if get_encoder(encoder).of == (CAPTIONS,) else "model.image"] = encoder
+    return assign(override(found, changed), assignments or [])
 
 
-def _toml(file: Path) -> dict[str, Any]:
+def fingerprinted(config: Config) -> Config:
+    """The configuration of a run, with the sha256 of files of the user that it names; raises UsageError."""
+    model = fingerprint(config.model.image, config.model.text)
+    return override(config, {"loss.fingerprint": fingerprint(config.loss.name), "model.fingerprint": model})
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """The values of a TOML file; raises BadInput."""
     check_file(file, "give a TOML file", missing=f"give a TOML file, or one of {', '.join(recipes())}")
     with reading(file, "is no TOML", "give a TOML file; docs/training.md has an example"):
         return _loads(file.read_text(encoding="utf-8"))

@@ -190,8 +190,8 @@ def encode(
         raise UsageError(f"unknown part '{part}'", fix=f"use {', '.join(PARTS)}")
     where = torch.device(device_of(device))
     found = checkpoint.read(source)
-    config = found.config
-    config = override(config, data_name=data, model_crop="center" if config.model.crop == "random" else None)
+    crop = "center" if found.config.model.crop == "random" else None
+    config = override(found.config, {"data.name": data, "model.crop": crop})
     chosen = open_data(config)[part]
     if (chosen.images.kind, chosen.images.width) != (found.kind, found.width):
         what = f"{config.data.name} has {chosen.images.kind} of width {chosen.images.width}"

@@ -12,9 +12,9 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,12 @@ from vsebench.files.lock import locked
 from vsebench.files.run_folder import ABOUT, LAST, RESULT
 from vsebench.options import spell
 from vsebench.pretrained.device import device_of
-from vsebench.relevance.sources import LABELS
 from vsebench.results.format import printed
 from vsebench.results.report import Report
 
 from . import checkpoint, encode, parallel
-from .checkpoint import BEST, Progress
-from .config import Config, override
+from .checkpoint import BEST, FREE, Checkpoint, Log, check_same, tensors_of
+from .config import Config, fingerprinted
 from .data import Bar, Loader, Part, PartName, Vocabulary, no_bar, open_data, vocabulary_of
 
 from .data import degrees, nearest, relevance_of  # isort: skip
@@ -43,7 +42,7 @@ from .encoders import get_encoder
 from .losses import Loss, get_loss
 from .losses.checks import checked_loss
 from .model import NO_TEXT, DualEncoder, build, groups, scores, trunk_is_trained
-from .own_file import fingerprint, label
+from .own_file import label
 
 Say = Callable[[str], None]
 LOG = "log.jsonl"
@@ -55,7 +54,7 @@ def no_say(text: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Everything that a step needs."""
+    """Everything that a step needs; and the log, which has a dictionary for every epoch that is finished."""
 
     config: Config
     model: DualEncoder
@@ -65,18 +64,18 @@ class Run:
     parts: dict[PartName, Part]
     vocabulary: Vocabulary
     device: torch.device
+    log: Log = field(default_factory=list)
 
-    def save(self, path: Path, progress: Progress, optimiser: torch.optim.Optimizer | None = None) -> None:
-        """Write a checkpoint; raises DiskError."""
-        images = self.parts["train"].images
-        checkpoint.save(
-            path, self.config, self.vocabulary, images.width, images.kind, self.model, progress, optimiser
-        )  # fmt: skip
+    def save(self, path: Path, optimiser: torch.optim.Optimizer | None = None) -> None:
+        """Write a checkpoint, with the state of an optimiser one to resume from; raises DiskError."""
+        images, tensors = self.parts["train"].images, tensors_of(self.model, optimiser)
+        found = Checkpoint(self.config, self.vocabulary, images.width, images.kind, self.log, tensors)
+        checkpoint.save(found, path)
 
-    def load(self, path: Path) -> checkpoint.Checkpoint:
+    def load(self, path: Path) -> Checkpoint:
         """Give the model the weights of a checkpoint of this run; raises UsageError and BadInput for another one."""
         found, images = checkpoint.read(path), self.parts["train"].images
-        found.check_same(self.config)
+        check_same(found.config, self.config, path.parent, FREE)
         if (found.vocabulary, found.width, found.kind) != (self.vocabulary, images.width, images.kind):
             fix = f"give the data of that run, or another {spell('out')}"
             raise BadInput("was trained on other data", where=path, fix=fix)
@@ -97,16 +96,11 @@ def run(
         UsageError, BadInput, MissingPackage, DiskError, Diverged: as ``train``.
     """
     folder = (out or default_folder(config)).expanduser()
-    if folder.exists() and not folder.is_dir():
-        raise UsageError("is a file", where=folder, fix=f"give the folder of the run with {spell('out')}")
     parallel.start()
     try:
-        if not parallel.is_first():
-            train(config, folder, resume=resume, say=no_say)
-            return None, folder
-        if resume and not (folder / LAST).exists():
-            say(f"there is no run in {printable(str(folder))} to resume: it begins")
-        return train(config, folder, resume=resume, say=say, bar=bar), folder
+        first = parallel.is_first()
+        report = train(config, folder, resume=resume, say=say if first else no_say, bar=bar if first else no_bar)
+        return report if first else None, folder
     finally:
         parallel.stop()
 
@@ -138,56 +132,31 @@ def train(
         UsageError: settings that do not fit, or a folder that holds another run.
         BadInput, MissingPackage: of the data.
         Diverged: a loss is not a number.
-        DiskError: a checkpoint cannot be written; the one before it is left as it was.
+        DiskError: the folder cannot be made, or another process is training in it; a checkpoint cannot be written, and
+            the one before it is left as it was.
     """
-    with _folder(out):
-        run = prepare(config, bar)
-        progress = begin(run, out, resume, say)
-        last = run.config.train.epochs
-        while progress.epoch < last and not stopped(run.config, progress):
-            started = time.monotonic()
-            schedule(run, progress.epoch)
-            with bar(f"this epoch, {progress.epoch + 1} of {last}") as update:
-                mean = epoch(run, progress, update)
-            said = validate(run, out, progress, mean)
-            seconds = time.monotonic() - started
-            left = seconds * (last - progress.epoch)
-            shown = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
-            say(f"epoch {progress.epoch:>3}: loss {mean:.3f}, {said}, {seconds:.0f} s, about {shown} left in all")
-            if progress.epoch == run.config.loss.warmup + 1 > 1:
-                say("the warm-up is over: the best epoch is chosen from this one on")
-        if stopped(run.config, progress):
-            say(f"stopped: no better {run.config.train.select} in {count_of(run.config.train.patience, 'epoch')}")
-        return finish(run, out, progress, metrics, say)
-
-
-@contextmanager
-def _folder(out: Path) -> Iterator[None]:
-    """Make the folder of a run, and lock it while the run is in it; a folder that stays empty is removed.
-
-    Raises:
-        DiskError: it cannot be made or written, or another process is training in it.
-    """
-    if not parallel.is_first():
-        yield
-        return
-    made = not out.exists()
+    if out.is_file():
+        raise UsageError("is a file", where=out, fix=f"give the folder of the run with {spell('out')}")
+    run = prepare(config, bar)
     make_folder(out)
-    try:
-        with locked(out / ".lock", "this folder is used"):
-            yield
-    finally:
-        if made:
-            with suppress(OSError):  # it has files
-                out.rmdir()
+    with locked(out / ".lock", "this folder is used") if parallel.is_first() else nullcontext():
+        begin(run, out, resume, say)
+        while not finished(run):
+            started = time.monotonic()
+            schedule(run, len(run.log))
+            loss = epoch(run, bar)
+            said = validate(run, loss, started)
+            keep(run, out)
+            say(said)
+            if len(run.log) == run.config.loss.warmup + 1 > 1:
+                say("the warm-up is over: the best epoch is chosen from this one on")
+        return finish(run, out, metrics, say)
 
 
 def prepare(config: Config, bar: Bar = no_bar) -> Run:
     """Open the data, and make the model, its optimiser and the batches; raises as ``train``."""
-    c, t = config, config.train
-    config = override(
-        c, loss_fingerprint=fingerprint(c.loss.name), model_fingerprint=fingerprint(c.model.image, c.model.text)
-    )
+    config = fingerprinted(config)
+    t, alone = config.train, config.model.text == NO_TEXT
     if t.threads:
         torch.set_num_threads(t.threads)
     if t.deterministic:
@@ -197,13 +166,10 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
     device = torch.device(device_of(t.device))
     check_pooling(config, device)
     checkpoint.require()
-    loss = checked_loss(config.loss)
-    check_sides(config, loss)
+    loss = checked_loss(config)
 
     parts = parallel.first_before_others(lambda: open_data(config, bar))
-    check_select(config, parts["val"])
-    captions = () if config.model.text == NO_TEXT else parts["train"].captions
-    vocabulary = vocabulary_of(captions, config.data.word_count) if captions else Vocabulary(())
+    vocabulary = Vocabulary(()) if alone else vocabulary_of(parts["train"].captions, config.data.word_count)
     torch.manual_seed(t.seed)
     images = parts["train"].images
     model = build(config, images.kind, images.width, len(vocabulary.words)).to(device)
@@ -213,7 +179,10 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
     loader = batches(config, loss, parts["train"], vocabulary, bar)
     optimiser = torch.optim.Adam(groups(model, config), lr=t.lr, weight_decay=t.weight_decay)
     parallel.check(t.batch, min(t.batch - config.loss.neighbours, loader.items), device)
-    return Run(config, model, optimiser, loss, loader, parts, vocabulary, device)
+    run = Run(config, model, optimiser, loss, loader, parts, vocabulary, device)
+    if t.select != "RSum" or alone:
+        evaluate(run, "val", t.select)  # the part may not have this metric
+    return run
 
 
 def check_pooling(config: Config, device: torch.device) -> None:
@@ -222,48 +191,6 @@ def check_pooling(config: Config, device: torch.device) -> None:
     if pooling and config.train.deterministic and device.type == "cuda":
         what = f"torch has no deterministic gradient of the pooling of {config.model.image} on a GPU"
         raise UsageError(f"train.deterministic is true, and {what}", fix="add --set train.deterministic=false")
-
-
-def check_sides(config: Config, loss: Loss) -> None:
-    """Refuse a model of images alone with a loss of pairs, and label distances of images for one of captions."""
-    alone, labels = config.model.text == NO_TEXT, config.loss.relevance == LABELS
-    if alone != labels:
-        what = f"model.text is '{config.model.text}', and loss.relevance '{config.loss.relevance}'"
-        fix = f"give both, {NO_TEXT} and {LABELS}, as --config scenes/log_ratio,images does, or neither"
-        raise UsageError(what, fix=fix)
-    if not alone:
-        return
-    if loss.degree != "label":
-        fix = "give a loss on label distances: log_ratio, dense_triplet or nearest_triplet"
-        raise UsageError(f"model.text is '{NO_TEXT}', and loss '{loss.name}' is of pairs with captions", fix=fix)
-    given = {
-        "model.similarity=order": config.model.similarity == "order",
-        "loss.warmup": config.loss.warmup,
-        "loss.degree_of=caption": config.loss.degree_of == "caption",
-        "data.first": config.data.first < 1,
-    }
-    for name in (name for name, there in given.items() if there):
-        raise UsageError(f"{name} has no meaning for images alone", fix="leave it out")
-
-
-def check_select(config: Config, part: Part) -> None:
-    """Refuse a selecting metric that is none, or that the validation part does not have, by evaluating noise.
-
-    Raises:
-        UsageError, MissingPackage: as ``vsebench.evaluate``.
-    """
-    name, alone = config.train.select, config.model.text == NO_TEXT
-    try:
-        known = str(vb.parse(name))
-    except UsageError as error:
-        raise UsageError(f"train.select: {error.what}", fix=error.fix) from error
-    if known != name:
-        raise UsageError(f"train.select is '{name}'", fix=f"write {known}")
-    if name != "RSum" or alone:
-        rng, split = np.random.default_rng(0), part.split
-        images, texts = (rng.standard_normal((len(ids), 4), np.float32) for ids in (split.image_ids, split.caption_ids))
-        noise = {"images": images, "texts": texts, "split": split}
-        selecting(encode.evaluate(encode.of_images(images, part, config) if alone else noise, name), name)
 
 
 def batches(config: Config, loss: Loss, part: Part, vocabulary: Vocabulary, bar: Bar) -> Loader:
@@ -282,41 +209,57 @@ def batches(config: Config, loss: Loss, part: Part, vocabulary: Vocabulary, bar:
     return Loader(part, words, t.batch, t.seed, degree, config.loss.neighbours, near, parallel.count())
 
 
-def begin(run: Run, out: Path, resume: bool, say: Say) -> Progress:
-    """The progress of a new run, or of a resumed one, whose model and optimiser get the state of its last epoch."""
+def begin(run: Run, out: Path, resume: bool, say: Say) -> None:
+    """Say what is trained; of a run that is resumed, take the state of the last epoch.
+
+    Raises:
+        UsageError: the folder has a run, and ``resume`` is not given, or one of other settings.
+        BadInput: its checkpoint is damaged, or of other data.
+    """
     last, config = out / LAST, run.config
-    if not last.exists():
-        numbers = sum(p.numel() for p in run.model.parameters())
-        if run.model.captions is None:
-            items, pairs, networks = "images", "images", config.model.image
-        else:
-            items, pairs = f"captions, {len(run.vocabulary.words):,} words", "pairs"
-            networks = f"{config.model.image} and {config.model.text}"
-        say(
-            f"{config.data.name}: {run.loader.items:,} training {items}; "
-            f"{networks}, {numbers:,} weights; loss {config.loss.name}; "
-            f"{run.loader.steps:,} steps of {min(config.train.batch, run.loader.items):,} {pairs} an epoch "
-            f"on {run.device}"
-        )
-        if run.loss.needs_degree and config.loss.scale != 1:
-            say(f"the degree of a pair is {config.loss.scale:g} times its gain ({config.loss.relevance})")
-        return Progress()
-    if not resume:
+    if last.exists() and not resume:
         fix = f"add {spell('resume', True)} to continue it, or choose another folder"
         raise UsageError("holds a run already", where=out, fix=fix)
-    found = run.load(last)
-    found.restore(run.optimiser)
-    say(f"resumed after epoch {found.progress.epoch} of {config.train.epochs}")
-    if found.progress.epoch < config.train.epochs and parallel.is_first():
-        for name in (ABOUT, RESULT):  # of the epochs so far
-            (out / name).unlink(missing_ok=True)
-    return found.progress
+    if last.exists():
+        found = run.load(last)
+        found.restore(run.optimiser)
+        run.log.extend(found.log)
+        say(f"resumed after epoch {len(run.log)} of {config.train.epochs}")
+        if not finished(run) and parallel.is_first():
+            for name in (ABOUT, RESULT):  # of the epochs so far
+                (out / name).unlink(missing_ok=True)
+        return
+    if resume:
+        say(f"there is no run in {printable(str(out))} to resume: it begins")
+    items, pairs, networks = f"captions, {len(run.vocabulary.words):,} words", "pairs", f" and {config.model.text}"
+    if run.model.captions is None:
+        items, pairs, networks = "images", "images", ""
+    weights = sum(p.numel() for p in run.model.parameters())
+    say(
+        f"{config.data.name}: {run.loader.items:,} training {items}; "
+        f"{config.model.image}{networks}, {weights:,} weights; loss {config.loss.name}; {run.loader.steps:,} steps "
+        f"of {min(config.train.batch, run.loader.items):,} {pairs} an epoch on {run.device}"
+    )
+    if run.loss.needs_degree and config.loss.scale != 1:
+        say(f"the degree of a pair is {config.loss.scale:g} times its gain ({config.loss.relevance})")
 
 
-def stopped(config: Config, progress: Progress) -> bool:
-    """Whether ``train.patience`` ends a run; decided by its checkpoint alone, so that a resumed run decides alike."""
-    begun = max(progress.best_epoch, config.loss.warmup, config.train.finetune_from)
-    return 0 < config.train.patience <= progress.epoch - begun
+def finished(run: Run) -> bool:
+    """Whether there is no further epoch; decided by the log, so that a resumed run decides alike."""
+    t, loss = run.config.train, run.config.loss
+    begun = max(best_epoch(run.config, run.log), loss.warmup, t.finetune_from)
+    return len(run.log) >= t.epochs or 0 < t.patience <= len(run.log) - begun
+
+
+def best_epoch(config: Config, log: Log) -> int:
+    """The first epoch with the best value of ``train.select``, from 1; 0 without epochs.
+
+    It is one after the warm-up, where there are any. Of a metric with two directions the mean counts.
+    """
+    name, after = config.train.select, config.loss.warmup if len(log) > config.loss.warmup else 0
+    sign = 1 if vb.parse(name).higher_is_better else -1
+    values = [[v for key, v in line.items() if key == name or key.startswith(f"{name} ")] for line in log[after:]]
+    return after + 1 + int(np.argmax(sign * np.mean(values, axis=1))) if log else 0
 
 
 def schedule(run: Run, epoch: int) -> None:
@@ -334,14 +277,14 @@ def schedule(run: Run, epoch: int) -> None:
             groups[0]["lr"] = t.finetune_lr
 
 
-def epoch(run: Run, progress: Progress, update: Callable[[int, int], None] | None = None) -> float:
-    """All steps of an epoch; returns the mean loss of a pair."""
-    total, steps = 0.0, run.loader.steps
-    for n, batch in enumerate(run.loader(progress.epoch), start=1):
-        total += step(run, batch, progress.epoch, n)
-        progress.step += 1
-        if update is not None:
-            update(n, steps)
+def epoch(run: Run, bar: Bar = no_bar) -> float:
+    """All steps of the next epoch; returns the mean loss of a pair."""
+    epoch, steps, total = len(run.log), run.loader.steps, 0.0
+    with bar(f"this epoch, {epoch + 1} of {run.config.train.epochs}") as update:
+        for n, batch in enumerate(run.loader(epoch), start=1):
+            total += step(run, batch, epoch, n)
+            if update is not None:
+                update(n, steps)
     return total / steps
 
 
@@ -362,13 +305,14 @@ def step(run: Run, batch: dict[str, Any], epoch: int, number: int = 1) -> float:
     rows, columns = sides if len(sides) == 2 else sides[0].chunk(2)  # of images alone: anchors and candidates
     s = scores(rows, columns, config.model)
     total = loss_of(run, s, batch, epoch)
-    value = float(total.detach())
-    _check_finite("loss", value, run, batch, epoch, number)
     total.backward()
     parallel.add_gradients(run.model)
-    if config.train.clip:
-        norm = nn.utils.clip_grad_norm_(run.model.parameters(), config.train.clip)
-        _check_finite("norm of the gradient", float(norm), run, batch, epoch, number)
+    norm = float(nn.utils.clip_grad_norm_(run.model.parameters(), config.train.clip or math.inf))
+    value = float(total.detach())
+    for what, found in (("loss", value), ("norm of the gradient", norm)):
+        if not math.isfinite(found):
+            what = f"the {what} is {found} in epoch {epoch + 1}, step {number}, in the batch of {_named(run, batch)}"
+            raise Diverged(what, fix="lower the learning rate, or check the features of these images")
     run.optimiser.step()
     return value / len(s)
 
@@ -389,52 +333,43 @@ def loss_of(run: Run, s: torch.Tensor, batch: dict[str, Any], epoch: int) -> tor
     return total
 
 
-def _check_finite(name: str, value: float, run: Run, batch: dict[str, Any], epoch: int, number: int) -> None:
-    """Raise Diverged, with the step and the ids of its batch, where a value is not a finite number."""
-    if not math.isfinite(value):
-        split, sides = run.parts["train"].split, "images" if run.loader.words is None else "captions"
-        named = split.image_ids if sides == "images" else split.caption_ids
-        ids = ", ".join(map(str, named[batch["items"]][:5].tolist()))
-        what = f"the {name} is {value} in epoch {epoch + 1}, step {number}, in the batch of {sides} {ids}, ..."
-        raise Diverged(what, fix="lower the learning rate, or check the features of these images")
+def _named(run: Run, batch: dict[str, Any]) -> str:
+    """The first ids of a batch, for a message."""
+    split, alone = run.parts["train"].split, run.model.captions is None
+    ids = (split.image_ids if alone else split.caption_ids)[batch["items"][:5]]
+    return f"{'images' if alone else 'captions'} {', '.join(map(str, ids.tolist()))}, ..."
 
 
-def validate(run: Run, out: Path, progress: Progress, mean: float) -> str:
-    """Evaluate the validation part after an epoch, and write its checkpoints and its line of the log.
+def validate(run: Run, loss: float, started: float) -> str:
+    """Evaluate the validation part after an epoch, and put it into the log.
+
+    Args:
+        run: with the weights of the epoch.
+        loss: the mean of its steps.
+        started: when it began, as of ``time.monotonic``.
 
     Returns:
-        The selecting metric, for reading.
+        What is said of the epoch.
     """
-    name = run.config.train.select
-    more = "" if run.model.captions is None or name == "RSum" else "recall,"
-    report = evaluate(run, "val", more + ("recall" if name == "RSum" else name))[0]
-    value = selecting(report, name)
-    values = {key: round(found, 6) for key, found in report.to_dict(prefix="").items()}
-    rate = run.optimiser.param_groups[0]["lr"]
-    progress.epoch += 1
-    progress.log.append({"epoch": progress.epoch, "loss": mean, "lr": rate, **values})
-    if progress.epoch == run.config.loss.warmup + 1:
-        progress.best = None  # the best epoch is one of the loss itself, where it has any
-    better = progress.best is None or value > progress.best
-    if better:
-        progress.best, progress.best_epoch = value, progress.epoch
-    if parallel.is_first():
-        if better:
-            run.save(out / BEST, progress)
-        run.save(out / LAST, progress, run.optimiser)
-        with write_atomically(out / LOG, "w") as stream:  # complete, also of a resumed run
-            stream.writelines(json.dumps(line) + "\n" for line in progress.log)
+    t, name, n = run.config.train, run.config.train.select, len(run.log) + 1
+    report = evaluate(run, "val", name if run.model.captions is None else f"recall,{name}")[0]
+    rate, seconds = run.optimiser.param_groups[0]["lr"], time.monotonic() - started
+    run.log.append({"epoch": n, "loss": loss, "lr": rate, "seconds": round(seconds, 1), **report.to_dict()})
     shown = " / ".join(printed(r.value, r.unit) for r in report.results if str(r.metric) == name)
-    return f"{name} {shown}{' (best)' if better else ''}"
+    best = " (best)" if best_epoch(run.config, run.log) == n else ""
+    left = seconds * (t.epochs - n)
+    ahead = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
+    return f"epoch {n:>3}: loss {loss:.3f}, {name} {shown}{best}, {seconds:.0f} s, about {ahead} left in all"
 
 
-def selecting(report: Report, name: str) -> float:
-    """A metric, or the mean of its two directions, such that larger is better."""
-    found = [result for result in report.results if str(result.metric) == name]
-    if not found:
-        raise UsageError(f"train.select is '{name}'", fix="give one metric, such as RSum or cider:NCS@10")
-    mean = sum(result.value for result in found) / len(found)
-    return mean if found[0].higher_is_better else -mean
+def keep(run: Run, out: Path) -> None:
+    """Write the checkpoints after an epoch, and the log; raises DiskError."""
+    if parallel.is_first():
+        if best_epoch(run.config, run.log) == len(run.log):
+            run.save(out / BEST)
+        run.save(out / LAST, run.optimiser)
+        with write_atomically(out / LOG, "w") as stream:  # complete, also of a resumed run
+            stream.writelines(json.dumps(line) + "\n" for line in run.log)
 
 
 def evaluate(run: Run, part: PartName, metrics: str | None) -> tuple[Report, dict[str, Any]]:
@@ -451,16 +386,19 @@ def evaluate(run: Run, part: PartName, metrics: str | None) -> tuple[Report, dic
     return parallel.of_first(measured), found
 
 
-def finish(run: Run, out: Path, progress: Progress, metrics: str | None, say: Say) -> Report:
+def finish(run: Run, out: Path, metrics: str | None, say: Say) -> Report:
     """Encode the test part with the best epoch, and evaluate it."""
+    c, made, best = run.config, len(run.log), best_epoch(run.config, run.log)
+    if made < c.train.epochs:
+        say(f"stopped: no better {c.train.select} in {count_of(c.train.patience, 'epoch')}")
     parallel.of_first(lambda: None)  # it may still write that epoch
-    if progress.best_epoch:
+    if best:
         run.load(out / BEST)
     elif parallel.is_first():
-        run.save(out / BEST, progress)
+        run.save(out / BEST)
     report, found = evaluate(run, "test", metrics)
     if parallel.is_first():
-        encode.write(found, run.parts["test"], run.config, out)
+        encode.write(found, run.parts["test"], c, out)
         report.save(str(out / RESULT))
-    say(f"best epoch {progress.best_epoch} of {progress.epoch}; test part of {run.config.data.name} in {out / RESULT}")
+    say(f"best epoch {best} of {made}; test part of {c.data.name} in {out / RESULT}")
     return report

@@ -219,7 +219,7 @@ def checkpoints() -> list[bytes]:
 
     import torch
 
-    from train_reference.checkpoint import Progress, save
+    from train_reference.checkpoint import Checkpoint, save, tensors_of
     from train_reference.config import Config, Model
     from train_reference.data import SPECIAL, Vocabulary
     from train_reference.model import build
@@ -229,5 +229,5 @@ def checkpoints() -> list[bytes]:
     model = build(config, "vectors", 2, len(words.words))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "best.safetensors"
-        save(path, config, words, 2, "vectors", model, Progress(1, 2, 0.5, 1, [{"epoch": 1}]))
+        save(Checkpoint(config, words, 2, "vectors", [{"epoch": 1, "RSum": 0.5}], tensors_of(model)), path)
         return [path.read_bytes()]

@@ -20,9 +20,9 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 
 from studies import claims  # noqa: E402
 from studies.claims import FAILS, HOLDS, OPEN, Claim, Part  # noqa: E402
-from tests.training import DATA, small  # noqa: E402
+from tests.training import DATA, METRICS, small  # noqa: E402
 from train_reference import config, suites  # noqa: E402
-from train_reference.suites import DEEP, Planned, Suite  # noqa: E402
+from train_reference.suites import Planned, Suite  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -30,15 +30,14 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One cache for all tests of this file, in which the scenes are built once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSEBENCH_CACHE", str(tmp_path_factory.getbasetemp() / "cache-of-training"))
-        patch.setitem(DEEP, DATA, 5)
         yield
 
 
 def test_the_suites_have_the_runs_of_every_claim():
     for name in ("small", "ablations"):
-        planned = suites.get_suite(name).runs(None)
-        for seed in suites.SEEDS:
-            there = [(p.data, p.variant) for p in planned if p.config.train.seed == seed]
+        planned = suites.get_suite(name).runs
+        for seed in (0, 1, 2):
+            there = [("scenes-10k", p.variant) for p in planned if p.config.train.seed == seed]
             judged = [claim for _, claim in claims.complete(there, claims.CLAIMS[name])]
             assert tuple(judged) == claims.CLAIMS[name]
     assert len(claims.CLAIMS["small"]) + claims.ELSEWHERE == 10
@@ -181,9 +180,9 @@ def test_parts_say_which_losses_were_trained_on_their_gains():
     degrees = {("scenes-tiny", "a"): "holds", ("scenes-tiny", "b"): "matrix", ("other", "a"): "matrix"}
     for metric, trained in (("matrix:NCS@10", ["b"]), ("R@1", [])):
         assert claims.judge(reports, one(metric=metric), 1, degrees)[0]["parts"][0]["trained"] == trained
-    assert suites.gains_of(suites.configured("bcls", "scenes-10k")) == "match"
-    assert suites.gains_of(suites.configured("sam", "scenes-10k")) == "cider"
-    assert suites.gains_of(suites.configured("mh", "scenes-10k")) == ""
+    assert suites.gains_of(config.configured("bcls")) == "match"
+    assert suites.gains_of(config.configured("sam")) == "cider"
+    assert suites.gains_of(config.configured("mh")) == ""
 
 
 def test_a_part_that_fails_decides():
@@ -232,7 +231,9 @@ def test_the_interval_covers_the_true_difference():
 def judged(cache, tmp_path_factory: pytest.TempPathFactory) -> dict:
     """The summary of a suite of tiny runs with claims, of which the runs of one loss alone are made."""
     runs = [
-        Planned(DATA, loss, small(loss={"name": loss, "relevance": "match"}, train={"epochs": 3, "seed": seed, **more}))
+        Planned(
+            loss, small(loss={"name": loss, "relevance": "match"}, train={"epochs": 3, "seed": seed, **more}), METRICS
+        )
         for seed in (0, 1, 2)
         for loss, more in (("sh", {"lr": 0.02}), ("bcls", {"lr": 0.01, "patience": 1}), ("mh", {}))
     ]
@@ -244,10 +245,9 @@ def judged(cache, tmp_path_factory: pytest.TempPathFactory) -> dict:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claims, "CLAIMS", {"three": (better, other)})
         patch.setattr(claims, "ELSEWHERE", 0)
-        suite = Suite("three", "-", lambda losses: [p for p in runs if losses is None or p.variant in losses])
-        patch.setitem(suites.SUITES, "three", suite)
+        patch.setattr(claims, "get_suite", lambda name: Suite(name, tuple(runs)))
         folder = tmp_path_factory.mktemp("judged")
-        suites.run_suite(suite, folder, losses=["sh", "bcls"], say=lambda text: None)
+        suites.run_suite(Suite("three", tuple(p for p in runs if p.variant != "mh")), folder, say=lambda text: None)
         found = claims.study(folder)
         assert found == json.loads((folder / "suite.json").read_text()) and found["left_out"] == []
         lost = found["runs"].pop(f"{DATA}/bcls-seed1")
@@ -283,22 +283,25 @@ def test_intervals_can_be_computed_again_from_the_summary(judged):
 
 def tiny(plan: Planned) -> Planned:
     """A run of the suite of ablations in a second, on small scenes."""
-    found = config.override(
-        plan.config, data_name=DATA, data_word_count=2, model_dim=8, model_word_dim=8, train_epochs=2, train_batch=20,
-        loss_neighbours=4 if plan.config.loss.neighbours else 0, loss_warmup=0,
-    )  # fmt: skip
-    return replace(plan, data=DATA, config=found)
+    changes = [f"data.name={DATA}", "data.word_count=2", "model.dim=8", "model.word_dim=8", "train.epochs=2",
+               "train.batch=20", f"loss.neighbours={min(4, plan.config.loss.neighbours)}", "loss.warmup=0"]  # fmt: skip
+    return replace(plan, config=config.assign(plan.config, changes), metrics=plan.metrics.replace(*SHALLOW))
 
 
-SOME = {"ladder", "ladder-L=1", "ladder-L=3", *(name for name in suites.ABLATIONS if name.startswith("images-"))}
+SHALLOW = ("CS@100", "CS@5")  # of 10 test images
+SOME = ("ladder", "ladder-L=1", "ladder-L=3")
 
 
 @pytest.mark.parametrize("variants", [SOME, pytest.param(None, marks=pytest.mark.nightly)])
 def test_ablations_stand_on_the_site_beside_the_numbers_of_the_papers(variants, tmp_path, monkeypatch):
-    planned = [tiny(p) for p in suites.get_suite("ablations").runs(None) if p.config.train.seed < 2]
-    planned = [p for p in planned if variants is None or p.variant in variants]
-    monkeypatch.setitem(suites.SUITES, "ablations", Suite("ablations", "-", lambda losses: planned))
-    suites.run_suite(suites.get_suite("ablations"), tmp_path / "runs", say=lambda text: None)
+    planned = [tiny(p) for p in suites.get_suite("ablations").runs if p.config.train.seed < 2]
+    planned = [p for p in planned if variants is None or p.variant in variants or p.variant.startswith("images-")]
+    suite = Suite("ablations", tuple(planned))
+    shallow = [replace(c, parts=tuple(replace(p, metric=p.metric.replace(*SHALLOW)) for p in c.parts))
+               for c in claims.ABLATIONS]  # fmt: skip
+    monkeypatch.setattr(claims, "get_suite", lambda name: suite)
+    monkeypatch.setattr(claims, "CLAIMS", {"ablations": tuple(shallow)})
+    suites.run_suite(suite, tmp_path / "runs", say=lambda text: None)
     found = claims.study(tmp_path / "runs")
     judged = {claim["claim"]: claim for claim in found["claims"]}
     assert judged["layout"]["parts"][0]["trained"] == ["images-log_ratio", "images-dense_triplet"]
@@ -315,7 +318,7 @@ def test_ablations_stand_on_the_site_beside_the_numbers_of_the_papers(variants, 
         values = section.partition("means over seeds and both directions")[2].partition("</table>")[0]
         of = {variant for part in claim["parts"] for variant in part["variants"]}
         assert values.count("<tr") == len(of) + 1 and all(variant in values for variant in of)
-    expected = [c.name for c in claims.CLAIMS["ablations"]] if variants is None else ["ladder-levels", "layout"]
+    expected = ["ladder-levels", "layout"] if variants is SOME else [c.name for c in shallow]
     assert list(judged) == expected
     images = boards[f"{DATA}-images.html"].decode()
     assert "images-log_ratio-squared" in images and "nDCG@10" in images and "pixels" in images

@@ -86,7 +86,7 @@ CHANGED = {  # what is changed: the change, and words of the message
     "larger size": (put("config", "model", "dim", to=16), "size mismatch"),
     "other network": (put("config", "model", "text", to="bigru"), "_l0_reverse"),
     "vocabulary that is shorter": (words(lambda w: w[:-1]), "size mismatch"),
-    "progress that is a list": (put("progress", to=[]), "of another program: "),
+    "log of numbers": (put("log", to=[3]), "of another program: "),
     "flat weights": (tensor(WEIGHT, lambda t: t.flatten()), "size mismatch"),
     "missing weights": (lambda header, tensors: tensors.pop(WEIGHT), "Missing key"),
     "weights of another layer": (lambda _, tensors: tensors.update({f"{WEIGHT}x": torch.zeros(3)}), "Unexpected key"),

@@ -229,13 +229,12 @@ def test_a_degree_of_another_range_is_refused(name: str, settings: dict[str, Any
 
 def test_degrees_of_every_recipe_are_in_range() -> None:
     from train_reference.losses.checks import check_range
-    from train_reference.suites import configured
 
     for recipe in config.recipes():
         found = config.read(recipe).loss
         check_range(found, losses.get_loss(found.name).degree)
     for name in losses.loss_names():
-        found = configured(name, "scenes-10k").loss
+        found = config.configured(name).loss
         check_range(found, losses.get_loss(found.name).degree)
     for given in ({"scale": 0.1}, {"own_degree": "one"}, {"relevance": "match"}, {"relevance": "x.npy"}):
         check_range(config.Loss("bcls", **given), "cosine")

@@ -34,6 +34,10 @@ def bits(path: Path) -> dict[str, bytes]:
     return {name: t.numpy().tobytes() for name, t in sorted(checkpoint.read(path).tensors.items())}
 
 
+def without_time(log: list[dict]) -> list[dict]:
+    return [{key: value for key, value in line.items() if key != "seconds"} for line in log]
+
+
 def test_a_run_from_the_command_line_is_evaluated_again(tmp_path):
     out = tmp_path / "run"
     found = cli("train-reference", "--loss", "sam", "--data", "scenes-40-size16", "--epochs", "2", "--batch", "20",
@@ -106,8 +110,7 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(settings, device, tm
     for name in (checkpoint.BEST, checkpoint.LAST):
         assert bits(whole / name) == bits(parts / name)
     logs = [[json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()] for folder in (whole, parts)]
-    assert logs[0] == logs[1]
-    assert len(logs[0]) == 3
+    assert without_time(logs[0]) == without_time(logs[1]) and len(logs[0]) == 3
 
 
 @pytest.mark.parametrize("warmup", [0, 3])
@@ -119,7 +122,8 @@ def test_training_stops_when_the_validation_does_not_improve(warmup, tmp_path):
 
     said: list[str] = []
     train.train(patient(40), tmp_path / "whole", say=said.append)
-    log = [json.loads(line)["RSum"] for line in (tmp_path / "whole" / "log.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (tmp_path / "whole" / "log.jsonl").read_text().splitlines()]
+    log = [line["RSum"] for line in lines]
     values, best = log[warmup:], 0
     for n, value in enumerate(values):
         best = n if value > values[best] else best
@@ -129,7 +133,8 @@ def test_training_stops_when_the_validation_does_not_improve(warmup, tmp_path):
         report = train.train(patient(epochs), tmp_path / "parts", resume=True, say=silent)
     for name in (checkpoint.BEST, checkpoint.LAST):
         assert bits(tmp_path / "whole" / name) == bits(tmp_path / "parts" / name)
-    assert (tmp_path / "parts" / "log.jsonl").read_bytes() == (tmp_path / "whole" / "log.jsonl").read_bytes()
+    parts = [json.loads(line) for line in (tmp_path / "parts" / "log.jsonl").read_text().splitlines()]
+    assert without_time(parts) == without_time(lines)
     assert report["RSum"].value == vsebench.load(tmp_path / "whole" / "result.json")["RSum"].value
     with pytest.raises(UsageError, match=r"was trained with train.patience = 2, not 3"):
         train.train(patient(40, 3), tmp_path / "parts", resume=True, say=silent)
@@ -143,8 +148,8 @@ def test_a_killed_run_is_resumed(tmp_path):
     begun(process, (killed / "log.jsonl").exists)
     process.kill()
     process.wait()
-    done = checkpoint.read(killed / checkpoint.LAST).progress.epoch
-    assert 0 < done < 40, "killed too late for this test"
+    done = checkpoint.read(killed / checkpoint.LAST).log
+    assert 0 < len(done) < 40, "killed too late for this test"
     for folder, more in ((killed, ["--resume"]), (whole, [])):
         subprocess.run([*command[:-1], str(folder), *more], check=True, capture_output=True)
     assert bits(killed / checkpoint.LAST) == bits(whole / checkpoint.LAST)
@@ -242,7 +247,6 @@ def test_batches_that_two_processes_cannot_divide(tmp_path):
         ({"train": {"lr": 16**5000}}, r"train\.lr is a number of thousands of digits(.|\n)*valid number"),
         ({"train": {"batch": True}}, r"train\.batch is True(.|\n)*valid integer"),
         ({"data": {"first": 1.5}}, r"data\.first is 1\.5(.|\n)*less than or equal to 1"),
-        ({"loss": {"neighbours": 128}}, r"loss\.neighbours is 128\n  fix: give less than train\.batch, 128"),
         ({"loss": {"scale": float("inf")}}, r"loss\.scale is inf(.|\n)*finite number"),
         ({"model2": {}}, r"unknown section .model2.(.|\n)*model"),
         ({"train": {"epoch": 3}}, r"unknown key of \[train\] 'epoch'(.|\n)*epochs"),
@@ -259,7 +263,9 @@ def test_wrong_configurations(given, message):
 def test_configurations_from_files_and_options(tmp_path):
     file = tmp_path / "a.toml"
     file.write_text('[train]\nepochs = 7\nlr = 1\n[loss]\nname = "ladder"\nsettings = { betas = [1.0, 0.5] }\n')
-    found = config.configured(None, file, epochs=2, assignments=["train.lr=0.5", "loss.settings.sampling=sum"])
+    found = config.configured(
+        None, file, changes={"train.epochs": 2}, assignments=["train.lr=0.5", "loss.settings.sampling=sum"]
+    )
     assert (found.train.epochs, found.train.lr, found.loss.settings) == (
         2,
         0.5,

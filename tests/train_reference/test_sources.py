@@ -233,7 +233,7 @@ def test_image_files(crop, tmp_path):
     report = train.train(c, tmp_path / "run", say=silent)
     assert report["R@10", "i2t"].value > 0
     # a folder without the subfolder of the file is found as well
-    flat = open_data(config.override(c, data_images=str(tmp_path / "photos" / "val2014")))
+    flat = open_data(config.override(c, {"data.images": str(tmp_path / "photos" / "val2014")}))
     assert len(flat["test"].images) == 8
 
 

@@ -13,20 +13,29 @@ from vsebench.errors import UsageError
 from vsebench.relevance import SOURCES, parse_spec
 from vsebench.relevance.sources import LABELS
 
+from ..model import NO_TEXT
 from . import DEGREES, Loss, get_loss
 
 if TYPE_CHECKING:
+    from ..config import Config
     from ..config import Loss as Settings
 
+OF_CAPTIONS = {"loss.warmup": 0, "loss.degree_of": "image", "data.first": 1.0}  # without meaning for images alone
 
-def checked_loss(settings: Settings) -> Loss:
+
+def checked_loss(config: Config) -> Loss:
     """The loss of a configuration.
 
     Raises:
         UsageError: an unknown loss, settings that it does not have or cannot compute with, hyper-parameters that cannot
-            be trained, or a degree outside the range that it expects.
+            be trained, a degree outside the range that it expects, or a model of images alone for a loss of pairs.
     """
+    settings, batch = config.loss, config.train.batch
+    if settings.neighbours >= batch:
+        fix = f"give less than train.batch, {batch}"
+        raise UsageError(f"loss.neighbours is {settings.neighbours}", fix=fix)
     loss = get_loss(settings.name)
+    check_sides(config, loss)
     check_range(settings, loss.degree)
     unknown = sorted({*settings.settings, *settings.learned} - set(loss.settings))
     if unknown:
@@ -39,6 +48,23 @@ def checked_loss(settings: Settings) -> Loss:
             raise UsageError(what, fix="let it begin at a number; of scale, above 0")
     _try(loss, settings.settings)
     return loss
+
+
+def check_sides(config: Config, loss: Loss) -> None:
+    """Refuse a model of images alone with what needs captions, and label distances of images for one of captions."""
+    text, relevance = config.model.text, config.loss.relevance
+    if (text == NO_TEXT) != (relevance == LABELS):
+        fix = f"give both, {NO_TEXT} and {LABELS}, as --config scenes/log_ratio,images does, or neither"
+        raise UsageError(f"model.text is '{text}', and loss.relevance '{relevance}'", fix=fix)
+    if text != NO_TEXT:
+        return
+    if loss.degree != "label":
+        fix = "give a loss on label distances: log_ratio, dense_triplet or nearest_triplet"
+        raise UsageError(f"model.text is '{NO_TEXT}', and loss '{loss.name}' is of pairs with captions", fix=fix)
+    values = config.flat()
+    for name, default in OF_CAPTIONS.items():
+        if values[name] != default:
+            raise UsageError(f"{name} has no meaning for images alone", fix="leave it out")
 
 
 def check_range(settings: Settings, expected: str | None) -> None:

@@ -87,10 +87,12 @@ def run(
     from .results import deliver, output_formats
 
     formats = output_formats(terminal, style, output)
-    complete = trainer("config").configured(
-        loss, config, data=data, captions=captions, epochs=epochs, batch=batch, lr=lr, seed=seed, encoder=encoder,
-        device=device, smoke=smoke, assignments=settings,
-    )  # fmt: skip
+    changes = {
+        "data.name": data, "data.captions": captions and str(captions), "train.epochs": epochs, "train.batch": batch,
+        "train.lr": lr, "train.seed": seed, "train.device": device,
+    }  # fmt: skip
+    configured = trainer("config").configured
+    complete = configured(loss, config, encoder=encoder, smoke=smoke, changes=changes, assignments=settings)
     try:
         report, folder = trainer("train").run(complete, out, resume=resume, say=terminal.note, bar=terminal.progress)
     except KeyboardInterrupt:
@@ -116,11 +118,8 @@ def _suite(
     """Run a suite, and print its table."""
     runner = trainer("suites")
     folder = (out or Path("runs") / f"suite-{name}").expanduser()
-    chosen = runner.get_suite(name)
-    summary = runner.run_suite(
-        chosen, folder, losses=None if losses is None else [x.strip() for x in losses.split(",")],
-        resume=resume, jobs=jobs, say=terminal.note, bar=terminal.progress,
-    )  # fmt: skip
+    chosen = runner.get_suite(name, None if losses is None else [x.strip() for x in losses.split(",")])
+    summary = runner.run_suite(chosen, folder, resume=resume, jobs=jobs, say=terminal.note, bar=terminal.progress)
     failed = [entry for entry in summary.get("learned", []) if not entry["improved"]]
     headings, rows = runner.headline(summary)
     terminal.answer(summary, listing(headings, rows, words=1))
