@@ -279,10 +279,10 @@ def schedule(run: Run, epoch: int) -> None:
 
 def epoch(run: Run, bar: Bar = no_bar) -> float:
     """All steps of the next epoch; returns the mean loss of a pair."""
-    epoch, steps, total = len(run.log), run.loader.steps, 0.0
-    with bar(f"this epoch, {epoch + 1} of {run.config.train.epochs}") as update:
-        for n, batch in enumerate(run.loader(epoch), start=1):
-            total += step(run, batch, epoch, n)
+    done, steps, total = len(run.log), run.loader.steps, 0.0
+    with bar(f"this epoch, {done + 1} of {run.config.train.epochs}") as update:
+        for n, batch in enumerate(run.loader(done), start=1):
+            total += step(run, batch, done, n)
             if update is not None:
                 update(n, steps)
     return total / steps

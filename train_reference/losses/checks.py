@@ -1,4 +1,4 @@
-"""What a configuration says of its loss, checked before training."""
+"""What a configuration says of its loss, checked before training: ``checked_loss``."""
 
 from __future__ import annotations
 
