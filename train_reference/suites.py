@@ -162,7 +162,6 @@ def run_suite(
             "holds runs already", where=out, fix=f"add {spell('resume', True)} to continue, or choose another folder"
         )
     make_folder(out)
-    (out / SUMMARY).unlink(missing_ok=True)  # that of fewer runs
     waiting = []
     for plan in suite.runs:
         if (out / plan.name / RESULT).is_file():
@@ -170,6 +169,8 @@ def run_suite(
             say(f"{plan.name}: finished before")
         else:
             waiting.append(plan)
+    if waiting:
+        (out / SUMMARY).unlink(missing_ok=True)  # that of fewer runs
     if jobs == 1:
         for number, plan in enumerate(waiting, start=1):
             say(f"{number} of {len(waiting)}, {plan.name}:")
