@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -182,43 +182,63 @@ class Loader:
     Attributes:
         part: of the data.
         words: for every caption the numbers of its words; None without captions.
-        batch: pairs in a batch; the last one of an epoch is left out when it is smaller.
-        seed: of the order.
-        degree: (rows of images, rows of captions) -> (b, b) relevance, for losses that take it; without captions of
-            anchors and candidates.
-        neighbours: pairs of a batch that are near the others by relevance, chosen by ``near``.
-        near: (caption, count, generator) -> captions; there may be fewer than ``count``.
+        config: has the pairs in a batch (the last one of an epoch is left out when it is smaller), how many of them are
+            near the others by relevance, and the settings of the degree.
+        relevance: of ``relevance_of``, where it is needed.
+        graded: whether the loss takes a degree.
         processes: among which every batch is divided: pairs that are left over are left out of it.
     """
 
     part: Part
     words: Sequence[Sequence[int]] | None
-    batch: int
-    seed: int
-    degree: Pairs | None = None
-    neighbours: int = 0
-    near: Callable[[Int, int, np.random.Generator], Int] | None = None
+    config: Config
+    relevance: Pairs | None = None
+    graded: bool = False
     processes: int = 1
+
+    @property
+    def image_of(self) -> Int:
+        """The image of every item of an epoch: of every caption; of every image itself."""
+        return np.arange(len(self.part.images)) if self.words is None else self.part.split.owners
 
     @property
     def items(self) -> int:
         """The captions of an epoch, or the images."""
-        return len(self.part.images if self.words is None else self.words)
+        return len(self.image_of)
 
     @property
     def steps(self) -> int:
         """Batches of an epoch."""
-        return max(1, self.items // self.batch)
+        return max(1, self.items // self.config.train.batch)
 
     def order(self, epoch: int) -> Iterator[Int]:
         """For every step of an epoch the (b,) captions of its batch, or its images."""
-        rng = np.random.default_rng([self.seed, epoch])
-        captions, unit = rng.permutation(self.items), self.processes * (2 if self.words is None else 1)
+        batch, neighbours = self.config.train.batch, self.config.loss.neighbours
+        rng = np.random.default_rng([self.config.train.seed, epoch])
+        items, unit = rng.permutation(self.items), self.processes * (2 if self.words is None else 1)
         for step in range(self.steps):
-            rows = captions[step * self.batch :][: self.batch - self.neighbours]
-            if self.neighbours and self.near is not None:
-                rows = np.concatenate([rows, self.near(rows, self.batch - len(rows), rng)])
+            rows = items[step * batch :][: batch - neighbours]
+            if neighbours:
+                rows = np.concatenate([rows, self.near(rows, batch - len(rows), rng)])
             yield rows[: len(rows) - len(rows) % unit].astype(np.int64)
+
+    def near(self, items: Int, count: int, rng: np.random.Generator) -> Int:
+        """Items (at most ``count``,) that complete a batch: they are relevant to those (b,) that are in it.
+
+        Kim et al., CVPR 2019, section 4.2: a batch has the nearest neighbours of its anchor. Here the captions of a
+        batch are its anchors in turn, and the neighbours of one are the most relevant of ``CANDIDATES`` random captions
+        of other images, as searching all of them would take longer than the step.
+        """
+        assert self.relevance is not None
+        first = items[: self.config.train.batch // 2] if self.words is None else items
+        anchors = rng.choice(first, min(len(first), max(1, count // 5)), replace=False)
+        candidates = rng.choice(self.items, min(CANDIDATES, self.items), replace=False)
+        candidates = candidates[~np.isin(self.image_of[candidates], self.image_of[items])]
+        ranked = np.argsort(-self.relevance(anchors, candidates), axis=1, kind="stable")
+        # The best candidate of every anchor first, then the second of every one, and so on, each caption once.
+        chosen = candidates[ranked.T.ravel()]
+        _, places = np.unique(chosen, return_index=True)
+        return np.asarray(chosen[np.sort(places)][:count], np.int64)
 
     def __call__(self, epoch: int) -> Iterator[Batch]:
         """The batches of an epoch; the next one is chosen and prepared by a thread while one is used."""
@@ -230,19 +250,26 @@ class Loader:
                 yield batch
 
     def make(self, items: Int) -> Batch:
-        """One batch: inputs of the encoders, ``positive`` (same image), and ``degree`` where it is wanted."""
-        images = rows = columns = items
-        batch: Batch = {"items": items}
-        if self.words is None:
-            rows, columns = np.split(items, 2)
-            batch["positive"] = torch.from_numpy(rows[:, None] == columns)
-        else:
-            images = rows = self.part.split.owners[items]
+        """One batch: inputs of the encoders, ``positive`` (same image), and ``degree`` where the loss takes it.
+
+        Both are (b, b), row = image, column = caption; the caption at a place belongs to the image at the same place.
+        The degree is ``loss.scale`` times the gain; with ``loss.own_degree`` ``one`` it is at most 1, and 1 for a
+        caption and its image.
+        """
+        images, loss = self.image_of[items], self.config.loss
+        batch: Batch = {"items": items, **self.part.images.take(images)}
+        rows, columns = np.split(items, 2) if self.words is None else (items, items)
+        positive = self.image_of[rows][:, None] == self.image_of[columns]
+        batch["positive"] = torch.from_numpy(positive)
+        if self.words is not None:
             batch["words"], batch["lengths"] = padded([self.words[c] for c in items.tolist()])
-            batch["positive"] = torch.from_numpy(images[:, None] == images)
-        if self.degree is not None:
-            batch["degree"] = torch.from_numpy(self.degree(rows, columns))
-        return batch | self.part.images.take(images)
+        if self.graded and self.relevance is not None:
+            degree = np.asarray(self.relevance(rows, columns) * loss.scale, np.float32)
+            if loss.own_degree == "one":
+                np.minimum(degree, 1.0, out=degree)  # no caption is more relevant than those of the image itself
+                degree[positive] = 1.0
+            batch["degree"] = torch.from_numpy(degree)
+        return batch
 
 
 # Words
@@ -258,13 +285,9 @@ class Vocabulary:
 
     words: tuple[str, ...]
 
-    @cached_property
-    def _number(self) -> dict[str, int]:
-        return {word: n for n, word in enumerate(self.words)}
-
     def encode(self, captions: Sequence[str]) -> list[list[int]]:
         """For every caption the numbers of its words, between those of ``<start>`` and ``<end>``."""
-        number = self._number
+        number = {word: n for n, word in enumerate(self.words)}
         return [[START, *(number.get(word, OTHER) for word in words), END] for words in words_of(tuple(captions))]
 
 
@@ -298,14 +321,14 @@ def padded(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
     return found, torch.tensor([len(row) for row in rows])
 
 
-# Graded relevance inside a batch, for losses that take a degree
+# Graded relevance, for losses that take a degree
 
 
 def relevance_of(loss: Loss, part: Part, progress: Progress | None = None) -> Pairs:
-    """A function of images (a,) and captions (b,): (a, b) their gains ``loss.relevance``.
+    """A function of captions (a,) and (b,): (a, b) the gains ``loss.relevance`` of the latter for images of the former.
 
-    Captions stand in place of images with ``loss.degree_of`` ``caption``, and images in place of captions with the
-    gains ``labels``, which are 1 - the distance of the labels. Gains that are 1 / (1 + distance), such as ``wmd``,
+    With ``loss.degree_of`` ``caption`` they are gains for the captions themselves. The gains ``labels`` are those of
+    images (a,) and (b,), 1 - the distance of their labels. Gains that are 1 / (1 + distance), such as ``wmd``,
     become 1 - distance, because losses on label distances take 1 - degree for the distance. Document frequencies are
     those of the training captions.
 
@@ -322,12 +345,13 @@ def relevance_of(loss: Loss, part: Part, progress: Progress | None = None) -> Pa
             raise UsageError(what, fix=f"use {', '.join(OF_CAPTIONS)}, or loss.degree_of=image")
         own = np.arange(len(split.caption_ids))
         split = Split(split.name, split.caption_ids, split.caption_ids, own, split.captions)
+    image_of = split.owners
     gains = load_gains(spec, split, progress)
     distance = gains.name in SOURCES and SOURCES[gains.name].from_distance
 
     def pairs(rows: Int, captions: Int) -> npt.NDArray[Any]:
         # A row a caption: consecutive pairs of one caption take less time.
-        found = gains.at("t2i", captions, np.broadcast_to(rows, (len(captions), len(rows)))).T
+        found = gains.at("t2i", captions, np.broadcast_to(image_of[rows], (len(captions), len(rows)))).T
         return 2 - 1 / np.maximum(found, 1e-6) if distance else found
 
     return pairs
@@ -345,53 +369,3 @@ def _of_labels(part: Part) -> Pairs:
         return 1 - distance.of(Selection(len(part.images), rows, columns, False), slice(None), every)[0]
 
     return pairs
-
-
-def degrees(relevance: Pairs, loss: Loss) -> Pairs:
-    """A function of the images (b,) and captions (b,) of a batch: (b, b) float32, row = image, column = caption.
-
-    The caption at a place belongs to the image at the same place. With ``loss.degree_of`` ``caption`` the rows are the
-    captions themselves. The degree is ``loss.scale`` times the gain; with ``loss.own_degree`` ``one`` it is at most 1,
-    and 1 for a caption and its image.
-    """
-
-    def degree(images: Int, captions: Int) -> npt.NDArray[Any]:
-        found = relevance(captions if loss.degree_of == "caption" else images, captions)
-        values = np.asarray(found * loss.scale, np.float32)
-        if loss.own_degree == "one":
-            np.minimum(values, 1.0, out=values)  # no caption is more relevant than those of the image itself
-            values[images[:, None] == images[None, :]] = 1.0
-        return values
-
-    return degree
-
-
-def nearest(
-    relevance: Pairs, image_of: Int, reference: str = "image", anchors: int | None = None
-) -> Callable[[Int, int, np.random.Generator], Int]:
-    """A function that completes a batch: captions that are relevant to the images of those that are in it.
-
-    Kim et al., CVPR 2019, section 4.2: a batch has the nearest neighbours of its anchor. Here the captions of a batch
-    are its anchors in turn, and the neighbours of one are the most relevant of ``CANDIDATES`` random captions of other
-    images, as searching all of them would take longer than the step.
-
-    Args:
-        relevance: of ``relevance_of``.
-        image_of: (caption,) int64.
-        reference: ``loss.degree_of``.
-        anchors: the first ones of a batch are anchors; None for all.
-    """
-
-    def near(captions: Int, count: int, rng: np.random.Generator) -> Int:
-        first = captions[:anchors]
-        chosen_anchors = rng.choice(first, min(len(first), max(1, count // 5)), replace=False)
-        candidates = rng.choice(len(image_of), min(CANDIDATES, len(image_of)), replace=False)
-        candidates = candidates[~np.isin(image_of[candidates], image_of[captions])]
-        found = relevance(chosen_anchors if reference == "caption" else image_of[chosen_anchors], candidates)
-        ranked = np.argsort(-found, axis=1, kind="stable")
-        # The best candidate of every anchor first, then the second of every one, and so on, each caption once.
-        chosen = candidates[ranked.T.ravel()]
-        _, places = np.unique(chosen, return_index=True)
-        return np.asarray(chosen[np.sort(places)][:count], np.int64)
-
-    return near

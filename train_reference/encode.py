@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,6 +32,7 @@ from .model import DualEncoder, build, scores
 BLOCK = 256  # images or captions of one call of an encoder
 FEW = 64  # images of one call of a network that is not trained, perhaps of ten crops each
 EMBEDDINGS = "embeddings.npz"
+ARRAYS = {"images": "image_embeddings", "texts": "text_embeddings", "scores": "scores", "labels": "labels"}  # in it
 Update = Callable[[int, int], None]
 Float32 = npt.NDArray[np.float32]
 
@@ -73,40 +73,27 @@ def embeddings(
     """The arguments of ``evaluate`` for a part: embeddings, or scores where they are no inner products.
 
     Minus squared distances are inner products of vectors with two more elements; order similarities are not, and are
-    computed as a matrix (image, caption). Images alone have their labels, see ``of_images``.
+    computed as a matrix (image, caption). For images alone, with their labels, they are those of ``evaluate_unimodal``.
     """
     x, y = vectors(model, vocabulary, part, update)
+    similarity: str = config.model.similarity
+    if similarity == "cosine" and not config.model.normalise_images:
+        similarity = "dot"  # VSE0: the length of an image changes the ranking of images
     if model.captions is None:
-        return of_images(x, part, config)
-    similarity = config.model.similarity
-    found: dict[str, Any] = {"split": part.split}
+        found = vb.Embeddings("image", part.split.image_ids, x)
+        labels = {"labels": part.labels, "label_distance": part.label_distance}
+        return {"vectors": found, **labels, "similarity": similarity}
     if similarity == "order":
         with torch.no_grad():
             blocks = torch.from_numpy(x).split(BLOCK)
             matrix = [scores(rows, torch.from_numpy(y), config.model).numpy() for rows in blocks]
-        return {**found, "scores": np.concatenate(matrix)}
+        return {"split": part.split, "scores": np.concatenate(matrix)}
     if similarity == "euclidean":
-        one = np.ones((len(x), 1), np.float32), np.ones((len(y), 1), np.float32)
-        square = [(v * v).sum(axis=1, keepdims=True) for v in (x, y)]
-        return {
-            **found,
-            "images": np.concatenate([x, one[0], -square[0]], axis=1),
-            "texts": np.concatenate([2 * y, -square[1], one[1]], axis=1),
-            "similarity": "dot",
-        }
-    dot = not config.model.normalise_images  # VSE0: the length of an image changes the ranking of images
-    return {**found, "images": x, "texts": y, "similarity": "dot" if dot else "cosine"}
-
-
-def of_images(vectors: Float32, part: Part, config: Config) -> dict[str, Any]:
-    """The arguments of ``vsebench.evaluate_unimodal`` for embeddings (image, dim) of a part."""
-    dot = config.model.similarity == "cosine" and not config.model.normalise_images
-    return {
-        "vectors": vb.Embeddings("image", part.split.image_ids, vectors),
-        "labels": part.labels,
-        "label_distance": part.label_distance,
-        "similarity": "dot" if dot else config.model.similarity,
-    }
+        squares = [(v * v).sum(axis=1, keepdims=True) for v in (x, y)]
+        x = np.concatenate([x, np.ones_like(squares[0]), -squares[0]], axis=1)
+        y = np.concatenate([2 * y, -squares[1], np.ones_like(squares[1])], axis=1)
+        similarity = "dot"
+    return {"split": part.split, "images": x, "texts": y, "similarity": similarity}
 
 
 def evaluate(found: dict[str, Any], metrics: str | None = None) -> Report:
@@ -148,13 +135,10 @@ def write_file(found: dict[str, Any], part: Part, path: Path) -> None:
     split = part.split
     arrays: dict[str, Any] = {"image_ids": split.image_ids}
     if "labels" in found:
-        arrays |= {"image_embeddings": found["vectors"].vectors, "labels": found["labels"]}
+        arrays |= {"image_embeddings": found["vectors"].vectors}
     else:
         arrays |= {"caption_ids": split.caption_ids, "image_of_text": split.owners}
-    if "scores" in found:
-        arrays["scores"] = found["scores"]
-    elif "images" in found:
-        arrays |= {"image_embeddings": found["images"], "text_embeddings": found["texts"]}
+    arrays |= {name: found[key] for key, name in ARRAYS.items() if key in found}
     with write_atomically(path, parents=True) as stream:
         np.savez(stream, **arrays)
 
@@ -235,23 +219,17 @@ def frozen_features(network: nn.Module, images: Images, update: Update | None = 
         BadInput: an image cannot be read.
         DiskError: the cache cannot be written.
     """
-    weights, states = hashlib.sha256(), images.states()
-    for name, tensor in network.state_dict().items():
-        weights.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        weights.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-    about, like, done = {"weights": weights.hexdigest()}, next(network.parameters()), 0
+    from safetensors.torch import save
 
-    def tell(count: int) -> None:
-        nonlocal done
-        done += count
-        if update is not None:
-            update(done, len(images))
+    weights = save({name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()})
+    about, states, like = {"weights": fingerprint(weights)}, images.states(), next(network.parameters())
 
     def compute(device: int, start: int, stop: int) -> npt.NDArray[Any]:
         found = []
         for rows in np.split(np.arange(start, stop), range(FEW, stop - start, FEW)):
             found.append(network(images.take(rows)["images"].to(like)).cpu().numpy())
-            tell(len(rows))
+            if update is not None:
+                update(int(rows[-1]) + 1, len(images))
         return np.concatenate(found)
 
     path = cache_dir() / "features" / f"{fingerprint(about, states)[:32]}.npy"
@@ -260,7 +238,7 @@ def frozen_features(network: nn.Module, images: Images, update: Update | None = 
         if not path.exists():
             network.eval()
             parts = Parts(about)
-            features = parts.vectors(states, FEW, compute, tell, ["here"])
+            features = parts.vectors(states, FEW, compute, lambda count: None, [""])
             with write_atomically(path) as stream:
                 np.save(stream, features)
             parts.remove()

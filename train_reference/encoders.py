@@ -209,7 +209,7 @@ def last_states(gru: nn.GRU, vectors: torch.Tensor, lengths: torch.Tensor) -> to
     """(direction, caption, hidden) the state after the last word of every caption; backwards, after the first.
 
     On a GPU by ``torch.nn.GRU`` itself. On a CPU its gradient fills a tensor of the size of the batch for every word;
-    the loop here gives the same values and halves the time of a training step.
+    the loop here gives the same values, and saves a third of the time of a training step with 128 dimensions.
 
     Args:
         gru: one layer, with the batch first.
@@ -223,25 +223,21 @@ def last_states(gru: nn.GRU, vectors: torch.Tensor, lengths: torch.Tensor) -> to
         with torch.autocast("cuda", enabled=False):  # its GRU would be of float16, also where bfloat16 is asked for
             states: torch.Tensor = gru(packed)[1]
         return states
-    found = [_run(vectors, lengths, *_weights(gru, ""))]
+    found = [_run(vectors, lengths, *gru.all_weights[0])]
     if gru.bidirectional:
         place = torch.arange(vectors.shape[1])
         back = (lengths[:, None] - 1 - place).clamp(min=0)  # words in reverse order; what follows them is not read
         reverse = vectors.gather(1, back[:, :, None].expand_as(vectors))
-        found.append(_run(reverse, lengths, *_weights(gru, "_reverse")))
+        found.append(_run(reverse, lengths, *gru.all_weights[1]))
     return torch.stack(found)
-
-
-def _weights(gru: nn.GRU, which: str) -> list[torch.Tensor]:
-    return [getattr(gru, f"{name}_l0{which}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")]
 
 
 def _run(
     vectors: torch.Tensor,
     lengths: torch.Tensor,
     w_in: torch.Tensor,
-    b_in: torch.Tensor,
     w_state: torch.Tensor,
+    b_in: torch.Tensor,
     b_state: torch.Tensor,
 ) -> torch.Tensor:
     """(caption, hidden) states after the last word."""

@@ -7,7 +7,6 @@ absolute values and the order similarity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -18,7 +17,7 @@ from vsebench.errors import UsageError
 
 from .config import Config
 from .config import Model as Settings
-from .encoders import CAPTIONS, Encoder, encoder_names, get_encoder
+from .encoders import CAPTIONS, encoder_names, get_encoder
 
 NO_TEXT = "none"  # of ``model.text``: a model of images alone
 PAD = 0  # the number of what fills up a caption
@@ -28,18 +27,11 @@ LARGEST_SCALE = 100.0  # of a learned temperature, as CLIP has it
 
 
 class ImageEncoder(nn.Module):
-    """Images to embeddings (image, dim): the network of an encoder, then a projection.
+    """Images to embeddings (image, dim): the network of an encoder, then a projection; arguments as for ``build``."""
 
-    Args:
-        entry: the encoder.
-        settings: of the model.
-        kind: of the images: ``vectors``, ``regions`` or ``pixels``.
-        width: of an input vector.
-    """
-
-    def __init__(self, entry: Encoder, settings: Settings, kind: str, width: int) -> None:
+    def __init__(self, settings: Settings, kind: str, width: int) -> None:
         super().__init__()
-        self.settings = settings
+        self.settings, entry = settings, get_encoder(settings.image)
         network = entry.network(kind=kind, width=width, dim=settings.dim, pretrained=settings.pretrained)
         features: Any = entry.width or getattr(network, "width", settings.dim)
         self.network = Crops(network, normalise=entry.pretrained) if kind == "pixels" else network
@@ -57,9 +49,7 @@ class ImageEncoder(nn.Module):
         """
         x = images.to(self.project.weight)
         x = self.project(self.network(x) if mask is None else self.network(x, mask))
-        if self.settings.similarity != "euclidean" and self.settings.normalise_images:
-            x = F.normalize(x, dim=1)
-        return x.abs() if self.settings.absolute else x
+        return embedded(x, self.settings, self.settings.normalise_images)
 
 
 class Crops(nn.Module):
@@ -90,12 +80,7 @@ class Crops(nn.Module):
 
 
 class CaptionEncoder(nn.Module):
-    """Captions to embeddings (caption, dim): word vectors, and the network of an encoder.
-
-    Args:
-        settings: of the model.
-        words: size of the vocabulary.
-    """
+    """Captions to embeddings (caption, dim): word vectors, then the network of an encoder."""
 
     def __init__(self, settings: Settings, words: int) -> None:
         super().__init__()
@@ -111,31 +96,28 @@ class CaptionEncoder(nn.Module):
             words: (caption, word) int64, filled up with ``PAD``.
             lengths: (caption,) int64, on the CPU.
         """
-        out: torch.Tensor = self.network(self.embed(words), lengths)
-        if self.settings.similarity != "euclidean":
-            out = F.normalize(out, dim=1)
-        return out.abs() if self.settings.absolute else out
+        return embedded(self.network(self.embed(words), lengths), self.settings)
+
+
+def embedded(x: torch.Tensor, settings: Settings, normalise: bool = True) -> torch.Tensor:
+    """The embeddings of outputs (item, dim) of an encoder: with length 1, or their absolute values, as it is set."""
+    x = F.normalize(x, dim=1) if normalise and settings.similarity != "euclidean" else x
+    return x.abs() if settings.absolute else x
 
 
 class DualEncoder(nn.Module):
     """Both encoders, and the hyper-parameters of the loss that are trained (``loss.learned``).
 
-    With ``model.text`` ``none`` there is no encoder of captions: a batch is embedded as one side.
-
-    Args:
-        entry, settings, kind, width: of ``ImageEncoder``.
-        words: size of the vocabulary.
-        learned: names of hyper-parameters.
+    With ``model.text`` ``none`` there is no encoder of captions: a batch is embedded as one side. Arguments are those
+    of ``build``.
     """
 
-    def __init__(
-        self, entry: Encoder, settings: Settings, kind: str, width: int, words: int, learned: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, config: Config, kind: str, width: int, words: int) -> None:
         super().__init__()
-        self.dim = settings.dim
-        self.images = ImageEncoder(entry, settings, kind, width)
+        settings, self.dim = config.model, config.model.dim
+        self.images = ImageEncoder(settings, kind, width)
         self.captions = None if settings.text == NO_TEXT else CaptionEncoder(settings, words)
-        self.learned = nn.ParameterDict({name: torch.zeros(()) for name in learned})
+        self.learned = nn.ParameterDict({name: torch.zeros(()) for name in config.loss.learned})
 
     def forward(self, batch: dict[str, Any]) -> tuple[torch.Tensor, ...]:
         """Embeddings of the images and of the captions of a batch."""
@@ -167,8 +149,8 @@ def build(config: Config, kind: str, width: int, words: int) -> DualEncoder:
         UsageError: an unknown encoder, one that is not of such images, or settings of networks of pixels without one.
         MissingPackage: torchvision is not installed.
     """
-    settings, default, entry = config.model, Settings(), get_encoder(config.model.image)
-    if kind not in entry.of:
+    settings, default = config.model, Settings()
+    if kind not in get_encoder(settings.image).of:
         fix = f"use {', '.join(encoder_names(kind))} for {kind}"
         raise UsageError(f"model.image is '{settings.image}', and the images are {kind}", fix=fix)
     given = [f"model.{name}" for name in OF_PIXELS if getattr(settings, name) != getattr(default, name)]
@@ -182,7 +164,7 @@ def build(config: Config, kind: str, width: int, words: int) -> DualEncoder:
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64 if config.train.precision == "float64" else torch.float32)
     try:
-        return DualEncoder(entry, settings, kind, width, words, config.loss.learned)
+        return DualEncoder(config, kind, width, words)
     finally:
         torch.set_default_dtype(before)
 

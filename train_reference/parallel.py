@@ -32,18 +32,23 @@ def start() -> None:
 
 def stop() -> None:
     """Leave the processes."""
-    if active():
+    if count() > 1:
         distributed.destroy_process_group()
 
 
-def active() -> bool:
-    """Whether there are several processes."""
-    return bool(distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1)
+def count() -> int:
+    """The number of processes."""
+    return int(distributed.get_world_size()) if distributed.is_available() and distributed.is_initialized() else 1
+
+
+def rank() -> int:
+    """The number of this process, from 0."""
+    return int(distributed.get_rank()) if count() > 1 else 0
 
 
 def is_first() -> bool:
     """Whether this process writes files and messages."""
-    return not active() or distributed.get_rank() == 0
+    return rank() == 0
 
 
 def of_first(make: Callable[[], Made]) -> Made:
@@ -54,7 +59,7 @@ def of_first(make: Callable[[], Made]) -> Made:
     Raises:
         VsebenchError: what the first one raises, in all of them.
     """
-    if not active():
+    if count() == 1:
         return make()
     found: list[Any] = [None]
     if is_first():
@@ -78,11 +83,6 @@ def first_before_others(make: Callable[[], Made]) -> Made:
     own: list[Made] = []
     of_first(lambda: own.append(make()))
     return own[0] if own else make()
-
-
-def count() -> int:
-    """The number of processes."""
-    return int(distributed.get_world_size()) if active() else 1
 
 
 def check(batch: int, least: int, device: torch.device) -> None:
@@ -110,27 +110,23 @@ def check(batch: int, least: int, device: torch.device) -> None:
 
 def slice_of(batch: dict[str, Any]) -> dict[str, Any]:
     """The share of a batch that this process encodes; everything, without other processes."""
-    if not active():
-        return batch
     share = len(batch["items"]) // count()
-    mine = slice(distributed.get_rank() * share, (distributed.get_rank() + 1) * share)
+    mine = slice(rank() * share, (rank() + 1) * share)
     return {k: v[mine] if k in ("images", "mask", "words", "lengths") else v for k, v in batch.items()}
 
 
 def gathered(share: torch.Tensor) -> torch.Tensor:
     """The embeddings of all processes, in their order; only the share of this one has a gradient."""
-    if not active():
+    if count() == 1:
         return share
     parts = [torch.empty_like(share) for _ in range(count())]
     distributed.all_gather(parts, share.detach().contiguous())
-    parts[distributed.get_rank()] = share
+    parts[rank()] = share
     return torch.cat(parts)
 
 
 def add_gradients(model: torch.nn.Module) -> None:
     """Add the gradients of all processes; does nothing without other processes."""
-    if not active():
-        return
     for parameter in model.parameters():
-        if parameter.grad is not None:
+        if count() > 1 and parameter.grad is not None:
             distributed.all_reduce(parameter.grad)

@@ -35,9 +35,7 @@ from vsebench.results.report import Report
 from . import checkpoint, encode, parallel
 from .checkpoint import BEST, FREE, Checkpoint, Log, check_same, tensors_of
 from .config import Config, fingerprinted
-from .data import Bar, Loader, Part, PartName, Vocabulary, no_bar, open_data, vocabulary_of
-
-from .data import degrees, nearest, relevance_of  # isort: skip
+from .data import Bar, Loader, Part, PartName, Vocabulary, no_bar, open_data, relevance_of, vocabulary_of
 from .encoders import get_encoder
 from .losses import Loss, get_loss
 from .losses.checks import checked_loss
@@ -195,18 +193,13 @@ def check_pooling(config: Config, device: torch.device) -> None:
 
 def batches(config: Config, loss: Loss, part: Part, vocabulary: Vocabulary, bar: Bar) -> Loader:
     """The batches of the training part; with a degree where the loss takes one."""
-    degree = near = None
-    t, alone = config.train, config.model.text == NO_TEXT
-    image_of = np.arange(len(part.images)) if alone else part.split.owners
+    relevance = None
     if loss.needs_degree or config.loss.neighbours:
         with bar(f"relevance of the training captions ({config.loss.relevance})") as update:
             tell = None if update is None else lambda share: update(round(1000 * share), 1000)
             relevance = relevance_of(config.loss, part, tell)
-        degree = degrees(relevance, config.loss) if loss.needs_degree else None
-        if config.loss.neighbours:
-            near = nearest(relevance, image_of, config.loss.degree_of, t.batch // 2 if alone else None)
-    words = None if alone else vocabulary.encode(part.captions)
-    return Loader(part, words, t.batch, t.seed, degree, config.loss.neighbours, near, parallel.count())
+    words = None if config.model.text == NO_TEXT else vocabulary.encode(part.captions)
+    return Loader(part, words, config, relevance, loss.needs_degree, parallel.count())
 
 
 def begin(run: Run, out: Path, resume: bool, say: Say) -> None:
