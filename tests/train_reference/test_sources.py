@@ -267,6 +267,17 @@ def test_image_files_that_are_wrong(tmp_path):
         open_data(of(name=str(tmp_path / "other.json"), images=str(photos)))
 
 
+def test_image_files_with_captions_as_json_lines(tmp_path):
+    karpathy(tmp_path)
+    lines = [{"image": f"{n}.png", "caption": f"a dog number {k}"} for n in range(32) for k in range(2)]
+    file = tmp_path / "captions.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    parts = open_data(of(name=str(file), images=str(tmp_path / "photos")))
+    assert {name: (len(part.images), len(part.captions)) for name, part in parts.items()} == {
+        "train": (26, 52), "val": (3, 6), "test": (3, 6)
+    }  # fmt: skip
+
+
 def test_a_home_in_the_paths_of_a_configuration(tmp_path, monkeypatch):
     karpathy(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
