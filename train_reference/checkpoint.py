@@ -40,6 +40,7 @@ class Checkpoint:
         vocabulary: of the caption encoder.
         width: of the input of the image encoder.
         kind: of the images: ``vectors``, ``regions`` or ``pixels``.
+        data: what the data are known by, see ``data.identity``.
         log: a dictionary an epoch.
         tensors: everything else, by name, see ``tensors_of``.
         path: the file that was read.
@@ -49,6 +50,7 @@ class Checkpoint:
     vocabulary: Vocabulary
     width: int
     kind: str
+    data: str
     log: Log
     tensors: Tensors
     path: Path | None = None
@@ -129,6 +131,7 @@ def save(checkpoint: Checkpoint, path: Path) -> None:
         "vocabulary": list(checkpoint.vocabulary.words),
         "width": checkpoint.width,
         "kind": checkpoint.kind,
+        "data": checkpoint.data,
         "log": checkpoint.log,
     }
     with write_atomically(path, parents=True) as stream:
@@ -165,7 +168,7 @@ def read(path: Path) -> Checkpoint:
             tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118 (it is no dictionary)
         config, vocabulary = from_dict(header["config"]), Vocabulary(tuple(header["vocabulary"]))
         log = [dict(line) for line in header["log"]]
-        return Checkpoint(config, vocabulary, header["width"], header["kind"], log, tensors, file)
+        return Checkpoint(config, vocabulary, header["width"], header["kind"], header["data"], log, tensors, file)
     except Exception as error:  # of safetensors, of JSON, and of a header that is not what was written
         raise _damaged(file, error) from error
 

@@ -33,6 +33,7 @@ from vsebench.errors import UsageError, printable
 from vsebench.files.regular import check_file, reading
 from vsebench.files.textfile import shown
 from vsebench.registry import unknown
+from vsebench.scenes.settings import is_name
 
 from .losses import get_loss
 from .own_file import fingerprint
@@ -49,6 +50,7 @@ Amount = Annotated[float, Field(strict=True, ge=0)]
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Size = Annotated[int, Field(strict=True, ge=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]
+Threads = Annotated[int, Field(strict=True, ge=0, le=1024)]
 Pairs = Annotated[int, Field(strict=True, ge=2)]  # a batch needs negatives
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 Metric = Annotated[str, AfterValidator(lambda name: str(vb.parse(name)))]
@@ -191,7 +193,7 @@ class Train:
     precision: Literal["float32", "bf16", "float64"] = "float32"
     device: str = "auto"
     deterministic: Flag = True
-    threads: Count = 0
+    threads: Threads = 0
     seed: Seed = 0
 
 
@@ -337,7 +339,7 @@ def configured(
 
     Args:
         loss: its name; the file of this name in ``configs/scenes``, if there is one, has settings that suit the
-            built-in scenes and is taken when no other file is named.
+            built-in scenes and is taken for these when no other file is named.
         config: a TOML file, or names of those in ``configs``, separated by commas.
         encoder: of the images, or of the captions; replaces that of the file.
         smoke: the part ``configs/smoke.toml`` too, with at most one epoch of the warm-up: a run of some seconds.
@@ -349,7 +351,7 @@ def configured(
     """
     changed = dict(changes or {})
     name = None if loss is None else get_loss(loss).name
-    if config is None and name is not None:
+    if config is None and name is not None and is_name(changed.get("data.name") or Data.name):
         config = f"scenes/{name}" if f"scenes/{name}" in recipes() else None
     found = Config() if config is None else read(config)
     if name not in (None, found.loss.name):

@@ -22,6 +22,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from vsebench.errors import BadInput, UsageError, count_of
+from vsebench.files.store import fingerprint
 from vsebench.relevance import SOURCES, load_gains, parse_spec
 from vsebench.relevance.gains import Progress
 from vsebench.relevance.sources import LABELS
@@ -39,6 +40,7 @@ PARTS: tuple[PartName, ...] = ("train", "val", "test")
 START, END, OTHER = 1, 2, 3
 SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")
 OF_CAPTIONS = [name for name, source in SOURCES.items() if source.load is not None and source.compares_captions]
+COMPARED = 64  # images whose vectors tell data of the same ids apart
 CANDIDATES = 256  # captions among which the nearest ones of a caption are searched
 Batch = dict[str, Any]
 Pairs = Callable[[Int, Int], npt.NDArray[Any]]  # (a,) and (b,) items -> (a, b) numbers
@@ -137,6 +139,18 @@ class Part:
         return self.split.captions or ()
 
 
+def identity(parts: dict[PartName, Part]) -> str:
+    """A text that differs between data of other ids, captions, or images: of vectors some images are read."""
+    read: list[Any] = []
+    for part in parts.values():
+        ids = (part.split.image_ids, part.split.caption_ids, part.split.owners)
+        read += [*(list(map(str, of.tolist())) for of in ids), part.captions]
+        if part.images.kind != "pixels":
+            some = np.unique(np.linspace(0, len(part.images) - 1, COMPARED).astype(np.int64))
+            read.append(part.images.take(some)["images"].numpy().tobytes())
+    return fingerprint(*read)[:16]
+
+
 def no_bar(words: str) -> AbstractContextManager[None]:
     """No progress bar."""
     return nullcontext()
@@ -150,11 +164,16 @@ def open_data(config: Config, bar: Bar = no_bar) -> dict[PartName, Part]:
     Raises:
         UsageError: an unknown name, or settings that do not fit.
         MissingPackage: the data are not here; the message has the command to get them.
-        BadInput: a damaged file.
+        BadInput: a damaged file, or parts with images of different widths.
     """
     from .sources import open_source
 
     parts = open_source(config, bar)
+    kinds = {name: f"{part.images.kind} of width {part.images.width}" for name, part in parts.items()}
+    for name, kind in kinds.items():
+        if kind != kinds["train"]:
+            what = f"the images of {name} are {kind}, and those of train {kinds['train']}"
+            raise BadInput(what, where=config.data.name, fix="encode all images alike")
     if config.loss.relevance == LABELS and config.data.labels:
         read = read_labels_array(Path(config.data.labels).expanduser())
         if read.image_ids is None:

@@ -28,6 +28,7 @@ from . import checkpoint
 from .config import Config, override
 from .data import PARTS, Bar, Images, Part, PartName, Vocabulary, no_bar, open_data, padded
 from .model import DualEncoder, build, scores
+from .own_file import fingerprint as of_files
 
 BLOCK = 256  # images or captions of one call of an encoder
 FEW = 64  # images of one call of a network that is not trained, perhaps of ten crops each
@@ -93,7 +94,9 @@ def embeddings(
         x = np.concatenate([x, np.ones_like(squares[0]), -squares[0]], axis=1)
         y = np.concatenate([2 * y, -squares[1], np.ones_like(squares[1])], axis=1)
         similarity = "dot"
-    return {"split": part.split, "images": x, "texts": y, "similarity": similarity}
+    images = vb.Embeddings("image", part.split.image_ids, x)
+    texts = vb.Embeddings("caption", part.split.caption_ids, y)
+    return {"split": part.split, "images": images, "texts": texts, "similarity": similarity}
 
 
 def evaluate(found: dict[str, Any], metrics: str | None = None) -> Report:
@@ -138,7 +141,7 @@ def write_file(found: dict[str, Any], part: Part, path: Path) -> None:
         arrays |= {"image_embeddings": found["vectors"].vectors}
     else:
         arrays |= {"caption_ids": split.caption_ids, "image_of_text": split.owners}
-    arrays |= {name: found[key] for key, name in ARRAYS.items() if key in found}
+    arrays |= {name: getattr(found[key], "vectors", found[key]) for key, name in ARRAYS.items() if key in found}
     with write_atomically(path, parents=True) as stream:
         np.savez(stream, **arrays)
 
@@ -149,6 +152,8 @@ def encode(
     part: PartName = "test",
     out: Path | None = None,
     *,
+    captions: str | None = None,
+    images: str | None = None,
     device: str = "auto",
     update: Update | None = None,
 ) -> tuple[dict[str, Any], Part]:
@@ -159,6 +164,7 @@ def encode(
         data: other data than those it was trained on, of the same kind of images.
         part: train, val or test.
         out: the .npz file; nothing is written without it.
+        captions, images: the file of captions and the folder of images of such data.
         device: auto, cpu or cuda.
         update: called with (done, in all).
 
@@ -166,7 +172,8 @@ def encode(
         The arguments of ``vsebench.evaluate``, and the part.
 
     Raises:
-        UsageError: the images are of another kind or width; an unknown part or device.
+        UsageError: the images are of another kind or width; an unknown part or device; the file of an encoder was
+            changed.
         BadInput, MissingPackage: of the checkpoint and of the data.
         DiskError: the file cannot be written.
     """
@@ -175,7 +182,11 @@ def encode(
     where = torch.device(device_of(device))
     found = checkpoint.read(source)
     crop = "center" if found.config.model.crop == "random" else None
-    config = override(found.config, {"data.name": data, "model.crop": crop})
+    given = {"data.name": data, "data.captions": captions, "data.images": images, "model.crop": crop}
+    config = override(found.config, given)
+    if of_files(config.model.image, config.model.text) != found.config.model.fingerprint:
+        what = f"the file of its encoder ({config.model.image}, {config.model.text}) was changed since it was trained"
+        raise UsageError(what, where=source, fix="encode with that file, or train again")
     chosen = open_data(config)[part]
     if (chosen.images.kind, chosen.images.width) != (found.kind, found.width):
         what = f"{config.data.name} has {chosen.images.kind} of width {chosen.images.width}"

@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from vsebench.errors import MissingPackage, UsageError
+from vsebench.errors import MissingPackage, UsageError, first_line
 from vsebench.registry import Registry
 
 from .own_file import file_of, function_of
@@ -160,7 +160,13 @@ def _torchvision(name: str, pretrained: bool) -> Any:
         from torchvision import models
     except ImportError as error:
         raise MissingPackage(f"{name} needs torchvision", fix="pip install torchvision") from error
-    return getattr(models, name)(weights="IMAGENET1K_V1" if pretrained else None)
+    try:
+        return getattr(models, name)(weights="IMAGENET1K_V1" if pretrained else None)
+    except OSError as error:
+        what = f"the weights of {name} cannot be downloaded: {first_line(error)}"
+        file = models.get_model_weights(name)["IMAGENET1K_V1"].url.rpartition("/")[2]
+        fix = f"copy {file} to {torch.hub.get_dir()}/checkpoints, or add --set model.pretrained=false"
+        raise MissingPackage(what, fix=fix) from error
 
 
 # Captions

@@ -157,7 +157,8 @@ def build(config: Config, kind: str, width: int, words: int) -> DualEncoder:
     if given and kind != "pixels":
         names = f"{' and '.join(given)} {'has' if len(given) == 1 else 'have'}"
         what = f"{names} no meaning: the images are {kind}, not pixels"
-        raise UsageError(what, fix="leave that out, or give data with image files")
+        usual = " ".join(f"--set {n}={str(getattr(default, n.partition('.')[2])).lower()}" for n in given)
+        raise UsageError(what, fix=f"add {usual}, or give data with image files")
     if settings.text != NO_TEXT and CAPTIONS not in get_encoder(settings.text).of:
         fix = f"use {', '.join(encoder_names(CAPTIONS))}"
         raise UsageError(f"model.text is '{settings.text}', an encoder of images", fix=fix)

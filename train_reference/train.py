@@ -35,7 +35,7 @@ from vsebench.results.report import Report
 from . import checkpoint, encode, parallel
 from .checkpoint import BEST, FREE, Checkpoint, Log, check_same, tensors_of
 from .config import Config, fingerprinted
-from .data import Bar, Loader, Part, PartName, Vocabulary, no_bar, open_data, relevance_of, vocabulary_of
+from .data import Bar, Loader, Part, PartName, Vocabulary, identity, no_bar, open_data, relevance_of, vocabulary_of
 from .encoders import get_encoder
 from .losses import Loss, get_loss
 from .losses.checks import checked_loss
@@ -60,6 +60,7 @@ class Run:
     loss: Loss
     loader: Loader
     parts: dict[PartName, Part]
+    data: str
     vocabulary: Vocabulary
     device: torch.device
     log: Log = field(default_factory=list)
@@ -67,14 +68,14 @@ class Run:
     def save(self, path: Path, optimiser: torch.optim.Optimizer | None = None) -> None:
         """Write a checkpoint, with the state of an optimiser one to resume from; raises DiskError."""
         images, tensors = self.parts["train"].images, tensors_of(self.model, optimiser)
-        found = Checkpoint(self.config, self.vocabulary, images.width, images.kind, self.log, tensors)
+        found = Checkpoint(self.config, self.vocabulary, images.width, images.kind, self.data, self.log, tensors)
         checkpoint.save(found, path)
 
     def load(self, path: Path) -> Checkpoint:
         """Give the model the weights of a checkpoint of this run; raises UsageError and BadInput for another one."""
-        found, images = checkpoint.read(path), self.parts["train"].images
+        found = checkpoint.read(path)
         check_same(found.config, self.config, path.parent, FREE)
-        if (found.vocabulary, found.width, found.kind) != (self.vocabulary, images.width, images.kind):
+        if (found.data, found.vocabulary) != (self.data, self.vocabulary):
             fix = f"give the data of that run, or another {spell('out')}"
             raise BadInput("was trained on other data", where=path, fix=fix)
         found.load_into(self.model)
@@ -167,6 +168,7 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
     loss = checked_loss(config)
 
     parts = parallel.first_before_others(lambda: open_data(config, bar))
+    data = identity(parts)
     vocabulary = Vocabulary(()) if alone else vocabulary_of(parts["train"].captions, config.data.word_count)
     torch.manual_seed(t.seed)
     images = parts["train"].images
@@ -177,7 +179,7 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
     loader = batches(config, loss, parts["train"], vocabulary, bar)
     optimiser = torch.optim.Adam(groups(model, config), lr=t.lr, weight_decay=t.weight_decay)
     parallel.check(t.batch, min(t.batch - config.loss.neighbours, loader.items), device)
-    run = Run(config, model, optimiser, loss, loader, parts, vocabulary, device)
+    run = Run(config, model, optimiser, loss, loader, parts, data, vocabulary, device)
     if t.select != "RSum" or alone:
         evaluate(run, "val", t.select)  # the part may not have this metric
     return run

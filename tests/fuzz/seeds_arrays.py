@@ -229,5 +229,5 @@ def checkpoints() -> list[bytes]:
     model = build(config, "vectors", 2, len(words.words))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "best.safetensors"
-        save(Checkpoint(config, words, 2, "vectors", [{"epoch": 1, "RSum": 0.5}], tensors_of(model)), path)
+        save(Checkpoint(config, words, 2, "vectors", "", [{"epoch": 1, "RSum": 0.5}], tensors_of(model)), path)
         return [path.read_bytes()]

@@ -59,7 +59,7 @@ def test_neighbours_are_other_captions_and_more_relevant_than_random_ones(name, 
         assert len(set(rows.tolist())) == len(rows) == 20
         chosen, fresh = rows[12:], rows[:12]
         assert not set(image_of[chosen].tolist()) & set(image_of[fresh].tolist())
-        degree = run.loader.degree(image_of[rows], rows)
+        degree = run.loader.relevance(rows, rows)
         other = image_of[fresh][:, None] != image_of[fresh][None]
         near.append(degree[:12, 12:].max(axis=0).mean())
         far.append(np.where(other, degree[:12, :12], -1).max(axis=0).mean())
@@ -128,7 +128,7 @@ def test_all_weights_are_fine_tuned_with_one_learning_rate():
     settings = config.override(settings, {"model.pretrained": False, "model.dim": 8})
     both = model.build(settings, "pixels", 3, 10)
     optimiser = torch.optim.Adam(model.groups(both, settings), lr=settings.train.lr)
-    run = train.Run(settings, both, optimiser, None, None, {}, None, torch.device("cpu"))  # type: ignore[arg-type]
+    run = train.Run(settings, both, optimiser, None, None, {}, "", None, torch.device("cpu"))  # type: ignore[arg-type]
     for epoch, rates in ((0, [2e-4, 0]), (14, [2e-4, 0]), (15, [2e-5, 0]), (30, [2e-5, 2e-5]), (44, [2e-5, 2e-5])):
         train.schedule(run, epoch)
         assert [group["lr"] for group in optimiser.param_groups] == pytest.approx(rates)

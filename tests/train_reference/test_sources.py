@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -319,3 +320,48 @@ def test_crops_are_those_of_torchvision(size, tmp_path):
     assert torch.allclose(found, centre(shown), atol=1e-6)
     expected = torch.stack([transforms.Compose(normal)(crop) for crop in ten(shown)])
     assert torch.allclose(crops, expected, atol=1e-6)
+
+
+def test_other_vectors_or_captions_under_the_same_names_are_not_resumed(tmp_path, cache):
+    rng, ids = np.random.default_rng(0), np.arange(40)
+    lines = [{"image_id": int(i), "caption": f"a thing of kind {i % 4} and {i % 5}"} for i in ids]
+    file, vectors = tmp_path / "c.jsonl", tmp_path / "f.npz"
+    given = [
+        "--data",
+        vectors,
+        "--captions",
+        file,
+        "--batch",
+        "8",
+        "--set",
+        "data.word_count=1",
+        "--out",
+        tmp_path / "r",
+    ]
+
+    def trains(epochs: int, x, captions) -> str:
+        np.savez(vectors, image_embeddings=x, image_ids=ids)
+        file.write_text("".join(json.dumps(line) + "\n" for line in captions))
+        return cli("train-reference", *given, "--epochs", epochs, "--resume").stderr
+
+    x = rng.standard_normal((40, 6))
+    assert "best epoch" in trains(1, x, lines)
+    assert "was trained on other data" in trains(2, x + 1, lines)
+    moved = [{**line, "caption": other["caption"]} for line, other in zip(lines, lines[1:] + lines[:1], strict=True)]
+    assert "was trained on other data" in trains(2, x, moved)
+    assert "resumed after epoch 1" in trains(2, x, lines)  # 4 images of a test part with a caption each, of 128 numbers
+
+
+def test_an_image_has_one_part_and_all_captions_have_one(tmp_path):
+    lines = [{"image_id": i // 2, "caption": "a b", "split": ("train", "val", "test")[i // 2 % 3]} for i in range(24)]
+    file = tmp_path / "c.jsonl"
+    np.save(tmp_path / "x.npy", np.eye(12))
+    named = of(name=str(tmp_path / "x.npy"), captions=str(file))
+    for n, change, message in (
+        (1, {"split": "test"}, "1 image is in train and in test (first: 0)"),
+        (5, {"split": None}, "line 6: has no field split, and others have"),
+    ):
+        changed = [{**line, **change} if i == n else line for i, line in enumerate(lines)]
+        file.write_text("".join(json.dumps(line) + "\n" for line in changed))
+        with pytest.raises(BadInput, match=re.escape(message)):
+            open_data(named)

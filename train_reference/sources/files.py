@@ -11,6 +11,7 @@ is that split. Of a Karpathy file every image has five captions.
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vsebench.errors import BadInput, UsageError, count_of
+from vsebench.files.caption_records import PART
 from vsebench.files.caption_rows import CaptionRows
 from vsebench.files.ids import places
 from vsebench.files.image_files import find_images
@@ -25,7 +27,7 @@ from vsebench.files.karpathy import karpathy_rows
 from vsebench.files.npy import npy_member
 from vsebench.files.raw import Raw
 from vsebench.files.textfile import read_text
-from vsebench.sets.caption_files import CaptionFile
+from vsebench.sets.caption_files import EVERY, CaptionFile
 from vsebench.sets.catalogue import declared, split_of
 from vsebench.sets.identity import settle
 from vsebench.sets.source import split_of_ids
@@ -64,7 +66,7 @@ def open_vectors(config: Config, bar: Bar) -> dict[PartName, Part]:
     raw = Raw((mapped(path),)) if path.suffix == ".npy" else read_vectors(path, "image")
     array, ids = raw.values, raw.image_ids
     if ids is None:
-        ids = captions.rows(None).images()[0]
+        ids = captions.rows(EVERY).images()[0]
         if len(ids) != len(array):
             what = f"{count_of(len(array), 'vector')} without ids, and {count_of(len(ids), 'image')}"
             fix = "save the ids of the images beside the vectors: image_ids"
@@ -133,6 +135,11 @@ def _captions(name: str) -> CaptionFile:
 def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, Split]:
     """The captions of every part."""
     there, rows = file.parts, {}
+    if not file.karpathy:
+        stated = [any(n.strip().lower() in PART and v for n, v in record.items()) for _, record in file.records[0]]
+        if any(stated) and not all(stated):
+            at = f"{file.where}: {file.records[0][stated.index(False)][0]}"
+            raise BadInput("has no field split, and others have", where=at, fix="give every caption its part, or none")
     for part, names in NAMES.items() if there else ():
         known = [name for name in names if name in there and (restval or name != "restval")]
         if not known:
@@ -147,4 +154,8 @@ def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, Split
         drawn = np.random.default_rng(0).permutation(len(images))[image_of]  # of the image of every caption
         block = np.minimum(drawn // max(1, round(HELD_OUT * len(images))), 2)
         rows = {part: every.take(np.flatnonzero(block == n)) for part, n in zip(PARTS, (2, 1, 0), strict=True)}
+    for first, second in itertools.combinations(rows, 2):
+        if len(both := np.intersect1d(rows[first].image_id, rows[second].image_id)):
+            what = f"{count_of(len(both), 'image is', 'images are')} in {first} and in {second} (first: {both[0]})"
+            raise BadInput(what, where=file.where, fix="put all captions of an image into one part")
     return {part: split_named(found, f"{stem}-{part}") for part, found in rows.items()}

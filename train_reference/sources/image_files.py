@@ -76,12 +76,12 @@ class ImageFiles:
 
 def _crops(image: Any, side: int, *, ten: bool) -> list[npt.NDArray[np.uint8]]:
     """The centre; or four corners and the centre, then those of the mirrored image, in the order of torchvision."""
-    from PIL import ImageOps
+    from PIL.ImageOps import mirror
 
     right, bottom = (length - side for length in image.size)
     corners = [(0, 0), (right, 0), (0, bottom), (right, bottom)] if ten else []
     places = [*corners, (round(right / 2), round(bottom / 2))]
-    views = (image, ImageOps.mirror(image)) if ten else (image,)
+    views = (image, mirror(image)) if ten else (image,)
     return [np.asarray(view.crop((x, y, x + side, y + side))) for view in views for x, y in places]
 
 

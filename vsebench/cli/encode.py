@@ -195,8 +195,11 @@ def _checkpoint(
     device: str,
     given: dict[str, Any],
 ) -> None:
+    named = {
+        name: None if value is None else str(value) for name, value in given.items() if name in ("captions", "images")
+    }
     for name, value in given.items():
-        if value not in (None, []):
+        if value not in (None, []) and (name not in named or not checkpoint.exists()):
             from ..pretrained.names import HOW
 
             if not checkpoint.exists():
@@ -207,7 +210,7 @@ def _checkpoint(
     encoder = trainer("encode")
     target = output or Path(f"{checkpoint.stem or 'embeddings'}-{part}.npz")
     with terminal.progress("encoding") as update:
-        result, chosen = encoder.encode(checkpoint, data, part, target, device=device, update=update)
+        result, chosen = encoder.encode(checkpoint, data, part, target, **named, device=device, update=update)
     split = chosen.split
     captions = 0 if "labels" in result else len(split.caption_ids)
     counts = {"images": len(split.image_ids), "captions": captions, "split": split.name}
