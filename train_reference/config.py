@@ -49,6 +49,7 @@ Factor = Annotated[float, Field(strict=True, gt=0)]
 Amount = Annotated[float, Field(strict=True, ge=0)]
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Size = Annotated[int, Field(strict=True, ge=1)]
+NEED_FILES = ("sentence", "wmd", "spice")  # gains that need a model, word vectors or parsed captions
 Count = Annotated[int, Field(strict=True, ge=0)]
 Threads = Annotated[int, Field(strict=True, ge=0, le=1024)]
 Pairs = Annotated[int, Field(strict=True, ge=2)]  # a batch needs negatives
@@ -342,7 +343,8 @@ def configured(
             built-in scenes and is taken for these when no other file is named.
         config: a TOML file, or names of those in ``configs``, separated by commas.
         encoder: of the images, or of the captions; replaces that of the file.
-        smoke: the part ``configs/smoke.toml`` too, with at most one epoch of the warm-up: a run of some seconds.
+        smoke: the part ``configs/smoke.toml`` too, with at most one epoch of the warm-up, and gains that need no files:
+            a run of some seconds.
         changes: other values, as for ``override``.
         assignments: as for ``assign``.
 
@@ -358,6 +360,8 @@ def configured(
         found = override(found, {"loss.name": name, "loss.settings": {}, "loss.learned": []})
     if smoke:
         part = {"loss.warmup": min(1, found.loss.warmup), **_values("smoke", Path(), ())}
+        if found.loss.relevance.partition(":")[0] in NEED_FILES:
+            part["loss.relevance"] = "match"
         found = override(found, part)
     if encoder is not None:
         from .encoders import CAPTIONS, get_encoder

@@ -108,13 +108,16 @@ def get_suite(name: str, losses: Sequence[str] | None = None) -> Suite:
             ``my_loss.py:function``.
 
     Raises:
-        UsageError: an unknown suite or loss.
+        UsageError: an unknown suite or loss, two losses of one name, or none that the suite has.
     """
     known = sorted(path.stem for path in FOLDER.glob("*.toml"))
     if name not in known:
         raise unknown("suite", name, known)
     table = read_toml(FOLDER / f"{name}.toml")
-    every = loss_names() if losses is None else [get_loss(loss).name for loss in losses]
+    every = loss_names() if losses is None else list(dict.fromkeys(get_loss(loss).name for loss in losses))
+    names = list(map(label, every))
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"two losses have the name {twice[0]}", fix="rename one of their files or functions")
     rows: dict[str, list[str]] = {}
     for variant, row in table["runs"].items():
         rows |= {label(loss): [loss, *row.split()] for loss in every} if variant == EVERY else {variant: row.split()}
@@ -124,6 +127,10 @@ def get_suite(name: str, losses: Sequence[str] | None = None) -> Suite:
         found = configured(loss, f"scenes/{recipe}" if parts else None, changes={"data.name": table["data"]})
         if variant == UNTRAINED or found.loss.name in every:
             chosen[variant] = fingerprinted(assign(found, [*table["settings"].split(), *settings]))
+    if not any(config.loss.name in every for config in chosen.values()):
+        raise UsageError(
+            f"suite '{name}' has no run of {', '.join(every)}", fix="give a loss that it has, or --suite small"
+        )
     planned = [
         Planned(variant, override(config, {"train.seed": seed}),
                 table["metrics_of_images" if config.model.text == NO_TEXT else "metrics"])

@@ -365,3 +365,24 @@ def test_an_image_has_one_part_and_all_captions_have_one(tmp_path):
         file.write_text("".join(json.dumps(line) + "\n" for line in changed))
         with pytest.raises(BadInput, match=re.escape(message)):
             open_data(named)
+
+
+def test_images_without_a_caption_are_in_one_part(tmp_path):
+    lines = [{"image_id": i, "captions": ["a b"] if i % 2 else []} for i in range(40)]
+    (tmp_path / "c.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    np.save(tmp_path / "x.npy", np.eye(40))
+    parts = open_data(of(name=str(tmp_path / "x.npy"), captions=str(tmp_path / "c.jsonl"))).values()
+    ids = [image for part in parts for image in part.split.image_ids.tolist()]
+    assert sorted(ids) == list(range(40))
+
+
+def test_vectors_without_ids_are_in_the_order_of_a_karpathy_file(tmp_path):
+    images = [
+        {"filename": f"{i}.jpg", "split": part, "sentences": [{"raw": f"thing {i} {j}"} for j in range(5)]}
+        for i, part in enumerate(["test", "train", "val", "train", "test", "val"])
+    ]
+    (tmp_path / "k.json").write_text(json.dumps({"images": images}))
+    np.save(tmp_path / "x.npy", np.eye(6, dtype=np.float32))
+    parts = open_data(of(name=str(tmp_path / "x.npy"), captions=str(tmp_path / "k.json")))
+    for part, own in (("train", [1, 3]), ("val", [2, 5]), ("test", [0, 4])):
+        assert parts[part].images.take(np.arange(2))["images"].argmax(dim=1).tolist() == own

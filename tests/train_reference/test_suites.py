@@ -286,3 +286,14 @@ def test_the_command_of_an_entry_on_objects_has_the_settings_of_its_run():
         expected = {**run.config, "data": {**run.config["data"], "name": "scenes-10k", "images": ""}}
         for part, of in found.to_dict().items():
             assert of == of | {key: value for key, value in expected[part].items() if key in of}
+
+
+def test_a_suite_needs_runs_and_losses_of_different_names(tmp_path):
+    with pytest.raises(UsageError, match="suite 'ablations' has no run of mh"):
+        suites.get_suite("ablations", ["mh"])
+    body = "return (scores - scores.diagonal()).clamp(min=0).masked_fill(positive, 0).sum()"
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "my.py").write_text(f"def f(scores, positive, *, reduction='sum'):\n    {body}\n")
+    with pytest.raises(UsageError, match="two losses have the name my-f"):
+        suites.get_suite("smoke", [str(tmp_path / folder / "my.py:f") for folder in ("a", "b")])

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import torch
 
 from . import loss
-from .batch import Reduction, check_choice, checked, diagonal, graded, reduced
+from .batch import Reduction, check_choice, checked, graded, reduced
 from .pairwise import all_hinges, descending, ordered_hinges
 
 Similarity = Literal["cosine", "euclidean"]
@@ -125,6 +125,7 @@ def nearest_triplet(
     for a batch; here they are the nearest of the batch.
 
     Args:
+        positive: (b, b) bool; these candidates are no negatives.
         degree: (b, b) float; the label distance is 1 - degree. Where it ties, all of the tied are positives.
         similarity: what the scores are, see above.
         neighbours: number of positives: 5 in the authors' code.
@@ -134,9 +135,8 @@ def nearest_triplet(
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     near = -_distance(scores, similarity)
-    spared = positive | diagonal(scores)
     total = scores.new_zeros(())
-    for s, r, no_negative in ((near, degree, spared), (near.T, degree.T, spared.T)):
+    for s, r, no_negative in ((near, degree, positive), (near.T, degree.T, positive.T)):
         limit = r.topk(min(neighbours, len(r)), dim=1).values[:, -1:]
         upper = r >= limit
         lower = ~upper & ~no_negative

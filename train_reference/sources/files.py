@@ -11,6 +11,7 @@ is that split. Of a Karpathy file every image has five captions.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from pathlib import Path
 from typing import Any
@@ -151,9 +152,12 @@ def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, Split
     if not there:
         every = file.rows(None)
         images, image_of = every.images()
-        drawn = np.random.default_rng(0).permutation(len(images))[image_of]  # of the image of every caption
-        block = np.minimum(drawn // max(1, round(HELD_OUT * len(images))), 2)
-        rows = {part: every.take(np.flatnonzero(block == n)) for part, n in zip(PARTS, (2, 1, 0), strict=True)}
+        drawn = np.random.default_rng(0).permutation(len(images))
+        block = np.minimum(drawn // max(1, round(HELD_OUT * len(images))), 2)  # of every image
+        without = np.arange(len(images)) > image_of.max()  # a caption: the last ones
+        for n, part in enumerate(reversed(PARTS)):
+            chosen = every.take(np.flatnonzero(block[image_of] == n))
+            rows[part] = dataclasses.replace(chosen, others=images[without & (block == n)])
     for first, second in itertools.combinations(rows, 2):
         if len(both := np.intersect1d(rows[first].image_id, rows[second].image_id)):
             what = f"{count_of(len(both), 'image is', 'images are')} in {first} and in {second} (first: {both[0]})"

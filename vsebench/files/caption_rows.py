@@ -77,7 +77,9 @@ class CaptionRows:
             return several[0]
         image_id, caption_id = (np.concatenate([getattr(r, n) for r in several]) for n in ("image_id", "caption_id"))
         captions = tuple(caption for rows in several for caption in rows.captions or ())
-        return CaptionRows(image_id, caption_id, captions, several[0].origin)
+        others = [rows.others for rows in several if rows.others is not None]
+        without = np.concatenate(others) if others else None
+        return CaptionRows(image_id, caption_id, captions, several[0].origin, without)
 
     def take(self, order: Int) -> CaptionRows:
         """The same rows in another order, ``order`` (caption,) int64."""

@@ -22,14 +22,14 @@ def is_karpathy(document: Any) -> bool:
 
 
 def karpathy_rows(
-    document: dict[str, Any], where: str, part: str = "test", most: int | None = CAPTIONS_PER_IMAGE
+    document: dict[str, Any], where: str, part: str | None = "test", most: int | None = CAPTIONS_PER_IMAGE
 ) -> CaptionRows:
     """The images of one part of a Karpathy file, in file order, five captions each.
 
     Args:
         document: the parsed file.
         where: the file, for messages.
-        part: ``train``, ``restval``, ``val`` or ``test``, as ``split`` in the file.
+        part: ``train``, ``restval``, ``val`` or ``test``, as ``split`` in the file; None for all of them.
         most: sentences of every image; None for all that it has, as where an image has fewer.
 
     Images with more than five sentences (10 of COCO's 5,000 have six) keep the first five in file order,
@@ -44,7 +44,7 @@ def karpathy_rows(
     test = [
         (f"{where}: images[{i}]", image)
         for i, image in enumerate(document["images"])
-        if field(image, "split", str, f"{where}: images[{i}]") == part
+        if part in (None, field(image, "split", str, f"{where}: images[{i}]"))
     ]
     if not test:
         there = ", ".join(dict.fromkeys(str(image["split"]) for image in document["images"]))

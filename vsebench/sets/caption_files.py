@@ -85,8 +85,7 @@ class CaptionFile:
         """All captions, or those of a part, or of ``EVERY`` one; without one the test images of a Karpathy file."""
         every = part == EVERY and EVERY not in self.parts
         if self.karpathy:
-            wanted = self.parts if every else [part or "test"]
-            return CaptionRows.joined([karpathy_rows(self.document, self.where, one, None) for one in wanted])
+            return karpathy_rows(self.document, self.where, None if every else part or "test", None)
         return record_rows(*self.records, self.where, None if every else part)
 
     def _unknown(self) -> BadInput:

@@ -60,7 +60,8 @@ class PackedImages:
         """One row a caption, with the ids ``<image id>#0``, ``<image id>#1``, ...
 
         Args:
-            part: the images whose field ``split`` is this one; without it, those of the files ``PART-...parquet``.
+            part: the images whose field ``split`` is this one, or ``all``; without it, those of the files
+                ``PART-...parquet``.
 
         Raises:
             BadInput: there are no captions, or an image has none.
@@ -73,8 +74,10 @@ class PackedImages:
             raise BadInput(what, where=where, fix=fix)
         fields = Fields(("caption",), "image", None, None, "split")
         stated = any("split" in record for _, record in self.records)
-        check_part(where, part, parts_of(self.records, fields) if stated else [])
-        return record_rows(self.records, fields, where, None if part == EVERY else part)
+        parts = parts_of(self.records, fields) if stated else []
+        check_part(where, part, parts)
+        every = part == EVERY and EVERY not in parts
+        return record_rows(self.records, fields, where, None if every else part)
 
 
 def packed_images(path: Path) -> PackedImages | None:
