@@ -240,7 +240,9 @@ def _values(names: str, folder: Path, derived: tuple[Path, ...]) -> dict[str, An
     ``derived`` have these files for a base.
     """
     found: dict[str, Any] = {}
-    for name in names.split(","):
+    for name in (name.strip() for name in names.split(",")):
+        if not name:
+            raise UsageError(f"'{names}' has an empty name", fix="separate names by single commas, as in vsepp,f30k")
         file = FOLDER / f"{name}.toml" if name in recipes() else folder / os.path.expanduser(name)  # noqa: PTH111
         if derived and not os.path.isfile(file):  # noqa: PTH113 (of pathlib both raise for some names)
             raise unknown("base", name, recipes(), str(derived[-1]))

@@ -168,13 +168,17 @@ def open_data(config: Config, bar: Bar = no_bar) -> dict[PartName, Part]:
     """
     from .sources import open_source
 
-    parts = open_source(config, bar)
+    labels, parts = config.loss.relevance == LABELS, open_source(config, bar)
     kinds = {name: f"{part.images.kind} of width {part.images.width}" for name, part in parts.items()}
     for name, kind in kinds.items():
         if kind != kinds["train"]:
             what = f"the images of {name} are {kind}, and those of train {kinds['train']}"
             raise BadInput(what, where=config.data.name, fix="encode all images alike")
-    if config.loss.relevance == LABELS and config.data.labels:
+    if labels and not config.data.labels and parts["train"].labels is None:
+        raise UsageError(
+            f"{config.data.name} has no labels of its images", fix="name their file: --set data.labels=FILE"
+        )
+    if labels and config.data.labels:
         read = read_labels_array(Path(config.data.labels).expanduser())
         if read.image_ids is None:
             raise BadInput("has labels without ids", where=read.where, fix="save the ids of the images: image_ids")
@@ -330,7 +334,7 @@ def vocabulary_of(captions: Sequence[str], count: int) -> Vocabulary:
     words = [word for word, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n >= count]
     if not words:
         what = f"no word occurs {count_of(count, 'time')} in the training captions"
-        raise BadInput(what, fix="check that they are captions, or give a smaller word_count in [data]")
+        raise BadInput(what, fix="check that they are captions, or add --set data.word_count=1")
     return Vocabulary((*SPECIAL, *words))
 
 

@@ -386,3 +386,19 @@ def test_vectors_without_ids_are_in_the_order_of_a_karpathy_file(tmp_path):
     parts = open_data(of(name=str(tmp_path / "x.npy"), captions=str(tmp_path / "k.json")))
     for part, own in (("train", [1, 3]), ("val", [2, 5]), ("test", [0, 4])):
         assert parts[part].images.take(np.arange(2))["images"].argmax(dim=1).tolist() == own
+
+
+def test_settings_that_the_data_do_not_take(tmp_path):
+    np.save(tmp_path / "x.npy", np.eye(12))
+    (tmp_path / "c.jsonl").write_text("".join(f'{{"image_id": {i}, "caption": "a b"}}\n' for i in range(12)))
+    named = {"name": str(tmp_path / "x.npy"), "captions": str(tmp_path / "c.jsonl")}
+    alone = config.override(of(**named), {"loss.relevance": "labels", "loss.name": "log_ratio", "model.text": "none"})
+    with pytest.raises(UsageError, match="has no labels of its images") as caught:
+        open_data(alone)
+    assert caught.value.fix == "name their file: --set data.labels=FILE"
+    with pytest.raises(UsageError, match="and scenes-tiny has captions of its own"):
+        open_data(of(**{**named, "name": "scenes-tiny"}))
+    with pytest.raises(BadInput, match="no such file"):
+        open_data(of(**{**named, "name": str(tmp_path / "y.npy")}))
+    with pytest.raises(UsageError, match="'vsepp,,f30k' has an empty name"):
+        config.read("vsepp,,f30k")

@@ -46,8 +46,11 @@ SOURCES: tuple[Source, ...] = (
 
 
 def open_source(config: Config, bar: Bar) -> dict[PartName, Part]:
-    """The parts of a source; raises UsageError where no source opens the name, else as the source."""
+    """The parts of a source; raises UsageError where no source opens the name, or takes the captions; as the source."""
     for source in SOURCES:
         if source.fits(config.data.name):
+            if config.data.captions and source.open is not open_vectors:
+                what = f"data.captions is '{config.data.captions}', and {config.data.name} has captions of its own"
+                raise UsageError(what, fix="leave it out, or give a file of vectors")
             return source.open(config, bar)
     raise UsageError(f"no data '{config.data.name}'", fix=f"give {'; '.join(source.title for source in SOURCES)}")

@@ -27,6 +27,7 @@ from vsebench.files.image_files import find_images
 from vsebench.files.karpathy import karpathy_rows
 from vsebench.files.npy import npy_member
 from vsebench.files.raw import Raw
+from vsebench.files.regular import check_file
 from vsebench.files.textfile import read_text
 from vsebench.sets.caption_files import EVERY, CaptionFile
 from vsebench.sets.catalogue import declared, split_of
@@ -112,6 +113,7 @@ def open_images(config: Config, bar: Bar) -> dict[PartName, Part]:
 
 def mapped(path: Path) -> npt.NDArray[Any]:
     """Features (image, width) or (image, region, width) of an .npy file, memory-mapped; raises BadInput."""
+    check_file(path, "give a file of vectors (.npy)")
     array = npy_member(path).load()
     if array.ndim not in (2, 3) or array.dtype.kind not in "fiu" or 0 in array.shape:
         what = f"an array {array.shape} of {array.dtype}"
