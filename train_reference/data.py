@@ -97,7 +97,9 @@ class Images:
         if mask is not None:
             taken[~mask] = 0
         if not (finite := np.isfinite(taken).reshape(len(taken), -1).all(axis=1)).all():
-            what = f"image {images[~finite][0]} has features that are not numbers or are infinite"
+            bad = images[~finite][0]
+            row = bad if self.start is None else self.start[bad] // (1 if mask is None else count[~finite][0])
+            what = f"row {row} has features that are not numbers or are infinite"
             raise BadInput(what, where=self.where, fix="compute the features of this image again")
         return {"images": torch.from_numpy(taken), **({} if mask is None else {"mask": torch.from_numpy(mask)})}
 

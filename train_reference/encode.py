@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
 
 import vsebench as vb
 from vsebench.errors import UsageError
@@ -27,11 +26,12 @@ from vsebench.results.report import Report
 from . import checkpoint
 from .config import Config, override
 from .data import PARTS, Bar, Images, Part, PartName, Vocabulary, no_bar, open_data, padded
-from .model import DualEncoder, build, scores
+from .encoders import get_encoder
+from .model import DualEncoder, ImageEncoder, build, scores, trunk_is_trained
 from .own_file import fingerprint as of_files
 
 BLOCK = 256  # images or captions of one call of an encoder
-FEW = 64  # images of one call of a network that is not trained, perhaps of ten crops each
+FEW = 64  # image files of one call, perhaps of ten crops each
 EMBEDDINGS = "embeddings.npz"
 ARRAYS = {"images": "image_embeddings", "texts": "text_embeddings", "scores": "scores", "labels": "labels"}  # in it
 Update = Callable[[int, int], None]
@@ -50,8 +50,9 @@ def vectors(
     device, n_images = model.images.project.weight.device, len(part.images)
     words = [] if model.captions is None else vocabulary.encode(part.captions)
     total, found = n_images + len(words), [np.empty((n, model.dim), np.float32) for n in (n_images, len(words))]
-    for start in range(0, n_images, BLOCK):
-        rows = np.arange(start, min(start + BLOCK, n_images))
+    block = BLOCK if isinstance(part.images.array, np.ndarray) else FEW
+    for start in range(0, n_images, block):
+        rows = np.arange(start, min(start + block, n_images))
         batch = {key: value.to(device) for key, value in part.images.take(rows).items()}
         found[0][rows] = model.images(**batch).float().cpu().numpy()
         if update is not None:
@@ -192,10 +193,14 @@ def encode(
         what = f"{config.data.name} has {chosen.images.kind} of width {chosen.images.width}"
         fix = f"give data with {found.kind} of width {found.width}, as in training"
         raise UsageError(what, where=source, fix=fix)
-    words = len(found.vocabulary.words)
-    model = build(config, found.kind, found.width, words)
+    if found.kind == "pixels":
+        config = override(config, {"model.pretrained": False})  # the checkpoint has the weights
+    model = build(config, found.kind, found.width, len(found.vocabulary.words))
     found.load_into(model)
-    result = embeddings(model.to(where), found.vocabulary, chosen, config, update)
+    model.to(where)
+    if not trunk_is_trained(config):
+        chosen = replace(chosen, images=Images(frozen_features(model.images, chosen.images, update), "pixels"))
+    result = embeddings(model, found.vocabulary, chosen, config, update)
     if out is not None:
         write_file(result, chosen, out)
     return result, chosen
@@ -205,24 +210,29 @@ def encode(
 
 
 def with_features(model: DualEncoder, parts: dict[PartName, Part], bar: Bar = no_bar) -> dict[PartName, Part]:
-    """The parts with the features of their images in place of pixels: a network that is not trained is data."""
-    found = {}
+    """The parts with the features of their images in place of pixels: a network that is not trained is data.
+
+    Parts of random crops, which differ from epoch to epoch, stay as they are.
+    """
+    found = dict(parts)
     for name, part in parts.items():
-        with bar(f"features of the images ({name})") as update:
-            features = frozen_features(model.images.network, part.images, update)
-            found[name] = replace(part, images=Images(features, "pixels"))
+        if getattr(part.images.array, "crop", None) != "random":
+            with bar(f"features of the images ({name})") as update:
+                features = frozen_features(model.images, part.images, update)
+                found[name] = replace(part, images=Images(features, "pixels"))
     return found
 
 
 @torch.no_grad()
-def frozen_features(network: nn.Module, images: Images, update: Update | None = None) -> npt.NDArray[Any]:
+def frozen_features(encoder: ImageEncoder, images: Images, update: Update | None = None) -> npt.NDArray[Any]:
     """(image, features) the features of images of pixels by a network that is not trained, memory-mapped.
 
-    They are computed once, into the folder ``features`` of the cache, under a name made of the weights, the crop and
-    the files of the images. An interrupted computation goes on where it was, with the same bits.
+    They are computed once, into the folder ``features`` of the cache, under a name made of the network and its
+    weights, what computes it, the crop and the files of the images. An interrupted computation goes on where it was,
+    with the same bits. On a GPU convolutions may compute in TF32, as is the default of torch.
 
     Args:
-        network: (image, 3, side, side) -> (image, features).
+        encoder: its network gives the features of images of pixels.
         images: files or pixels, which say how they are cropped.
         update: called with (done, in all).
 
@@ -232,8 +242,14 @@ def frozen_features(network: nn.Module, images: Images, update: Update | None = 
     """
     from safetensors.torch import save
 
+    network, settings, like = encoder.network, encoder.settings, encoder.project.weight
     weights = save({name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()})
-    about, states, like = {"weights": fingerprint(weights)}, images.states(), next(network.parameters())
+    about: dict[str, Any] = {
+        "encoder": [settings.image, settings.fingerprint, get_encoder(settings.image).pretrained],
+        "weights": fingerprint(weights),
+        "computed": [torch.__version__, str(like.dtype), like.device.type],
+    }
+    states = images.states()
 
     def compute(device: int, start: int, stop: int) -> npt.NDArray[Any]:
         found = []

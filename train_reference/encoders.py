@@ -79,11 +79,14 @@ def encoder(name: str, *, of: str | tuple[str, ...], **facts: Any) -> Callable[[
         facts: further attributes of ``Encoder``.
 
     Raises:
-        UsageError: the name is taken, or ``of`` is no kind.
+        UsageError: the name is taken, ``of`` is no kind, or a pretrained network is of other input than pixels.
     """
     kinds = (of,) if isinstance(of, str) else of
     if not kinds or not set(kinds) <= {*KINDS, CAPTIONS}:
         raise UsageError(f"encoder '{name}' is of {of!r}", fix=f"use {', '.join(KINDS)} or {CAPTIONS}")
+    if facts.get("pretrained") and kinds != ("pixels",):
+        fix = 'give it of="pixels", or leave pretrained out'
+        raise UsageError(f"encoder '{name}' is pretrained, and of {', '.join(kinds)}", fix=fix)
 
     def register(make: Made) -> Made:
         _ENCODERS.add(name, Encoder(name, kinds, make, **facts))

@@ -7,6 +7,7 @@ absolute values and the order similarity.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -129,11 +130,17 @@ class DualEncoder(nn.Module):
         for name, weight in self.learned.items():
             value = torch.as_tensor(float(settings[name]))
             weight.data.copy_(value.log() if name == "scale" else value)
+        self.limit()
+
+    @torch.no_grad()
+    def limit(self) -> None:
+        """Set a trained ``scale`` above ``LARGEST_SCALE`` to it: after every step, as CLIP does."""
+        if "scale" in self.learned:
+            self.learned["scale"].clamp_(max=math.log(LARGEST_SCALE))
 
     def hyper_parameters(self) -> dict[str, torch.Tensor]:
-        """The trained hyper-parameters, with gradient; a ``scale`` is at most ``LARGEST_SCALE``."""
-        found = dict(self.learned.items())
-        return {k: v.exp().clamp(max=LARGEST_SCALE) if k == "scale" else v for k, v in found.items()}
+        """The trained hyper-parameters, with gradient."""
+        return {k: v.exp() if k == "scale" else v for k, v in self.learned.items()}
 
 
 def build(config: Config, kind: str, width: int, words: int) -> DualEncoder:

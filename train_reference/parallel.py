@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
@@ -27,7 +28,8 @@ def start() -> None:
         cuda = torch.cuda.is_available()
         if cuda:
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
-        distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
+        # The others wait while the first one computes features or relevance, which may take hours.
+        distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=timedelta(days=7))
 
 
 def stop() -> None:
@@ -126,7 +128,10 @@ def gathered(share: torch.Tensor) -> torch.Tensor:
 
 
 def add_gradients(model: torch.nn.Module) -> None:
-    """Add the gradients of all processes; does nothing without other processes."""
-    for parameter in model.parameters():
-        if count() > 1 and parameter.grad is not None:
+    """Add the gradients of all processes; does nothing without other processes.
+
+    Hyper-parameters of the loss (``learned``) have their complete gradient in every process.
+    """
+    for name, parameter in model.named_parameters():
+        if count() > 1 and parameter.grad is not None and not name.startswith("learned."):
             distributed.all_reduce(parameter.grad)

@@ -174,7 +174,7 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
     images = parts["train"].images
     model = build(config, images.kind, images.width, len(vocabulary.words)).to(device)
     model.begin(loss.settings | config.loss.settings)
-    if not trunk_is_trained(config) and config.model.crop != "random":
+    if not trunk_is_trained(config):
         parts = parallel.first_before_others(lambda: encode.with_features(model, parts, bar))
     loader = batches(config, loss, parts["train"], vocabulary, bar)
     optimiser = torch.optim.Adam(groups(model, config), lr=t.lr, weight_decay=t.weight_decay)
@@ -249,12 +249,19 @@ def finished(run: Run) -> bool:
 def best_epoch(config: Config, log: Log) -> int:
     """The first epoch with the best value of ``train.select``, from 1; 0 without epochs.
 
-    It is one after the warm-up, where there are any. Of a metric with two directions the mean counts.
+    It is one after the warm-up, where there are any. Of a metric with two directions the mean counts. Raises Diverged
+    where no value is a number.
     """
+    if not log:
+        return 0
     name, after = config.train.select, config.loss.warmup if len(log) > config.loss.warmup else 0
     sign = 1 if vb.parse(name).higher_is_better else -1
     values = [[v for key, v in line.items() if key == name or key.startswith(f"{name} ")] for line in log[after:]]
-    return after + 1 + int(np.argmax(sign * np.mean(values, axis=1))) if log else 0
+    means = sign * np.mean(values, axis=1)
+    if np.isnan(means).all():
+        what = f"{name} of the validation part is not a number"
+        raise Diverged(what, fix="lower the learning rate, or check that this metric is defined for these data")
+    return after + 1 + int(np.nanargmax(means))
 
 
 def schedule(run: Run, epoch: int) -> None:
@@ -309,6 +316,7 @@ def step(run: Run, batch: dict[str, Any], epoch: int, number: int = 1) -> float:
             what = f"the {what} is {found} in epoch {epoch + 1}, step {number}, in the batch of {_named(run, batch)}"
             raise Diverged(what, fix="lower the learning rate, or check the features of these images")
     run.optimiser.step()
+    run.model.limit()
     return value / len(s)
 
 
@@ -382,13 +390,16 @@ def evaluate(run: Run, part: PartName, metrics: str | None) -> tuple[Report, dic
 
 
 def finish(run: Run, out: Path, metrics: str | None, say: Say) -> Report:
-    """Encode the test part with the best epoch, and evaluate it."""
+    """Encode the test part with the best epoch, and evaluate it; raises BadInput where its file has another one."""
     c, made, best = run.config, len(run.log), best_epoch(run.config, run.log)
     if made < c.train.epochs:
         say(f"stopped: no better {c.train.select} in {count_of(c.train.patience, 'epoch')}")
     parallel.of_first(lambda: None)  # it may still write that epoch
     if best:
-        run.load(out / BEST)
+        stored = len(run.load(out / BEST).log)
+        if stored != best:
+            fix = f"train again, with another {spell('out')}"
+            raise BadInput(f"is of epoch {stored}, not {best}", where=out / BEST, fix=fix)
     elif parallel.is_first():
         run.save(out / BEST)
     report, found = evaluate(run, "test", metrics)

@@ -137,6 +137,13 @@ def test_the_best_epoch_of_another_run(run):
     refused(again, run / BEST, "was trained on other data")
 
 
+def test_the_best_epoch_that_was_written_before_a_run_was_killed(run):
+    """Another number of epochs then ends with a best epoch whose weights are lost."""
+    rewrite(run / BEST, lambda header, tensors: header["log"].append(header["log"][0]))
+    again = cli("train-reference", *OPTIONS, "--epochs", "1", "--resume", "--out", run)
+    refused(again, run / BEST, "is of epoch 2, not 1")
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -14,8 +14,9 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.train_reference.test_sources import TINY, karpathy  # noqa: E402
 from tests.training import OPTIONS, silent, small  # noqa: E402
 from train_reference import checkpoint, config, encode, train  # noqa: E402
-from train_reference.data import open_data  # noqa: E402
+from train_reference.data import PARTS, open_data  # noqa: E402
 from train_reference.encoders import encoder, get_encoder  # noqa: E402
+from train_reference.losses import get_loss  # noqa: E402
 
 OWN = """
 import torch
@@ -65,6 +66,8 @@ def test_encoders_of_a_file_are_trained_and_encode(tmp_path):
         train.prepare(small(model={"image": f"{file}:needs_depth"}))
     with pytest.raises(UsageError, match=r"encoder 'x' is of 'sounds'"):
         encoder("x", of="sounds")
+    with pytest.raises(UsageError, match=r"encoder 'x' is pretrained, and of vectors\n  fix: give it of=\"pixels\""):
+        encoder("x", of="vectors", pretrained=True)
 
 
 def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, monkeypatch):
@@ -105,10 +108,29 @@ def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, m
     with torch.no_grad():
         direct = run.model.images(**open_data(c)["val"].images.take(rows))
         assert torch.allclose(run.model.images(stored), direct, atol=1e-6)
-    report = train.train(c, tmp_path / "run", say=silent)
+    computed, report = sum(seen), train.train(c, tmp_path / "run", say=silent)
     found, _ = encode.encode(tmp_path / "run", device="cpu")
-    assert found["images"].shape == (8, 4) and report["R@1", "i2t"].value >= 0
+    assert found["images"].vectors.shape == (8, 4) and report["R@1", "i2t"].value >= 0
+    assert sum(seen) == computed, "vsebench encode takes those features"
     assert not list((tmp_path / "cache" / "features").glob("*.[plc]*")), "neither parts nor locks"
+    mixed = train.prepare(config.assign(c, ["model.crop=random"])).parts
+    assert [mixed[name].images.take(rows)["images"].ndim for name in PARTS] == [4, 2, 2]
+
+
+def test_features_are_those_of_the_network_that_computes_them(tmp_path, monkeypatch):
+    """Two files with the same weights and another pooling."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    found = []
+    for pooling in ("Avg", "Max"):
+        (tmp_path / f"{pooling}.py").write_text(
+            "from torch import nn\nfrom train_reference.encoders import encoder\n"
+            f"@encoder('{pooling}', of='pixels', width=12, pretrained=True)\n"
+            f"def made():\n    return nn.Sequential(nn.Adaptive{pooling}Pool2d(2), nn.Flatten())\n"
+        )
+        model = {"image": f"{tmp_path / pooling}.py:made"}
+        run = train.prepare(small(data={"features": "pixels"}, model=model))
+        found.append(run.parts["val"].images.take(np.arange(3))["images"])
+    assert not torch.equal(*found)
 
 
 @pytest.mark.parametrize(("name", "learned"), [("info_nce", ["scale"]), ("siglip", ["scale", "bias"])])
@@ -127,15 +149,22 @@ def test_the_temperature_is_trained_with_the_model(name, learned, tmp_path):
     whole, parts = (checkpoint.read(tmp_path / x / checkpoint.LAST).weights for x in ("whole", "parts"))
     assert all(torch.equal(whole[key], parts[key]) for key in whole)
     assert float(whole["learned.scale"].exp()) != pytest.approx(5.0, abs=1e-4)
-    assert encode.encode(tmp_path / "whole", device="cpu")[0]["images"].shape == (10, 8)
+    assert encode.encode(tmp_path / "whole", device="cpu")[0]["images"].vectors.shape == (10, 8)
     with torch.no_grad():
         run.model.learned["scale"].fill_(9.0)
-    assert run.model.hyper_parameters()["scale"] == 100
+    assert run.model.hyper_parameters()["scale"] > 100, "with its gradient"
+    train.step(run, next(iter(run.loader(0))), 0)
+    assert run.model.hyper_parameters()["scale"].item() == pytest.approx(100)
 
 
 def test_a_hyper_parameter_without_a_number_is_not_trained(tmp_path):
     (tmp_path / "c.toml").write_text('[loss]\nname = "info_nce"\nlearned = ["scale"]\n')
     other = config.configured("sh", tmp_path / "c.toml").loss
     assert (other.name, other.learned) == ("sh", []), "those of the other loss"
-    with pytest.raises(UsageError, match=r"loss.learned has 'sampler', which begins at 'hard'"):
-        train.prepare(small(loss={"name": "sam", "learned": ["sampler"]}))
+    with pytest.raises(UsageError, match=r"loss.learned has 'scale', which begins at 0"):
+        train.prepare(small(loss={"name": "info_nce", "learned": ["scale"], "settings": {"scale": 0}}))
+    with pytest.raises(UsageError, match=r"'margin', which loss 'mh' cannot learn\n  fix: leave loss.learned out"):
+        train.prepare(small(loss={"learned": ["margin"]}))
+    own = tmp_path / "my_loss.py"
+    own.write_text("def f(scores, positive, *, a=1.0, b=2, reduction='sum'):\n    return (a * scores).sum()\n")
+    assert get_loss(f"{own}:f").learnable == ("a",)

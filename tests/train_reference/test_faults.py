@@ -156,7 +156,7 @@ def test_features_that_are_no_numbers(tmp_path, monkeypatch):
         return opened
 
     monkeypatch.setattr(train, "open_data", broken("train"))
-    with pytest.raises(BadInput, match=r"image \d+ has features that are not numbers"):
+    with pytest.raises(BadInput, match=r"row \d+ has features that are not numbers"):
         train.train(small(), tmp_path / "one", say=silent)
     monkeypatch.setattr(train, "open_data", broken("val"))
     with pytest.raises(BadInput, match=r"finite|NaN|nan"):

@@ -217,6 +217,7 @@ def test_package_imports_without_torch_and_says_what_is_missing():
         ("ladder", {"relevance": "cider", "scale": 0.5}, r".* gives 0 to 5\n  fix: set loss.scale=0.1,"),
         ("log_ratio", {}, r"-inf to 1 \(label\), .* gives 0 to 10"),
         ("kendall", {"relevance": "wmd:f.txt"}, r".* gives -inf to 1\n  fix: set loss.relevance to"),
+        ("sam", {"relevance": "match"}, r"0 to 10 \(cider\), and .* gives 0 to 1\n  fix: set loss.scale=10,"),
         ("sam", {"relevance": "sentence"}, r"0 to 10 \(cider\), and .* 'sentence' with .* gives -1 to 1"),
     ],
 )

@@ -23,7 +23,7 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 
 from tests.devices import DEVICES  # noqa: E402
 from tests.training import OPTIONS, begun, silent, small  # noqa: E402
-from train_reference import checkpoint, config, train  # noqa: E402
+from train_reference import checkpoint, config, parallel, train  # noqa: E402
 from train_reference.data import Images, Loader, Part, vocabulary_of  # noqa: E402
 from train_reference.losses import loss_names  # noqa: E402
 
@@ -60,8 +60,8 @@ def test_a_run_from_the_command_line_is_evaluated_again(tmp_path):
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", loss_names())
 def test_every_loss_trains(name, tmp_path):
-    relevance = {"name": name, "relevance": "match", "own_degree": "one"}
-    report = train.train(small(loss=relevance), tmp_path / "run", say=silent)
+    more = {} if name == "sam" else {"relevance": "match", "own_degree": "one"}
+    report = train.train(small(loss={"name": name, **more}), tmp_path / "run", say=silent)
     assert report.split == "scenes-40-size16-test"
 
 
@@ -100,7 +100,7 @@ def test_learning_raises_recall(tmp_path):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("settings", [{}, {"name": "sam", "relevance": "match", "settings": {"sampler": "random"}}])
+@pytest.mark.parametrize("settings", [{}, {"name": "sam", "settings": {"sampler": "random"}}])
 def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(settings, device, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     three = small(loss=settings, train={"epochs": 3, "device": device})
@@ -192,10 +192,12 @@ def two_processes(*options: str | Path, command: list[str] = COMMAND) -> tuple[l
     return [process.returncode for process in processes], outputs
 
 
-def test_two_processes_equal_one(tmp_path):
+@pytest.mark.parametrize("loss", [{}, {"name": "info_nce", "learned": ["scale"]}])
+def test_two_processes_equal_one(loss, tmp_path):
     """``torchrun`` with gloo: negatives of the complete batch, gradients added up."""
-    train.train(small(train={"epochs": 2}), tmp_path / "one", say=silent)
-    codes, outputs = two_processes("--epochs", "2", "--out", tmp_path / "two")
+    train.train(small(loss=loss, train={"epochs": 2}), tmp_path / "one", say=silent)
+    more = ["--loss", loss["name"], "--set", 'loss.learned=["scale"]'] if loss else []
+    codes, outputs = two_processes("--epochs", "2", *more, "--out", tmp_path / "two")
     assert codes == [0, 0], outputs
     assert "R@1" in outputs[0][0]
     assert outputs[1] == ("", "")  # the first process prints the result
@@ -204,6 +206,15 @@ def test_two_processes_equal_one(tmp_path):
     assert values[0] == pytest.approx(values[1], abs=0.1)
     for name in one:
         assert torch.allclose(one[name], two[name], atol=1e-5), name
+
+
+def test_processes_wait_for_days(monkeypatch):
+    given = {}
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend, **options: given.update(options))
+    parallel.start()
+    assert given["timeout"].days == 7
 
 
 FEW = {"batch": "100", "loss.neighbours": "45", "data.first": "0.6", "loss.relevance": "cider"}

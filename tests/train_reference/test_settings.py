@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vsebench.errors import UsageError
+from vsebench.errors import Diverged, UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
@@ -96,6 +96,13 @@ def test_epochs_of_the_warm_up_are_not_the_best(tmp_path):
     settings["train"]["epochs"] = 2
     train.train(small(**settings), tmp_path / "b", say=silent)
     assert len(checkpoint.read(tmp_path / "b").log) in (1, 2)
+
+
+def test_a_value_that_is_no_number_is_never_the_best():
+    log = [{"RSum": value} for value in (np.nan, 1.0, 2.0, np.nan)]
+    assert train.best_epoch(small(), log) == 3
+    with pytest.raises(Diverged, match="RSum of the validation part is not a number\n  fix: lower"):
+        train.best_epoch(small(), log[:1])
 
 
 def test_a_scaled_degree_is_said(tmp_path):

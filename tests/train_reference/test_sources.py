@@ -125,7 +125,7 @@ def test_folders_of_features_that_are_wrong(tmp_path):
     np.save(folder / "test_ims.npy", array)
     images = open_data(of(name=str(folder)))["test"].images
     assert images.take(np.arange(7))["images"].shape == (7, 3, 8), "a batch without it is read"
-    with pytest.raises(BadInput, match="image 7 has features that are not numbers") as raised:
+    with pytest.raises(BadInput, match="row 7 has features that are not numbers") as raised:
         images.take(np.array([3, 7]))
     assert raised.value.where == str(folder / "test_ims.npy")
 

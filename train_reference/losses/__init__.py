@@ -34,7 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _LOSSES: Registry[Loss] = Registry("loss")
 # What a loss may declare of the degree that it takes: name -> the range; ``label``: 1 - a label distance.
-DEGREES = {"unit": (0.0, 1.0), "cosine": (-1.0, 1.0), "cider": (0.0, 10.0), "label": (-math.inf, 1.0)}
+DEGREES = {"cosine": (-1.0, 1.0), "cider": (0.0, 10.0), "label": (-math.inf, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Loss:
         needs_degree: the function also takes ``degree``.
         settings: hyper-parameters and their defaults, as named in the paper.
         degree: a name of ``DEGREES``, the range of the degree that it expects; None for any.
+        learnable: the hyper-parameters that may be trained with the model (``loss.learned``).
     """
 
     name: str
@@ -58,12 +59,16 @@ class Loss:
     needs_degree: bool
     settings: dict[str, Any]
     degree: str | None = None
+    learnable: tuple[str, ...] = ()
 
 
-def loss(name: str, *, cite: str, aka: Iterable[str] = (), degree: str | None = None) -> Callable[[F], F]:
+def loss(
+    name: str, *, cite: str, aka: Iterable[str] = (), degree: str | None = None, learnable: Iterable[str] = ()
+) -> Callable[[F], F]:
     """Decorator: register a function as the loss ``name``; the function itself is returned unchanged.
 
-    ``degree`` is a name of ``DEGREES``, the range of the degree that it expects.
+    ``degree`` is a name of ``DEGREES``, the range of the degree that it expects; ``learnable`` are the hyper-parameters
+    that may be trained.
 
     Raises:
         UsageError: the name is taken, or the signature is not that of a loss.
@@ -71,7 +76,8 @@ def loss(name: str, *, cite: str, aka: Iterable[str] = (), degree: str | None = 
 
     def register(function: F) -> F:
         needs_degree, settings = _declaration(name, function)
-        _LOSSES.add(name, Loss(name, tuple(aka), cite, function, needs_degree, settings, degree), aliases=tuple(aka))
+        entry = Loss(name, tuple(aka), cite, function, needs_degree, settings, degree, tuple(learnable))
+        _LOSSES.add(name, entry, aliases=tuple(aka))
         return function
 
     return register
@@ -122,7 +128,8 @@ def _of_file(name: str) -> Loss:
     """The function of a file as a loss; its name in a configuration is the one given."""
     found = function_of(name)
     needs_degree, settings = _declaration(name.rpartition(":")[2], found)
-    return Loss(name, (), str(file_of(name)), found, needs_degree, settings)
+    learnable = tuple(key for key, value in settings.items() if isinstance(value, float))
+    return Loss(name, (), str(file_of(name)), found, needs_degree, settings, learnable=learnable)
 
 
 def loss_names() -> list[str]:

@@ -43,7 +43,10 @@ def checked_loss(config: Config) -> Loss:
         raise UsageError(f"loss '{loss.name}' has no setting '{unknown[0]}'", fix=fix)
     values = loss.settings | settings.settings
     for name in settings.learned:
-        if not isinstance(values[name], float | int) or (name == "scale" and values[name] <= 0):
+        if name not in loss.learnable:
+            fix = f"use {', '.join(loss.learnable)}" if loss.learnable else "leave loss.learned out"
+            raise UsageError(f"loss.learned has '{name}', which loss '{loss.name}' cannot learn", fix=fix)
+        if type(values[name]) not in (float, int) or (name == "scale" and values[name] <= 0):
             what = f"loss.learned has '{name}', which begins at {values[name]!r}"
             raise UsageError(what, fix="let it begin at a number; of scale, above 0")
     _try(loss, settings.settings)
@@ -70,6 +73,8 @@ def check_sides(config: Config, loss: Loss) -> None:
 def check_range(settings: Settings, expected: str | None) -> None:
     """Refuse degrees outside the range that a loss declares, as far as the kind of gains tells theirs.
 
+    Those of ``cider`` must reach its end too: they are divided by a temperature that is made for it.
+
     Args:
         settings: the configuration.
         expected: a name of ``losses.DEGREES``, or None for any.
@@ -83,12 +88,15 @@ def check_range(settings: Settings, expected: str | None) -> None:
     ends = [-math.inf, 1.0] if kind.from_distance else [kind.low, kind.high]
     known = sorted(settings.scale * end for end in ends if end is not None)
     given = [min(end, 1.0) for end in known] if settings.own_degree == "one" else known
-    if all(low <= end <= high for end in given):
+    short = expected == "cider" and kind.high is not None and max(given) < high
+    if all(low <= end <= high for end in given) and not short:
         return
     what = f"loss '{settings.name}' expects a degree from {low:g} to {high:g} ({expected}), and loss.relevance"
     what += f" '{settings.relevance}' with loss.scale={settings.scale:g} gives {' to '.join(f'{x:g}' for x in given)}"
     largest = max(map(abs, known))
     scale = f"loss.scale={settings.scale * high / largest:g}, or " if low >= -1 and 0 < largest < math.inf else ""
+    if short and settings.own_degree == "one":
+        scale = "loss.own_degree=gain, or "
     raise UsageError(what, fix=f"set {scale}loss.relevance to gains of that range")
 
 

@@ -9,7 +9,12 @@ from . import loss
 from .batch import Reduction, checked, diagonal, reduced
 
 
-@loss("info_nce", aka=("clip", "nt-xent"), cite="van den Oord et al. 2018, arXiv:1807.03748; Radford et al., ICML 2021")
+@loss(
+    "info_nce",
+    aka=("clip", "nt-xent"),
+    cite="van den Oord et al. 2018, arXiv:1807.03748; Radford et al., ICML 2021",
+    learnable=("scale",),
+)
 def info_nce(
     scores: torch.Tensor, positive: torch.Tensor, *, scale: float = 20.0, reduction: Reduction = "sum"
 ) -> torch.Tensor:
@@ -25,7 +30,12 @@ def info_nce(
     return reduced(total / 2, len(scores), reduction)
 
 
-@loss("siglip", aka=("sigmoid",), cite="Zhai et al., Sigmoid Loss for Language Image Pre-Training, ICCV 2023")
+@loss(
+    "siglip",
+    aka=("sigmoid",),
+    cite="Zhai et al., Sigmoid Loss for Language Image Pre-Training, ICCV 2023",
+    learnable=("scale", "bias"),
+)
 def siglip(
     scores: torch.Tensor,
     positive: torch.Tensor,
