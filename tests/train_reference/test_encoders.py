@@ -80,11 +80,13 @@ def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, m
         "def frozen():\n    return nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten())\n"
     )
     seen: list[int] = []
+    built: list[bool] = []
 
     class Counted(torch.nn.Module):
-        def __init__(self) -> None:
+        def __init__(self, pretrained: bool) -> None:
             super().__init__()
             self.layer = torch.nn.Conv2d(3, 3, 1)
+            built.append(pretrained)
 
         def forward(self, images: torch.Tensor) -> torch.Tensor:
             seen.append(len(images))
@@ -112,6 +114,7 @@ def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, m
     found, _ = encode.encode(tmp_path / "run", device="cpu")
     assert found["images"].vectors.shape == (8, 4) and report["R@1", "i2t"].value >= 0
     assert sum(seen) == computed, "vsebench encode takes those features"
+    assert built[0] and not built[-1], "the checkpoint has the weights: none are downloaded to encode"
     assert not list((tmp_path / "cache" / "features").glob("*.[plc]*")), "neither parts nor locks"
     mixed = train.prepare(config.assign(c, ["model.crop=random"])).parts
     assert [mixed[name].images.take(rows)["images"].ndim for name in PARTS] == [4, 2, 2]
