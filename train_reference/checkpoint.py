@@ -21,6 +21,7 @@ from vsebench.options import spell
 
 from .config import Config, from_dict
 from .data import Vocabulary
+from .own_file import file_of
 
 SCHEMA = "vsebench/checkpoint/4"
 BEST = "best.safetensors"
@@ -113,6 +114,10 @@ def check_same(stored: Config, config: Config, where: Path, free: tuple[str, ...
     for name, value in stored.flat().items():
         if now[name] != value and name not in free:
             what = f"was trained with {name} = {value!r}, not {now[name]!r}"
+            if name.endswith(".fingerprint"):  # the names of the files are equal
+                named = [config.loss.name] if name.startswith("loss.") else [config.model.image, config.model.text]
+                shas = zip(filter(None, map(file_of, named)), value.split(), now[name].split(), strict=False)
+                what = f"{next((file for file, old, new in shas if old != new), name)} was changed since"
             fix = f"use the same configuration, choose another {spell('out')}, or delete this folder"
             raise UsageError(what, where=where, fix=fix)
 

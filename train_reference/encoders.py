@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
@@ -27,7 +27,7 @@ from torch import nn
 from vsebench.errors import MissingPackage, UsageError, first_line
 from vsebench.registry import Registry
 
-from .own_file import file_of, function_of
+from .own_file import faults_of, file_of, function_of
 
 Made = TypeVar("Made", bound=Callable[..., nn.Module])
 KINDS = ("vectors", "regions", "pixels")
@@ -59,12 +59,17 @@ class Encoder:
     pooling: bool = False
 
     def network(self, **known: Any) -> nn.Module:
-        """Call the function with those of the known values that it names; raises UsageError for another name."""
+        """Call the function with those of the known values that it names; raises UsageError for others, and faults."""
         names = inspect.signature(self.make).parameters
         other = [n for n, p in names.items() if n not in known and p.default is p.empty]
         if other:
             raise UsageError(f"encoder '{self.name}' takes '{other[0]}'", fix=f"let it take of {', '.join(known)}")
-        return self.make(**{name: known[name] for name in names if name in known})
+        with faults_of(self.name, "correct the function"):
+            made = self.make(**{name: known[name] for name in names if name in known})
+        if not isinstance(made, nn.Module) or not isinstance(getattr(made, "width", 1), int):
+            fix = "return a torch.nn.Module; its attribute width, if there is one, is an int"
+            raise UsageError(f"returns {type(made).__name__}", where=self.name, fix=fix)
+        return made
 
 
 _ENCODERS: Registry[Encoder] = Registry("encoder")
@@ -96,12 +101,12 @@ def encoder(name: str, *, of: str | tuple[str, ...], **facts: Any) -> Callable[[
 
 
 def get_encoder(name: str) -> Encoder:
-    """The encoder under a name, or of a file of the user; raises UsageError as ``own_file.function_of``."""
+    """The encoder under a name, or of a file of the user, with that name; raises as ``own_file.function_of``."""
     if file_of(name) is None:
         return _ENCODERS.get(name)
     make = function_of(name)
     declared = next((entry for entry in map(_ENCODERS.get, _ENCODERS.names()) if entry.make is make), None)
-    return declared or Encoder(name, (*KINDS, CAPTIONS), make)
+    return replace(declared, name=name) if declared else Encoder(name, (*KINDS, CAPTIONS), make)
 
 
 def encoder_names(of: str) -> list[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import Callable
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vsebench.errors import UsageError, first_line
+from vsebench.errors import UsageError, VsebenchError, first_line
 from vsebench.files.regular import sha256_of
 from vsebench.registry import unknown
 
@@ -34,11 +37,35 @@ def function_of(name: str) -> Callable[..., Any]:
         what = "no such file" if file is not None and ":" in name else "names no function"
         raise UsageError(what, where=name, fix=FIX)
     module = _module(file.resolve())
-    found: Callable[..., Any] | None = getattr(module, function, None)
-    if not (inspect.isfunction(found) or inspect.isclass(found)):
-        functions = [key for key, value in vars(module).items() if inspect.isfunction(value)]
-        raise unknown("function", function, functions, str(file))
+    known = {key: value for key, value in vars(module).items() if inspect.isfunction(value) or inspect.isclass(value)}
+    if not known:
+        raise UsageError("has no functions", where=file, fix=f"write '{function}' into it")
+    if function not in known:
+        raise unknown("function", function, known, str(file))
+    found: Callable[..., Any] = known[function]
     return found
+
+
+@contextmanager
+def faults_of(name: str, fix: str) -> Iterator[None]:
+    """A block that calls the function of a name: what one of a file raises becomes UsageError, which names it."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:  # code of the user raises anything
+        if file_of(name) is None:
+            raise
+        if isinstance(error, VsebenchError):
+            error.where = error.where or name
+            raise
+        raise UsageError(f"fails ({raised(error, name)})", where=name, fix=fix) from error
+
+
+def raised(error: BaseException, name: str) -> str:
+    """What the function of a name raised, and the last line of its file that was running; of a registered one any."""
+    file, frames = file_of(name), traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if file is None or frame.filename == str(file.resolve())]
+    place = f"; line {own[-1].lineno} of {Path(own[-1].filename).name}" if own else ""
+    return f"{type(error).__name__}: {first_line(error)}{place}"
 
 
 @cache
@@ -46,13 +73,19 @@ def _module(file: Path) -> Any:
     spec = importlib.util.spec_from_file_location(f"own_{file.stem}", file)
     assert spec is not None and spec.loader is not None  # it ends with .py
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look for it there
+    sys.path.insert(0, str(file.parent))  # it may import its neighbours
     try:
         spec.loader.exec_module(module)
-    except UsageError:
+    except UsageError as error:  # of a decorator
+        error.where = str(file)
         raise
     except (Exception, SystemExit) as error:  # code of the user raises anything
         what = f"cannot be imported: {type(error).__name__}: {first_line(error)}"
         raise UsageError(what, where=file, fix=f"correct it; it must run by itself: python {file.name}") from error
+    finally:
+        with suppress(ValueError):
+            sys.path.remove(str(file.parent))
     return module
 
 

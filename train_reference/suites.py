@@ -30,7 +30,7 @@ import vsebench as vb
 from vsebench.errors import BadInput, Diverged, UsageError
 from vsebench.evaluation.provenance import versions
 from vsebench.files.atomic import make_folder, write_atomically
-from vsebench.files.run_folder import ABOUT, LAST, RESULT, SUMMARY
+from vsebench.files.run_folder import ABOUT, RESULT, SUMMARY
 from vsebench.leaderboard.suites import results_of
 from vsebench.options import spell
 from vsebench.registry import unknown
@@ -39,7 +39,7 @@ from vsebench.relevance.sources import LABELS
 from vsebench.results.report import Report
 
 from . import config as configs
-from .checkpoint import check_same
+from .checkpoint import BEST, check_same
 from .config import Config, assign, configured, fingerprinted, from_dict, override, read_toml
 from .data import Bar, no_bar, open_data
 from .losses import get_loss, loss_names
@@ -222,7 +222,7 @@ def _train(plan: Planned, out: Path, say: Say, bar: Bar) -> str:
     folder, started = out / plan.name, time.monotonic()
     (folder / DIVERGED).unlink(missing_ok=True)
     try:
-        train(plan.config, folder, resume=(folder / LAST).exists(), metrics=plan.metrics, say=say, bar=bar)
+        train(plan.config, folder, resume=(folder / BEST).exists(), metrics=plan.metrics, say=say, bar=bar)
     except Diverged as error:
         with write_atomically(folder / DIVERGED, "w", parents=True) as stream:
             stream.write(error.what)

@@ -38,9 +38,9 @@ from .config import Config, fingerprinted
 from .data import Bar, Loader, Part, PartName, Vocabulary, identity, no_bar, open_data, relevance_of, vocabulary_of
 from .encoders import get_encoder
 from .losses import Loss, get_loss
-from .losses.checks import checked_loss
+from .losses.checks import check_total, checked_loss
 from .model import NO_TEXT, DualEncoder, build, groups, scores, trunk_is_trained
-from .own_file import label
+from .own_file import faults_of, file_of, label
 
 Say = Callable[[str], None]
 LOG = "log.jsonl"
@@ -173,6 +173,7 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
     torch.manual_seed(t.seed)
     images = parts["train"].images
     model = build(config, images.kind, images.width, len(vocabulary.words)).to(device)
+    check_encoders(config, model, parts["train"], vocabulary)
     model.begin(loss.settings | config.loss.settings)
     if not trunk_is_trained(config):
         parts = parallel.first_before_others(lambda: encode.with_features(model, parts, bar))
@@ -183,6 +184,32 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
     if t.select != "RSum" or alone:
         evaluate(run, "val", t.select)  # the part may not have this metric
     return run
+
+
+@torch.no_grad()
+def check_encoders(config: Config, model: DualEncoder, part: Part, vocabulary: Vocabulary) -> None:
+    """Encode two items by encoders of files of the user; random numbers stay. Raises UsageError for their faults."""
+    settings, weight = config.model, model.images.project.weight
+    if not (file_of(settings.image) or file_of(settings.text)):
+        return
+    loader = Loader(part, None if model.captions is None else vocabulary.encode(part.captions), config)
+    batch, sides = loader.make(np.array([0, loader.items - 1])), []
+    model.eval()
+    if file_of(settings.image):
+        given = {"images": batch["images"].to(weight)}
+        given |= {"mask": batch["mask"].to(weight.device)} if "mask" in batch else {}
+        sides.append((settings.image, model.images.network, given, weight.shape[1]))
+    if model.captions is not None and file_of(settings.text):
+        given = {"word vectors": model.captions.embed(batch["words"].to(weight.device)), "lengths": batch["lengths"]}
+        sides.append((settings.text, model.captions.network, given, model.dim))
+    for name, network, given, width in sides:
+        shapes = " and ".join(f"{key} {tuple(x.shape)}" for key, x in given.items())
+        fix = f"let its network take {shapes}, and return (2, {width}) {weight.dtype}"
+        with torch.random.fork_rng([weight.device] if weight.is_cuda else []), faults_of(name, fix):
+            found = network(*given.values())
+        if not isinstance(found, torch.Tensor) or (found.shape, found.dtype) != ((2, width), weight.dtype):
+            shown = f"{tuple(found.shape)} {found.dtype}" if isinstance(found, torch.Tensor) else type(found).__name__
+            raise UsageError(f"its network returns {shown}", where=name, fix=fix)
 
 
 def check_pooling(config: Config, device: torch.device) -> None:
@@ -208,15 +235,19 @@ def begin(run: Run, out: Path, resume: bool, say: Say) -> None:
     """Say what is trained; of a run that is resumed, take the state of the last epoch.
 
     Raises:
-        UsageError: the folder has a run, and ``resume`` is not given, or one of other settings.
+        UsageError: the folder has a run, and ``resume`` is not given, or one of other settings, or of more epochs.
         BadInput: its checkpoint is damaged, or of other data.
     """
-    last, config = out / LAST, run.config
-    if last.exists() and not resume:
+    config = run.config
+    there = parallel.of_first(lambda: [name for name in (LAST, BEST, RESULT) if (out / name).exists()])
+    if there and not resume:
         fix = f"add {spell('resume', True)} to continue it, or choose another folder"
         raise UsageError("holds a run already", where=out, fix=fix)
-    if last.exists():
-        found = run.load(last)
+    if LAST in there:
+        found = run.load(out / LAST)
+        if (made := len(found.log)) > config.train.epochs:
+            what = f"has {count_of(made, 'epoch')}, and train.epochs is {config.train.epochs}"
+            raise UsageError(what, where=out, fix=f"give at least {made}, or another folder")
         found.restore(run.optimiser)
         run.log.extend(found.log)
         say(f"resumed after epoch {len(run.log)} of {config.train.epochs}")
@@ -225,6 +256,8 @@ def begin(run: Run, out: Path, resume: bool, say: Say) -> None:
                 (out / name).unlink(missing_ok=True)
         return
     if resume:
+        if BEST in there:  # of an untrained model, or of an epoch that was not finished
+            check_same(checkpoint.read(out / BEST).config, config, out, FREE)
         say(f"there is no run in {printable(str(out))} to resume: it begins")
     items, pairs, networks = f"captions, {len(run.vocabulary.words):,} words", "pairs", f" and {config.model.text}"
     if run.model.captions is None:
@@ -237,6 +270,8 @@ def begin(run: Run, out: Path, resume: bool, say: Say) -> None:
     )
     if run.loss.needs_degree and config.loss.scale != 1:
         say(f"the degree of a pair is {config.loss.scale:g} times its gain ({config.loss.relevance})")
+    if 0 < config.train.epochs <= config.loss.warmup:
+        say(f"the run ends in its warm-up (loss.warmup = {config.loss.warmup}): loss {config.loss.name} is never used")
 
 
 def finished(run: Run) -> bool:
@@ -321,18 +356,21 @@ def step(run: Run, batch: dict[str, Any], epoch: int, number: int = 1) -> float:
 
 
 def loss_of(run: Run, s: torch.Tensor, batch: dict[str, Any], epoch: int) -> torch.Tensor:
-    """The loss of the scores (b, b) of a batch; the sum of hinges in the epochs of the warm-up."""
+    """The loss of the scores (b, b) of a batch, in the warm-up the sum of hinges; UsageError for faults of a file."""
     settings = run.config.loss
     positive = batch["positive"].to(s.device)
     if not settings.mask_same_image:
         positive = torch.eye(len(s), dtype=torch.bool, device=s.device)
     if epoch < settings.warmup:
-        function, given = get_loss("sh").function, {k: v for k, v in settings.settings.items() if k == "margin"}
+        loss, given = get_loss("sh"), {k: v for k, v in settings.settings.items() if k == "margin"}
     else:
-        function, given = run.loss.function, {**settings.settings, **run.model.hyper_parameters()}
+        loss, given = run.loss, {**settings.settings, **run.model.hyper_parameters()}
         if run.loss.needs_degree:
             given["degree"] = batch["degree"].to(s.device)
-    total: torch.Tensor = function(s, positive, **given)
+    with faults_of(loss.name, f"correct the function; it fails for a batch of {count_of(len(s), 'pair')}"):
+        total: torch.Tensor = loss.function(s, positive, **given)
+    if file_of(loss.name):
+        check_total(loss, total)
     return total
 
 

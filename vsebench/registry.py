@@ -39,7 +39,7 @@ class Registry(Generic[T]):
         """Register ``value``; raises UsageError when the name or an alias is taken."""
         for key in (name, *aliases):
             if key in self:
-                raise UsageError(f"{self.kind} '{key}' is registered twice")
+                raise UsageError(f"{self.kind} '{key}' is registered twice", fix="give it another name")
         self._items[name] = value
         self._aliases.update((alias, name) for alias in aliases)
         return value

@@ -61,13 +61,60 @@ def test_encoders_of_a_file_are_trained_and_encode(tmp_path):
     assert cli("encode", out, "-o", tmp_path / "a.npz").exit_code == 0
     file.write_text(OWN + "\n# changed\n")
     changed = cli("train-reference", *own, "--epochs", "2", "--resume")
-    assert changed.exit_code == 2 and "was trained with model.fingerprint = " in changed.stderr
+    assert changed.exit_code == 2 and f"run: {file} was changed since" in changed.stderr
     with pytest.raises(UsageError, match=r"needs_depth' takes 'depth'\n  fix: let it take of kind, width"):
         train.prepare(small(model={"image": f"{file}:needs_depth"}))
     with pytest.raises(UsageError, match=r"encoder 'x' is of 'sounds'"):
         encoder("x", of="sounds")
     with pytest.raises(UsageError, match=r"encoder 'x' is pretrained, and of vectors\n  fix: give it of=\"pixels\""):
         encoder("x", of="vectors", pretrained=True)
+
+
+FAULTY = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, dim, call=None):
+        super().__init__()
+        self.layer, self.dim, self.call = nn.Linear(3, 3), dim, call
+    def forward(self, images, mask):
+        return self.call(torch.rand(len(images), self.dim))
+def draws(dim): return Net(dim, lambda x: x)
+def makes(dim): return 1 / 0
+def nothing(): return None
+def widths(dim): return Net(dim, lambda x: nn.Linear(dim + 1, 3)(x))
+def two(dim): return Net(dim, lambda x: (x, x))
+def half(dim): return Net(dim, lambda x: x.half())
+def narrow(dim): return Net(dim - 1, lambda x: x)
+def linear(width, dim): return nn.Linear(width, dim)
+def words(word_dim, dim): return nn.Linear(word_dim, dim)
+"""
+
+
+def test_an_encoder_of_a_file_encodes_two_items_before_training(tmp_path, monkeypatch):
+    """A fault names its function and what its network is called with; random numbers are as without this check."""
+    (file := tmp_path / "own.py").write_text(FAULTY)
+    images = r"let its network take images \(2, \d+, \d+\) and mask \(2, \d+\), and return \(2, 8\) torch.float32$"
+    for function, message, fix in [
+        ("makes", r"fails \(ZeroDivisionError: division by zero; line 11 of own.py\)", "correct the function$"),
+        ("nothing", "returns NoneType", "return a torch.nn.Module"),
+        ("widths", r"fails \(RuntimeError: .*mat1 and mat2 .*; line 13 of own.py\)", images),
+        ("two", "its network returns tuple", images),
+        ("half", r"its network returns \(2, 8\) torch.float16", images),
+        ("narrow", r"its network returns \(2, 7\) torch.float32", images),
+        ("linear", r"fails \(TypeError: .*forward\(\) takes .*\)", images),
+    ]:
+        with pytest.raises(UsageError, match=f"^{file}:{function}: {message}\n  fix: {fix}"):
+            train.prepare(small(model={"image": f"{file}:{function}"}))
+    words = r"let its network take word vectors \(2, \d+, 8\) and lengths \(2,\), and return \(2, 8\) torch.float32$"
+    with pytest.raises(UsageError, match=rf"^{file}:words: fails \(TypeError: .*\)\n  fix: {words}"):
+        train.prepare(small(model={"text": f"{file}:words"}))
+    own = small(model={"image": f"{file}:draws"})
+    train.prepare(own)
+    state = torch.get_rng_state()
+    monkeypatch.setattr(train, "check_encoders", lambda *given: None)
+    train.prepare(own)
+    assert torch.equal(state, torch.get_rng_state())
 
 
 def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, monkeypatch):
@@ -95,7 +142,8 @@ def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, m
             return torch.nn.functional.adaptive_avg_pool2d(self.layer(images), 2).flatten(1)
 
     name = f"{tmp_path / 'frozen.py'}:frozen"
-    object.__setattr__(get_encoder(name), "make", Counted)
+    assert get_encoder(name).name == name
+    object.__setattr__(get_encoder("frozen"), "make", Counted)
     data = {"name": str(karpathy(tmp_path)), "images": str(tmp_path / "photos")}
     c = config.assign(config.from_dict({"data": data, "model": {"image": "frozen", "crop": "ten"}}), TINY)
     with pytest.raises(KeyboardInterrupt):

@@ -129,6 +129,11 @@ def test_no_epochs_evaluate_the_model_as_it_begins(tmp_path):
     report = train.train(small(train={"epochs": 0}), tmp_path, say=silent)
     assert report["R@1", "i2t"].value < 0.5
     assert checkpoint.read(tmp_path).log == []
+    other = small(train={"lr": 0.1})
+    with pytest.raises(UsageError, match="holds a run already"):
+        train.train(other, tmp_path, say=silent)
+    with pytest.raises(UsageError, match=r"was trained with train\.lr"):
+        train.train(other, tmp_path, resume=True, say=silent)
 
 
 def test_a_batch_that_is_larger_than_the_data(tmp_path):
@@ -229,7 +234,7 @@ def test_streams(tmp_path, monkeypatch):
         ({"model": {"crop": "ten"}}, r"^model\.crop has no meaning: the images are regions, not pixels"),
         (
             {"model": {"pretrained": False, "finetune": True}},
-            r"model\.pretrained and model\.finetune have no meaning(.|\n)*leave that out",
+            r"model\.pretrained and model\.finetune have no meaning(.|\n)*add --set model\.pretrained=true",
         ),
     ],
 )
@@ -264,6 +269,16 @@ def test_pooling_without_a_deterministic_gradient_is_refused_before_training(ima
         assert caught.value.fix == "add --set train.deterministic=false"
     else:
         train.check_pooling(found, gpu)
+
+
+def test_a_run_has_no_fewer_epochs_when_it_is_resumed(tmp_path):
+    """One whose epochs are all of the warm-up says so."""
+    said: list[str] = []
+    settings = {"loss": {"name": "sam", "warmup": 2}, "train": {"epochs": 2}}
+    train.train(small(**settings), tmp_path, say=said.append)
+    assert "the run ends in its warm-up (loss.warmup = 2): loss sam is never used" in said
+    with pytest.raises(UsageError, match=r"has 2 epochs, and train\.epochs is 1\n  fix: give at least 2, or another"):
+        train.train(small(loss=settings["loss"]), tmp_path, resume=True, say=silent)
 
 
 def test_a_resumed_run_may_change_whether_it_is_deterministic(tmp_path):

@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra: trai
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
 from tests.training import METRICS, OPTIONS, small  # noqa: E402
-from train_reference import checkpoint, suites, train  # noqa: E402
+from train_reference import checkpoint, losses, suites, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 from train_reference.own_file import fingerprint  # noqa: E402
 from train_reference.suites import Planned, Suite  # noqa: E402
@@ -43,6 +43,16 @@ def broken(scores, positive, *, reduction="sum"):
 
 def ends(scores, positive, *, reduction="sum"):
     raise SystemExit(0)
+
+def constant(scores, positive, *, reduction="sum"):
+    return scores.new_ones((), requires_grad=True)
+
+def fails_later(scores, positive, *, what=None, reduction="sum"):
+    if len(scores) == 3:
+        return scores.sum()
+    if what == "raises":
+        raise ValueError("no\\nmore")
+    return {"vector": scores.sum(0), "complex": scores.sum() * 1j, "detached": scores.detach().sum()}.get(what)
 """
 
 
@@ -65,7 +75,7 @@ def test_a_loss_of_a_file_is_trained_and_resumed(file, tmp_path):
     assert again.exit_code == 0 and "resumed after epoch 1 of 2" in again.stderr
     file.write_text(OWN + "\n# changed\n")
     changed = cli("train-reference", *own, "--epochs", "3", "--resume")
-    assert changed.exit_code == 2 and "was trained with loss.fingerprint = " in changed.stderr
+    assert changed.exit_code == 2 and f"run: {file} was changed since\n  fix: " in changed.stderr
 
 
 def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
@@ -85,7 +95,8 @@ def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
         ("{file}:sqared", [], "unknown function 'sqared'\n  fix: did you mean 'squared'"),
         ("{file}", [], "names no function\n  fix: give FILE.py:FUNCTION"),
         ("nowhere.py:f", [], "nowhere.py:f: no such file"),
-        ("{file}:loose", [], "has 'margin' without a default or name"),
+        ("{file}:loose", [], "my_loss.py:loose: loss 'loose' has 'margin' without a default or name"),
+        ("{file}:constant", [], "my_loss.py:constant' returns a tensor of shape ()\n  fix: return a scalar tensor"),
         ("{file}:of_rows", [], "returns a tensor of shape (3,)\n  fix: return a scalar tensor"),
         ("{file}:broken", [], "object has no attribute 'no_such_method'; line 16 of my_loss.py)"),
         ("{file}:ends", [], "fails (SystemExit: 0; line 19 of my_loss.py)\n  fix: correct the function"),
@@ -104,6 +115,53 @@ def test_a_file_that_cannot_be_imported(text, file):
     file.write_text(text)
     with pytest.raises(UsageError, match=r"cannot be imported: (Syntax|ModuleNotFound|ZeroDivision|System)E"):
         get_loss(f"{file}:f")
+
+
+def test_the_declaration_of_a_loss_of_a_file_counts(file, monkeypatch):
+    """Its range of the degree; a name that is taken, and an unknown range, are faults of this file."""
+    table = losses._LOSSES if get_loss("mh") else None
+    monkeypatch.setattr(table, "_items", dict(table._items))
+    declared = "from train_reference.losses import loss\n@loss('mine', cite='', degree='cosine')" + OWN
+    file.write_text(declared)
+    found = get_loss(f"{file}:squared")
+    assert (found.name, found.degree, found.settings) == (f"{file}:squared", "cosine", {"margin": 0.2})
+    with pytest.raises(UsageError, match=r"cosine.*loss\.relevance 'cider'"):
+        train.prepare(small(loss={"name": f"{file}:squared"}))
+    for number, (old, new, message) in enumerate([
+        ("mine", "mh", "loss 'mh' is registered twice\n  fix: give it another name"),
+        ("cosine", "cosin", "unknown range of a degree 'cosin'\n  fix: did you mean 'cosine'?"),
+    ]):  # fmt: skip
+        other = file.with_name(f"other_{number}.py")
+        other.write_text(declared.replace(f"'{old}'", f"'{new}'"))
+        with pytest.raises(UsageError) as caught:
+            get_loss(f"{other}:squared")
+        assert str(caught.value) == f"{other}: {message}"
+
+
+def test_a_loss_that_fails_for_a_batch_of_the_data(file):
+    name = f"{file}:fails_later"
+    run = train.prepare(small(loss={"name": name}))
+    for what, message in {
+        "raises": rf"^{name}: fails \(ValueError: no; line 28 of my_loss.py\)\n  fix: correct .* a batch of 20 pairs",
+        "vector": rf"^loss '{name}' returns a tensor of shape \(20,\)\n  fix: return a scalar tensor of floats",
+        "complex": r"returns a tensor of shape \(\)",
+        "detached": r"returns a tensor of shape \(\)",
+        "nothing": r"returns None",
+    }.items():
+        run.config.loss.settings["what"] = what
+        with pytest.raises(UsageError, match=message):
+            train.step(run, next(iter(run.loader(0))), 0)
+
+
+def test_a_file_imports_its_neighbour(file):
+    file.with_name("neighbour_of_it.py").write_text(OWN)
+    with_class = "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int = 1\n"
+    file.write_text(f"from __future__ import annotations\nfrom neighbour_of_it import squared as f\n{with_class}")
+    assert get_loss(f"{file}:f").settings == {"margin": 0.2}
+    assert str(file.parent) not in sys.path
+    (empty := file.with_name("empty.py")).write_text("\n")
+    with pytest.raises(UsageError, match=r"empty.py: has no functions\n  fix: write 'f' into it"):
+        get_loss(f"{empty}:f")
 
 
 def test_a_suite_of_chosen_losses(file):

@@ -21,12 +21,12 @@ import inspect
 import math
 import pkgutil
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
 from vsebench.errors import MissingPackage, UsageError
-from vsebench.registry import Registry
+from vsebench.registry import Registry, unknown
 
 from ..own_file import file_of, function_of
 
@@ -71,11 +71,13 @@ def loss(
     that may be trained.
 
     Raises:
-        UsageError: the name is taken, or the signature is not that of a loss.
+        UsageError: the name is taken, the range is unknown, or the signature is not that of a loss.
     """
+    if degree is not None and degree not in DEGREES:
+        raise unknown("range of a degree", degree, DEGREES)
 
     def register(function: F) -> F:
-        needs_degree, settings = _declaration(name, function)
+        needs_degree, settings = _declaration(name, function, function.__module__)
         entry = Loss(name, tuple(aka), cite, function, needs_degree, settings, degree, tuple(learnable))
         _LOSSES.add(name, entry, aliases=tuple(aka))
         return function
@@ -83,20 +85,20 @@ def loss(
     return register
 
 
-def _declaration(name: str, function: Callable[..., Any]) -> tuple[bool, dict[str, Any]]:
+def _declaration(name: str, function: Callable[..., Any], where: str) -> tuple[bool, dict[str, Any]]:
     """Whether a function takes ``degree``, and its hyper-parameters, from its signature."""
     parameters = inspect.signature(function).parameters
     if list(parameters)[:2] != ["scores", "positive"]:
         what = f"loss '{name}' takes ({', '.join(parameters)})"
         fix = "let it take scores and positive first, and everything else by keyword"
-        raise UsageError(what, where=function.__module__, fix=fix)
+        raise UsageError(what, where=where, fix=fix)
     rest = {key: p for key, p in list(parameters.items())[2:] if key != "degree"}
     loose = [key for key, p in rest.items() if p.kind is not p.KEYWORD_ONLY or p.default is p.empty]
     if loose or rest.pop("reduction", None) is None:
         fault = f"'{loose[0]}' without a default or name" if loose else "no 'reduction'"
         raise UsageError(
             f"loss '{name}' has {fault}",
-            where=function.__module__,
+            where=where,
             fix="give reduction and every hyper-parameter as a keyword with a default, after a bare *",
         )
     return "degree" in parameters, {key: p.default for key, p in rest.items()}
@@ -125,9 +127,12 @@ def get_loss(name: str) -> Loss:
 
 
 def _of_file(name: str) -> Loss:
-    """The function of a file as a loss; its name in a configuration is the one given."""
+    """The function of a file as a loss, as declared if it is; its name in a configuration is the one given."""
     found = function_of(name)
-    needs_degree, settings = _declaration(name.rpartition(":")[2], found)
+    declared = next((entry for entry in map(_LOSSES.get, _LOSSES.names()) if entry.function is found), None)
+    if declared:
+        return replace(declared, name=name)
+    needs_degree, settings = _declaration(name.rpartition(":")[2], found, name)
     learnable = tuple(key for key, value in settings.items() if isinstance(value, float))
     return Loss(name, (), str(file_of(name)), found, needs_degree, settings, learnable=learnable)
 

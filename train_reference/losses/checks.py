@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import traceback
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,6 +12,7 @@ from vsebench.relevance import SOURCES, parse_spec
 from vsebench.relevance.sources import LABELS
 
 from ..model import NO_TEXT
+from ..own_file import raised
 from . import DEGREES, Loss, get_loss
 
 if TYPE_CHECKING:
@@ -109,15 +108,22 @@ def _try(loss: Loss, settings: dict[str, Any]) -> None:
     extra = {"degree": torch.eye(3)} if loss.needs_degree else {}
     try:
         total = loss.function(pairs, torch.eye(3, dtype=torch.bool), **settings, **extra)
+        check_total(loss, total, pairs)
     except UsageError:
         raise
     except (Exception, SystemExit) as error:  # code of the user raises anything
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"line {last.lineno} of {Path(last.filename).name}"
-        what = f"{named} fails ({type(error).__name__}: {error}; {place})"
+        what = f"{named} fails ({raised(error, loss.name)})"
         raise UsageError(what, fix=fix if known else "correct the function") from error
-    if not isinstance(total, torch.Tensor) or total.ndim or not total.requires_grad:
-        shown = f"a tensor of shape {tuple(total.shape)}" if isinstance(total, torch.Tensor) else repr(total)[:60]
-        raise UsageError(f"loss '{loss.name}' returns {shown}", fix="return a scalar tensor that depends on the scores")
     if not total.isfinite():
         raise UsageError(f"{named} is {total.item()} for three pairs", fix=fix if known else "correct the function")
+
+
+def check_total(loss: Loss, total: Any, scores: torch.Tensor | None = None) -> None:
+    """Refuse what is no number to minimise, or does not depend on the scores (b, b), if given; raises UsageError."""
+    if isinstance(total, torch.Tensor):
+        fits = not total.ndim and total.requires_grad and total.is_floating_point()
+        if fits and (scores is None or torch.autograd.grad(total, scores, allow_unused=True)[0] is not None):
+            return
+    shown = f"a tensor of shape {tuple(total.shape)}" if isinstance(total, torch.Tensor) else repr(total)[:60]
+    fix = "return a scalar tensor of floats that depends on the scores"
+    raise UsageError(f"loss '{loss.name}' returns {shown}", fix=fix)
