@@ -14,10 +14,8 @@ import torch
 
 import vsebench as vb
 from vsebench.errors import UsageError
-from vsebench.files import run_folder
-from vsebench.files.atomic import make_folder, write_atomically
-from vsebench.files.cache import cache_dir
-from vsebench.files.lock import locked
+from vsebench.files import run_folder, store
+from vsebench.files.atomic import write_atomically
 from vsebench.files.store import fingerprint
 from vsebench.pretrained.device import device_of
 from vsebench.pretrained.parts import Parts
@@ -227,8 +225,8 @@ def with_features(model: DualEncoder, parts: dict[PartName, Part], bar: Bar = no
 def frozen_features(encoder: ImageEncoder, images: Images, update: Update | None = None) -> npt.NDArray[Any]:
     """(image, features) the features of images of pixels by a network that is not trained, memory-mapped.
 
-    They are computed once, into the folder ``features`` of the cache, under a name made of the network and its
-    weights, what computes it, the crop and the files of the images. An interrupted computation goes on where it was,
+    They are computed once, into the cache (``files.store``), under a name made of the network and its weights, what
+    computes it, the crop and the files of the images. An interrupted computation goes on where it was,
     with the same bits. On a GPU convolutions may compute in TF32, as is the default of torch.
 
     Args:
@@ -259,14 +257,12 @@ def frozen_features(encoder: ImageEncoder, images: Images, update: Update | None
                 update(int(rows[-1]) + 1, len(images))
         return np.concatenate(found)
 
-    path = cache_dir() / "features" / f"{fingerprint(about, states)[:32]}.npy"
-    make_folder(path.parent)
-    with locked(path.with_suffix(".lock"), "these features are computed", waiting=lambda text: None):
-        if not path.exists():
-            network.eval()
-            parts = Parts(about)
-            features = parts.vectors(states, FEW, compute, lambda count: None, [""])
-            with write_atomically(path) as stream:
-                np.save(stream, features)
-            parts.remove()
+    key = fingerprint(about, states)[:32]
+    path = store.get("features", key)
+    if path is None:
+        network.eval()
+        parts = Parts(about)
+        features = parts.vectors(states, FEW, compute, lambda count: None, [""])
+        path = store.put("features", key, lambda stream: np.save(stream, features))
+        parts.remove()
     return np.asarray(np.load(path, mmap_mode="r"))

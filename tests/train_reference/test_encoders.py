@@ -7,6 +7,7 @@ import pytest
 
 from tests.commands import invoke as cli
 from vsebench.errors import UsageError
+from vsebench.files import store
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
@@ -163,7 +164,7 @@ def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, m
     assert found["images"].vectors.shape == (8, 4) and report["R@1", "i2t"].value >= 0
     assert sum(seen) == computed, "vsebench encode takes those features"
     assert built[0] and not built[-1], "the checkpoint has the weights: none are downloaded to encode"
-    assert not list((tmp_path / "cache" / "features").glob("*.[plc]*")), "neither parts nor locks"
+    assert {entry.kind for entry in store.entries()} == {"features"}, "parts are removed"
     mixed = train.prepare(config.assign(c, ["model.crop=random"])).parts
     assert [mixed[name].images.take(rows)["images"].ndim for name in PARTS] == [4, 2, 2]
 
