@@ -68,7 +68,7 @@ def test_from_drawn_images_to_a_row_of_a_board(tmp_path: Path) -> None:
         "--set",
         "train.decay_every=0",
     ]
-    run("train-reference", "--loss", "sam", "--data", features, "--captions", captions, *options, "--out", out)
+    run("train-reference", "--config", "scenes/sam", "--data", features, "--captions", captions, *options, "--out", out)
     run("eval", out, "--trust", "-o", report)
     run("leaderboard", "add", report, "--name", "Drawn", "--image-input", "pixels", "--folder", boards)
     run("leaderboard", "validate", "--folder", boards)
