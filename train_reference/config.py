@@ -49,7 +49,7 @@ Factor = Annotated[float, Field(strict=True, gt=0)]
 Amount = Annotated[float, Field(strict=True, ge=0)]
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Size = Annotated[int, Field(strict=True, ge=1)]
-NEED_FILES = ("sentence", "wmd", "spice")  # gains that need a model, word vectors or parsed captions
+ON_SCENES = ("cider", "match", "holds", "labels")  # gains that scenes have without a model or a file
 Count = Annotated[int, Field(strict=True, ge=0)]
 Threads = Annotated[int, Field(strict=True, ge=0, le=1024)]
 Pairs = Annotated[int, Field(strict=True, ge=2)]  # a batch needs negatives
@@ -362,7 +362,7 @@ def configured(
         found = override(found, {"loss.name": name, "loss.settings": {}, "loss.learned": []})
     if smoke:
         part = {"loss.warmup": min(1, found.loss.warmup), **_values("smoke", Path(), ())}
-        if found.loss.relevance.partition(":")[0] in NEED_FILES:
+        if found.loss.relevance.partition(":")[0] not in ON_SCENES:
             part["loss.relevance"] = "match"
         found = override(found, part)
     if encoder is not None:

@@ -31,7 +31,10 @@ from .own_file import fingerprint as of_files
 BLOCK = 256  # images or captions of one call of an encoder
 FEW = 64  # image files of one call, perhaps of ten crops each
 EMBEDDINGS = "embeddings.npz"
-ARRAYS = {"images": "image_embeddings", "texts": "text_embeddings", "scores": "scores", "labels": "labels"}  # in it
+ARRAYS = {  # in it, of the arguments of ``evaluate``
+    "images": "image_embeddings", "texts": "text_embeddings", "scores": "scores", "vectors": "image_embeddings",
+    "labels": "labels",
+}  # fmt: skip
 Update = Callable[[int, int], None]
 Float32 = npt.NDArray[np.float32]
 
@@ -136,9 +139,7 @@ def write_file(found: dict[str, Any], part: Part, path: Path) -> None:
     """Write embeddings or scores with the ids of a part as .npz; raises DiskError."""
     split = part.split
     arrays: dict[str, Any] = {"image_ids": split.image_ids}
-    if "labels" in found:
-        arrays |= {"image_embeddings": found["vectors"].vectors}
-    else:
+    if "labels" not in found:
         arrays |= {"caption_ids": split.caption_ids, "image_of_text": split.owners}
     arrays |= {name: getattr(found[key], "vectors", found[key]) for key, name in ARRAYS.items() if key in found}
     with write_atomically(path, parents=True) as stream:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vsebench.errors import BadInput, UsageError, count_of
-from vsebench.files.caption_records import PART
+from vsebench.files.caption_records import EVERY, PART
 from vsebench.files.caption_rows import CaptionRows
 from vsebench.files.ids import places
 from vsebench.files.image_files import find_images
@@ -29,7 +29,7 @@ from vsebench.files.npy import npy_member
 from vsebench.files.raw import Raw
 from vsebench.files.regular import check_file
 from vsebench.files.textfile import read_text
-from vsebench.sets.caption_files import EVERY, CaptionFile
+from vsebench.sets.caption_files import CaptionFile
 from vsebench.sets.catalogue import declared, split_of
 from vsebench.sets.identity import settle
 from vsebench.sets.source import split_of_ids

@@ -42,6 +42,7 @@ CAPTION_ID = ("caption_id", "sentence_id", "sentid", "sen_id", "text_id", "id")
 INDEX = ("caption_index", "caption_number", "comment_number")
 FILE = ("file_name", "filename", "image_name", *_FILE, "file")
 PART = ("split", "part", "subset")
+EVERY = "all"  # the name of all parts together
 _WIDE = re.compile(r"(?:caption|text|sentence|comment|raw)[_ ]?\d+")  # a column for each caption of an image
 _LIST = re.compile(r"\s*\[\s*(?:[\"'].*[\"']\s*,?\s*)?\]\s*", re.S)
 _LISTS = ("captions", "sentences", "descriptions", "encap")  # names of fields of all captions of an image
@@ -98,7 +99,7 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
         records: one a caption or one an image.
         fields: from ``find_fields``.
         where: the file, for messages.
-        part: only records whose field ``split`` is this one; None for all.
+        part: only records whose field ``split`` is this one; None for all, as ``EVERY`` where no part has this name.
 
     Raises:
         BadInput: a field is missing or of another type, a caption id occurs twice (the records are named), or there is
@@ -113,6 +114,8 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
     parts: dict[str, None] = {}
     records = list(records)
     fields = _without_class_ids(records, fields)
+    if part == EVERY and EVERY not in parts_of(records, fields):
+        part = None
     for at, record in records:
         spot = f"{where}: {at}"
         if part is not None and fields.part is not None:

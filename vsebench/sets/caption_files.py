@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import BadInput, UsageError
-from ..files.caption_records import Fields, Record, files_of, find_fields, no_fields, parts_of, record_rows
+from ..files.caption_records import EVERY, Fields, Record, files_of, find_fields, no_fields, parts_of, record_rows
 from ..files.caption_rows import CaptionRows
 from ..files.caption_text import header_of, of_document, plain_lines, records_of
 from ..files.coco_annotations import annotation_files, annotation_rows, is_annotations
@@ -21,7 +21,6 @@ from ..options import spell
 from ..types import Ids
 from . import packages
 
-EVERY = "all"  # the name of all parts together
 USUAL = "captions as JSON lines or a JSON array, a table (.csv, .tsv), captions_val2014.json or dataset_coco.json, "
 USUAL += "dataset_flickr30k.json"
 
@@ -83,10 +82,9 @@ class CaptionFile:
 
     def rows(self, part: str | None) -> CaptionRows:
         """All captions, or those of a part, or of ``EVERY`` one; without one the test images of a Karpathy file."""
-        every = part == EVERY and EVERY not in self.parts
         if self.karpathy:
-            return karpathy_rows(self.document, self.where, None if every else part or "test", None)
-        return record_rows(*self.records, self.where, None if every else part)
+            return karpathy_rows(self.document, self.where, None if part == EVERY else part or "test", None)
+        return record_rows(*self.records, self.where, part)
 
     def _unknown(self) -> BadInput:
         what = f"JSON, but {shown(self.document)}"

@@ -24,7 +24,7 @@ from ..files.image_files import ENDINGS, Packed, walk
 from ..files.regular import check_file, reading
 from ..files.textfile import parse_json, shown, text_lines
 from ..options import spell
-from .caption_files import EVERY, check_part
+from .caption_files import check_part
 
 KINDS = (".parquet", ".tar")
 COLUMNS = ("image", "img", "jpg", "png")  # of images in a table; the first that it has
@@ -74,10 +74,8 @@ class PackedImages:
             raise BadInput(what, where=where, fix=fix)
         fields = Fields(("caption",), "image", None, None, "split")
         stated = any("split" in record for _, record in self.records)
-        parts = parts_of(self.records, fields) if stated else []
-        check_part(where, part, parts)
-        every = part == EVERY and EVERY not in parts
-        return record_rows(self.records, fields, where, None if every else part)
+        check_part(where, part, parts_of(self.records, fields) if stated else [])
+        return record_rows(self.records, fields, where, part)
 
 
 def packed_images(path: Path) -> PackedImages | None:
