@@ -114,6 +114,27 @@ def encoder_names(of: str) -> list[str]:
     return [name for name in _ENCODERS.names() if of in _ENCODERS.get(name).of]
 
 
+def encoded(name: str, network: nn.Module, width: int, dtype: torch.dtype, **given: torch.Tensor) -> torch.Tensor:
+    """What the network of an encoder computes of some items, (item, width).
+
+    Raises:
+        UsageError: the network of a file of the user fails, or returns something else.
+    """
+    if file_of(name) is None:
+        found: torch.Tensor = network(*given.values())
+        return found
+    first = next(iter(given.values()))
+    shape, mixed = (len(first), width), torch.is_autocast_enabled(first.device.type)
+    shapes = " and ".join(f"{key.replace('_', ' ')} {tuple(x.shape)}" for key, x in given.items())
+    fix = f"let its network take {shapes}, and return {shape} {dtype}"
+    with faults_of(name, fix):
+        found = network(*given.values())
+    if not isinstance(found, torch.Tensor) or found.shape != shape or not (found.dtype == dtype or mixed):
+        shown = f"{tuple(found.shape)} {found.dtype}" if isinstance(found, torch.Tensor) else type(found).__name__
+        raise UsageError(f"its network returns {shown}", where=name, fix=fix)
+    return found
+
+
 # Images
 
 

@@ -18,7 +18,7 @@ from vsebench.errors import UsageError
 
 from .config import Config
 from .config import Model as Settings
-from .encoders import CAPTIONS, encoder_names, get_encoder
+from .encoders import CAPTIONS, encoded, encoder_names, get_encoder
 
 NO_TEXT = "none"  # of ``model.text``: a model of images alone
 PAD = 0  # the number of what fills up a caption
@@ -48,9 +48,14 @@ class ImageEncoder(nn.Module):
                 width); or features of a network that is not trained, see ``encode.frozen_features``.
             mask: (image, region) bool, which regions there are.
         """
-        x = images.to(self.project.weight)
-        x = self.project(self.network(x) if mask is None else self.network(x, mask))
+        x = self.project(self.features(images, mask))
         return embedded(x, self.settings, self.settings.normalise_images)
+
+    def features(self, images: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        """(image, features) before the projection; raises UsageError for a fault of a network of the user."""
+        weight = self.project.weight
+        given = {"images": images.to(weight)} | ({} if mask is None else {"mask": mask})
+        return encoded(self.settings.image, self.network, weight.shape[1], weight.dtype, **given)
 
 
 class Crops(nn.Module):
@@ -97,7 +102,10 @@ class CaptionEncoder(nn.Module):
             words: (caption, word) int64, filled up with ``PAD``.
             lengths: (caption,) int64, on the CPU.
         """
-        return embedded(self.network(self.embed(words), lengths), self.settings)
+        vectors, s = self.embed(words), self.settings
+        return embedded(
+            encoded(s.text, self.network, s.dim, self.embed.weight.dtype, word_vectors=vectors, lengths=lengths), s
+        )
 
 
 def embedded(x: torch.Tensor, settings: Settings, normalise: bool = True) -> torch.Tensor:

@@ -173,7 +173,6 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
     torch.manual_seed(t.seed)
     images = parts["train"].images
     model = build(config, images.kind, images.width, len(vocabulary.words)).to(device)
-    check_encoders(config, model, parts["train"], vocabulary)
     model.begin(loss.settings | config.loss.settings)
     if not trunk_is_trained(config):
         parts = parallel.first_before_others(lambda: encode.with_features(model, parts, bar))
@@ -184,32 +183,6 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
     if t.select != "RSum" or alone:
         evaluate(run, "val", t.select)  # the part may not have this metric
     return run
-
-
-@torch.no_grad()
-def check_encoders(config: Config, model: DualEncoder, part: Part, vocabulary: Vocabulary) -> None:
-    """Encode two items by encoders of files of the user; random numbers stay. Raises UsageError for their faults."""
-    settings, weight = config.model, model.images.project.weight
-    if not (file_of(settings.image) or file_of(settings.text)):
-        return
-    loader = Loader(part, None if model.captions is None else vocabulary.encode(part.captions), config)
-    batch, sides = loader.make(np.array([0, loader.items - 1])), []
-    model.eval()
-    if file_of(settings.image):
-        given = {"images": batch["images"].to(weight)}
-        given |= {"mask": batch["mask"].to(weight.device)} if "mask" in batch else {}
-        sides.append((settings.image, model.images.network, given, weight.shape[1]))
-    if model.captions is not None and file_of(settings.text):
-        given = {"word vectors": model.captions.embed(batch["words"].to(weight.device)), "lengths": batch["lengths"]}
-        sides.append((settings.text, model.captions.network, given, model.dim))
-    for name, network, given, width in sides:
-        shapes = " and ".join(f"{key} {tuple(x.shape)}" for key, x in given.items())
-        fix = f"let its network take {shapes}, and return (2, {width}) {weight.dtype}"
-        with torch.random.fork_rng([weight.device] if weight.is_cuda else []), faults_of(name, fix):
-            found = network(*given.values())
-        if not isinstance(found, torch.Tensor) or (found.shape, found.dtype) != ((2, width), weight.dtype):
-            shown = f"{tuple(found.shape)} {found.dtype}" if isinstance(found, torch.Tensor) else type(found).__name__
-            raise UsageError(f"its network returns {shown}", where=name, fix=fix)
 
 
 def check_pooling(config: Config, device: torch.device) -> None:

@@ -89,33 +89,35 @@ def half(dim): return Net(dim, lambda x: x.half())
 def narrow(dim): return Net(dim - 1, lambda x: x)
 def linear(width, dim): return nn.Linear(width, dim)
 def words(word_dim, dim): return nn.Linear(word_dim, dim)
+def later(dim):
+    def call(x):
+        if len(x) != 20: raise ValueError("no")
+        return x
+    return Net(dim, call)
 """
 
 
-def test_an_encoder_of_a_file_encodes_two_items_before_training(tmp_path, monkeypatch):
-    """A fault names its function and what its network is called with; random numbers are as without this check."""
+def test_a_fault_of_an_encoder_of_a_file_names_what_its_network_takes_and_returns(tmp_path):
+    """Of the function itself, of the first batch, and of a later one."""
     (file := tmp_path / "own.py").write_text(FAULTY)
-    images = r"let its network take images \(2, \d+, \d+\) and mask \(2, \d+\), and return \(2, 8\) torch.float32$"
+    takes = r"let its network take images \({n}, \d+, \d+\) and mask \({n}, \d+\), and return \({n}, 8\) torch.float32$"
+    images, tested = takes.format(n=20), takes.format(n=10)
     for function, message, fix in [
         ("makes", r"fails \(ZeroDivisionError: division by zero; line 11 of own.py\)", "correct the function$"),
         ("nothing", "returns NoneType", "return a torch.nn.Module"),
         ("widths", r"fails \(RuntimeError: .*mat1 and mat2 .*; line 13 of own.py\)", images),
         ("two", "its network returns tuple", images),
-        ("half", r"its network returns \(2, 8\) torch.float16", images),
-        ("narrow", r"its network returns \(2, 7\) torch.float32", images),
+        ("half", r"its network returns \(20, 8\) torch.float16", images),
+        ("narrow", r"its network returns \(20, 7\) torch.float32", images),
+        ("later", r"fails \(ValueError: no; line 21 of own.py\)", tested),
         ("linear", r"fails \(TypeError: .*forward\(\) takes .*\)", images),
     ]:
         with pytest.raises(UsageError, match=f"^{file}:{function}: {message}\n  fix: {fix}"):
-            train.prepare(small(model={"image": f"{file}:{function}"}))
-    words = r"let its network take word vectors \(2, \d+, 8\) and lengths \(2,\), and return \(2, 8\) torch.float32$"
+            train.train(small(model={"image": f"{file}:{function}"}), tmp_path / "run", say=train.no_say)
+    words = r"let its network take word vectors \(20, \d+, 8\) and lengths \(20,\), and return \(20, 8\) torch.float32$"
     with pytest.raises(UsageError, match=rf"^{file}:words: fails \(TypeError: .*\)\n  fix: {words}"):
-        train.prepare(small(model={"text": f"{file}:words"}))
-    own = small(model={"image": f"{file}:draws"})
-    train.prepare(own)
-    state = torch.get_rng_state()
-    monkeypatch.setattr(train, "check_encoders", lambda *given: None)
-    train.prepare(own)
-    assert torch.equal(state, torch.get_rng_state())
+        train.train(small(model={"text": f"{file}:words"}), tmp_path / "run", say=train.no_say)
+    assert not any((tmp_path / "run").glob("*.*"))
 
 
 def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, monkeypatch):
