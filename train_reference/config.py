@@ -65,6 +65,7 @@ class Data:
         name: scenes (``scenes-10k``), or the folder or file of other data (see ``data``).
         images: the folder of images, where the data need one.
         captions: the file of captions, where the data are a file of vectors.
+        key: the array of that file which has the vectors, where it has several.
         features: of scenes, what an image is: ``regions`` (a set of vectors) or ``pixels``.
         restval: whether COCO's ``restval`` is used for training.
         labels: the file of labels of the images, for ``loss.relevance`` ``labels``; of scenes their layout.
@@ -75,6 +76,7 @@ class Data:
     name: str = "scenes-10k"
     images: str = ""
     captions: str = ""
+    key: str = ""
     features: Literal["auto", "regions", "pixels"] = "auto"
     restval: Flag = True
     labels: str = ""

@@ -236,10 +236,11 @@ def begin(run: Run, out: Path, resume: bool, say: Say) -> None:
     if run.model.captions is None:
         items, pairs, networks = "images", "images", ""
     weights = sum(p.numel() for p in run.model.parameters())
+    steps, pairs = count_of(run.loader.steps, "step"), f"{min(config.train.batch, run.loader.items):,} {pairs}"
     say(
         f"{config.data.name}: {run.loader.items:,} training {items}; "
-        f"{config.model.image}{networks}, {weights:,} weights; loss {config.loss.name}; {run.loader.steps:,} steps "
-        f"of {min(config.train.batch, run.loader.items):,} {pairs} an epoch on {run.device}"
+        f"{config.model.image}{networks}, {weights:,} weights; loss {config.loss.name}; "
+        f"{steps} of {pairs} an epoch on {run.device}"
     )
     if run.loss.needs_degree and config.loss.scale != 1:
         say(f"the degree of a pair is {config.loss.scale:g} times its gain ({config.loss.relevance})")

@@ -396,8 +396,16 @@ def test_settings_that_the_data_do_not_take(tmp_path):
     with pytest.raises(UsageError, match="has no labels of its images") as caught:
         open_data(alone)
     assert caught.value.fix == "name their file: --set data.labels=FILE"
-    with pytest.raises(UsageError, match="and scenes-tiny has captions of its own"):
-        open_data(of(**{**named, "name": "scenes-tiny"}))
+    for value, message in (({}, "data.captions is"), ({"captions": "", "key": "x"}, "data.key is 'x'")):
+        with pytest.raises(UsageError, match=f"^{message}.*, and scenes-tiny is no file of vectors"):
+            open_data(of(**{**named, **value, "name": "scenes-tiny"}))
+    with pytest.raises(UsageError, match="holds a single array without a name, so key has no meaning"):
+        open_data(of(**named, key="x"))
+    np.savez(tmp_path / "x.npz", one=np.eye(12), two=2 * np.eye(12))
+    two = {**named, "name": str(tmp_path / "x.npz")}
+    assert open_data(of(**two, key="two"))["train"].images.take(np.arange(2))["images"].max() == 2
+    with pytest.raises(BadInput, match="has no image vectors under a known name"):
+        open_data(of(**two))
     with pytest.raises(BadInput, match="no such file"):
         open_data(of(**{**named, "name": str(tmp_path / "y.npy")}))
     with pytest.raises(UsageError, match="'vsepp,,f30k' has an empty name"):

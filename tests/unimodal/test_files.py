@@ -38,6 +38,10 @@ def test_vectors_of_every_name(tmp_path: Path) -> None:
     assert np.array_equal(read_vectors(tmp_path / "x.npz", "image", "two").values, 2 * X)
     with pytest.raises(BadInput, match=r"has no image vectors under a known name.*\n  fix: name .* with key=KEY"):
         read_vectors(tmp_path / "x.npz", "image")
+    np.savez(tmp_path / "y.npz", text_embeddings=X, ids=IDS)
+    assert np.array_equal(read_vectors(tmp_path / "y.npz", "caption").values, X)
+    with pytest.raises(BadInput, match=r"no image vectors under a known name; it holds text_embeddings \(4, 3\)"):
+        read_vectors(tmp_path / "y.npz", "image")
     with pytest.raises(UsageError, match=r"an \.npy file holds a single array without a name, so key"):
         read_vectors(tmp_path / "x.npy", "image", "one")
     np.save(tmp_path / "x.npy", X.astype(np.float64))

@@ -46,11 +46,12 @@ SOURCES: tuple[Source, ...] = (
 
 
 def open_source(config: Config, bar: Bar) -> dict[PartName, Part]:
-    """The parts of a source; raises UsageError where no source opens the name, or takes the captions; as the source."""
+    """The parts of a source; raises UsageError for unknown names and settings it does not take; as the source."""
     for source in SOURCES:
         if source.fits(config.data.name):
-            if config.data.captions and source.open is not open_vectors:
-                what = f"data.captions is '{config.data.captions}', and {config.data.name} has captions of its own"
-                raise UsageError(what, fix="leave it out, or give a file of vectors")
+            for name in ("captions", "key") if source.open is not open_vectors else ():
+                if value := getattr(config.data, name):
+                    what = f"data.{name} is '{value}', and {config.data.name} is no file of vectors"
+                    raise UsageError(what, fix="leave it out, or give a file of vectors")
             return source.open(config, bar)
     raise UsageError(f"no data '{config.data.name}'", fix=f"give {'; '.join(source.title for source in SOURCES)}")

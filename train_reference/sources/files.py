@@ -65,7 +65,8 @@ def open_vectors(config: Config, bar: Bar) -> dict[PartName, Part]:
     if not config.data.captions:
         raise UsageError("no file of captions", where=path, fix="name it: --captions FILE")
     captions = _captions(config.data.captions)
-    raw = Raw((mapped(path),)) if path.suffix == ".npy" else read_vectors(path, "image")
+    key = config.data.key or None
+    raw = Raw((mapped(path),)) if path.suffix == ".npy" and key is None else read_vectors(path, "image", key)
     array, ids = raw.values, raw.image_ids
     if ids is None:
         ids = captions.rows(EVERY).images()[0]

@@ -42,6 +42,7 @@ def run(
     captions: Annotated[
         Path | None, typer.Option(help="The captions of --data, where that is a file of vectors, such as features.npz.")
     ] = None,
+    key: Annotated[str | None, typer.Option(help="The array of --data, where that is a file of several.")] = None,
     config: Annotated[
         str | None, typer.Option(help="A TOML file, or names of those that come with vsebench (vsepp,resnet152,f30k).")
     ] = None,
@@ -74,7 +75,7 @@ def run(
     learn, or diverges.
     """
     if suite is not None:
-        own = loss, encoder, data, captions, config, epochs, batch, lr, seed, device, output, settings or None
+        own = loss, encoder, data, captions, key, config, epochs, batch, lr, seed, device, output, settings or None
         if smoke or any(value is not None for value in own) or style not in (None, "terminal"):
             fix = "give it with --losses, --out, --resume, --jobs, --json"
             raise UsageError("--suite has its own settings", fix=fix)
@@ -88,8 +89,8 @@ def run(
 
     formats = output_formats(terminal, style, output)
     changes = {
-        "data.name": data, "data.captions": captions and str(captions), "train.epochs": epochs, "train.batch": batch,
-        "train.lr": lr, "train.seed": seed, "train.device": device,
+        "data.name": data, "data.captions": captions and str(captions), "data.key": key, "train.epochs": epochs,
+        "train.batch": batch, "train.lr": lr, "train.seed": seed, "train.device": device,
     }  # fmt: skip
     configured = trainer("config").configured
     complete = configured(loss, config, encoder=encoder, smoke=smoke, changes=changes, assignments=settings)

@@ -46,7 +46,12 @@ class Commands(typer.core.TyperGroup):
     """A group of commands that ends a wrong command line with one message and exit code 2."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As typer's; its errors are explained."""
+        """As typer's; an empty argument and its errors are explained."""
+        if "" in args:
+            before = printable(["vsebench", *args][args.index("")])
+            fix = "give a value, or leave it out; a variable of the shell that is not set is empty"
+            fail(f"the argument after '{before}' is empty\n  fix: {fix}")
+            raise typer.Exit(USAGE)
         try:
             return super().parse_args(ctx, args)
         except _UsageError as error:

@@ -247,10 +247,10 @@ def read_array(
     if chosen is None:
         several = [m for m in file.members if len(m.shape) > 1 and m.base not in IDS]
         several = [m for m in several if len(m.shape) == 2 or not matrix]
-        if field is SCORES and any(m.base in (*IMAGES.names, *TEXTS.names) for m in several):
+        if matrix and any(m.base in {*IMAGES.names, *TEXTS.names}.difference(field.names) for m in several):
             name = spell("scores_key", "KEY")
-            fix = f"leave out {spell('scores')} if the file holds embeddings, or name the scores with {name}"
-            file.only([], field, fix)
+            leave = f"leave out {spell('scores')} if the file holds embeddings, or name the scores with {name}"
+            file.only([], field, leave if field is SCORES else None)
         chosen = file.only(several, field)
         note(f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix)
     if matrix and len(chosen.shape) != 2:
