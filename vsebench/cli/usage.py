@@ -46,12 +46,7 @@ class Commands(typer.core.TyperGroup):
     """A group of commands that ends a wrong command line with one message and exit code 2."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As typer's; an empty argument and its errors are explained."""
-        if "" in args:
-            before = printable(["vsebench", *args][args.index("")])
-            fix = "give a value, or leave it out; a variable of the shell that is not set is empty"
-            fail(f"the argument after '{before}' is empty\n  fix: {fix}")
-            raise typer.Exit(USAGE)
+        """As typer's; its errors are explained."""
         try:
             return super().parse_args(ctx, args)
         except _UsageError as error:
@@ -147,4 +142,5 @@ def are_metrics(words: list[str]) -> bool:
         except UsageError:
             return False
 
-    return bool(words) and all(known(w) for word in words for w in word.split(",") if w)
+    names = [name for word in words for name in word.split(",") if name]
+    return bool(names) and all(map(known, names))
