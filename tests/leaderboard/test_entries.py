@@ -394,6 +394,16 @@ def test_means_over_seeds(tmp_path):
     assert entry.facts["intervals"] == "95 %, over 3 seeds and the test images as queries"
 
 
+def test_runs_that_two_suites_have_are_one_entry(tmp_path):
+    for name in ("ablations", "small"):
+        worlds.write(worlds.folder(tmp_path) / "suites" / f"{name}.json", worlds.suite() | {"suite": name})
+    found = [e.id for e in read(tmp_path).entries if e.level == "reproduced"]
+    assert found and all(name.startswith("small-") for name in found)
+    other = worlds.suite(spread=0.5) | {"suite": "ablations"}
+    worlds.write(worlds.folder(tmp_path) / "suites" / "ablations.json", other)
+    assert len([e for e in read(tmp_path).entries if e.level == "reproduced"]) == 2 * len(found)
+
+
 def test_an_interval_stays_in_the_range_of_its_metric(tmp_path):
     suite = worlds.suite(spread=0.5)
     worlds.write(worlds.folder(tmp_path) / "suites" / "small.json", suite)

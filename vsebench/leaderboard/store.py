@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -136,10 +136,21 @@ def _entries_of(file: BaseModel | None, path: Path, again: bool | str, faults: l
     return [entry]
 
 
+def _measured(entry: Entry) -> Any:
+    """The model and test set of an entry, and its numbers."""
+    return entry.benchmark, entry.model.name, [(key, v.value, v.interval) for key, v in entry.values.items()]
+
+
 def _keep(
     name: str, entry: Entry, kept: dict[str, tuple[str, Entry]], papers: Container[str], faults: list[Fault]
 ) -> None:
-    """Add an entry of a file to ``kept``, unless it has the id of another one or an unknown paper."""
+    """Add an entry of a file to ``kept``, unless it has the id of another one or an unknown paper.
+
+    Of runs that several suites have, the last suite's entry is kept.
+    """
+    for id, (_, other) in list(kept.items()) if entry.level == "reproduced" else ():
+        if _measured(other) == _measured(entry):
+            del kept[id]
     if entry.id in kept:
         what = f"id: '{entry.id}' is also in {kept[entry.id][0]}"
         faults.append(Fault(name, what, "give every entry a name of its own"))
