@@ -226,7 +226,7 @@ def test_two_processes_divide_batches_of_few_captions(tmp_path):
     options = [word for key, value in FEW.items() if key != "batch" for word in ("--set", f"{key}={value}")]
     codes, outputs = two_processes(*options, "--batch", FEW["batch"], "--epochs", "1", "--out", tmp_path / "two")
     assert codes == [0, 0], outputs
-    assert "steps of" in outputs[0][1] and (tmp_path / "two" / "result.json").is_file()
+    assert "1 step of" in outputs[0][1] and (tmp_path / "two" / "result.json").is_file()
 
 
 @pytest.mark.nightly

@@ -388,6 +388,13 @@ def test_vectors_without_ids_are_in_the_order_of_a_karpathy_file(tmp_path):
         assert parts[part].images.take(np.arange(2))["images"].argmax(dim=1).tolist() == own
 
 
+def test_images_too_few_for_three_parts(tmp_path):
+    np.save(tmp_path / "x.npy", np.eye(2, 4))
+    (file := tmp_path / "c.jsonl").write_text('{"image_id": 1, "caption": "a b"}\n{"image_id": 2, "caption": "c"}\n')
+    with pytest.raises(BadInput, match=rf"^{file}: has no captions for train\n  fix: give captions of three images"):
+        open_data(of(name=str(tmp_path / "x.npy"), captions=str(file)))
+
+
 def test_settings_that_the_data_do_not_take(tmp_path):
     np.save(tmp_path / "x.npy", np.eye(12))
     (tmp_path / "c.jsonl").write_text("".join(f'{{"image_id": {i}, "caption": "a b"}}\n' for i in range(12)))

@@ -161,6 +161,10 @@ def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, Split
         for n, part in enumerate(reversed(PARTS)):
             chosen = every.take(np.flatnonzero(block[image_of] == n))
             rows[part] = dataclasses.replace(chosen, others=images[without & (block == n)])
+    for part, found in rows.items():
+        if not len(found.captions):
+            fix = "give captions of three images or more, and of every part where they have parts"
+            raise BadInput(f"has no captions for {part}", where=file.where, fix=fix)
     for first, second in itertools.combinations(rows, 2):
         if len(both := np.intersect1d(rows[first].image_id, rows[second].image_id)):
             what = f"{count_of(len(both), 'image is', 'images are')} in {first} and in {second} (first: {both[0]})"
