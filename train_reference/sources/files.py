@@ -162,7 +162,7 @@ def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, Split
             chosen = every.take(np.flatnonzero(block[image_of] == n))
             rows[part] = dataclasses.replace(chosen, others=images[without & (block == n)])
     for part, found in rows.items():
-        if not len(found.captions):
+        if not len(found.caption_id):
             fix = "give captions of three images or more, and of every part where they have parts"
             raise BadInput(f"has no captions for {part}", where=file.where, fix=fix)
     for first, second in itertools.combinations(rows, 2):
