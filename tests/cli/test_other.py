@@ -262,7 +262,7 @@ def test_demo_does_not_write_over_a_file(tmp_path: Path) -> None:
     assert result.exit_code == 2 and (tmp_path / "x").read_text() == "kept"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # the gate has make demo
 def test_demo(tmp_path: Path, coco: Split) -> None:
     if find_spec("pycocoevalcap") is None:
         pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")

@@ -277,7 +277,7 @@ def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch):
 
 
 @pytest.mark.real_data
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_documented_submission(tmp_path, monkeypatch, real_data):
     """The commands of docs/leaderboards.md, with all metrics of COCO 5K."""
     pytest.importorskip("jinja2", reason="jinja2 is not installed")
