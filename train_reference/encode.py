@@ -153,6 +153,7 @@ def encode(
     out: Path | None = None,
     *,
     captions: str | None = None,
+    key: str | None = None,
     images: str | None = None,
     device: str = "auto",
     update: Update | None = None,
@@ -165,6 +166,7 @@ def encode(
         part: train, val or test.
         out: the .npz file; nothing is written without it.
         captions, images: the file of captions and the folder of images of such data.
+        key: the array of such data, where that is a file of several.
         device: auto, cpu or cuda.
         update: called with (done, in all).
 
@@ -182,7 +184,8 @@ def encode(
     where = torch.device(device_of(device))
     found = checkpoint.read(source)
     crop = "center" if found.config.model.crop == "random" else None
-    given = {"data.name": data, "data.captions": captions, "data.images": images, "model.crop": crop}
+    key = key if data is None else key or ""  # that of the training data is not one of other data
+    given = {"data.name": data, "data.captions": captions, "data.key": key, "data.images": images, "model.crop": crop}
     config = override(found.config, given)
     if of_files(config.model.image, config.model.text) != found.config.model.fingerprint:
         what = f"the file of its encoder ({config.model.image}, {config.model.text}) was changed since it was trained"

@@ -129,7 +129,8 @@ def encoded(name: str, network: nn.Module, width: int, dtype: torch.dtype, **giv
     fix = f"let its network take {shapes}, and return {shape} {dtype}"
     with faults_of(name, fix):
         found = network(*given.values())
-    if not isinstance(found, torch.Tensor) or found.shape != shape or not (found.dtype == dtype or mixed):
+    fits = found.dtype == dtype or (mixed and found.is_floating_point()) if isinstance(found, torch.Tensor) else False
+    if not isinstance(found, torch.Tensor) or found.shape != shape or not fits:
         shown = f"{tuple(found.shape)} {found.dtype}" if isinstance(found, torch.Tensor) else type(found).__name__
         raise UsageError(f"its network returns {shown}", where=name, fix=fix)
     return found

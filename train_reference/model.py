@@ -18,7 +18,7 @@ from vsebench.errors import UsageError
 
 from .config import Config
 from .config import Model as Settings
-from .encoders import CAPTIONS, encoded, encoder_names, get_encoder
+from .encoders import CAPTIONS, Encoder, encoded, encoder_names, get_encoder
 
 NO_TEXT = "none"  # of ``model.text``: a model of images alone
 PAD = 0  # the number of what fills up a caption
@@ -35,7 +35,7 @@ class ImageEncoder(nn.Module):
         self.settings, entry = settings, get_encoder(settings.image)
         network = entry.network(kind=kind, width=width, dim=settings.dim, pretrained=settings.pretrained)
         features: Any = entry.width or getattr(network, "width", settings.dim)
-        self.network = Crops(network, normalise=entry.pretrained) if kind == "pixels" else network
+        self.network = Crops(entry, network, features) if kind == "pixels" else network
         self.project = nn.Linear(features, settings.dim)
         nn.init.xavier_uniform_(self.project.weight)
         nn.init.zeros_(self.project.bias)
@@ -54,7 +54,11 @@ class ImageEncoder(nn.Module):
     def features(self, images: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         """(image, features) before the projection; raises UsageError for a fault of a network of the user."""
         weight = self.project.weight
-        given = {"images": images.to(weight)} | ({} if mask is None else {"mask": mask})
+        x = images.to(weight)
+        if isinstance(self.network, Crops):
+            found: torch.Tensor = self.network(x)
+            return found
+        given = {"images": x} | ({} if mask is None else {"mask": mask})
         return encoded(self.settings.image, self.network, weight.shape[1], weight.dtype, **given)
 
 
@@ -62,13 +66,14 @@ class Crops(nn.Module):
     """A network of pixels, for one crop an image or several, of whose features the mean is taken.
 
     Args:
-        network: (image, 3, height, width) -> (image, features).
-        normalise: whether features then get length 1, as VSE++ has them before the projection.
+        encoder: of a pretrained one features get length 1, as VSE++ has them before the projection.
+        network: of the encoder, (image, 3, height, width) -> (image, features).
+        width: the number of features.
     """
 
-    def __init__(self, network: nn.Module, *, normalise: bool = False) -> None:
+    def __init__(self, encoder: Encoder, network: nn.Module, width: int) -> None:
         super().__init__()
-        self.network, self.normalise = network, normalise
+        self.encoder, self.network, self.width = encoder, network, width
 
     def train(self, mode: bool = True) -> Crops:
         """A network without trained weights stays in evaluation mode: no dropout, and its own batch statistics."""
@@ -79,10 +84,10 @@ class Crops(nn.Module):
         """(image, features) of (image, 3, height, width) or (image, crop, 3, height, width); of features themselves."""
         if images.dim() == 2:
             return images
-        out: torch.Tensor = self.network(images.flatten(0, -4))
+        out = encoded(self.encoder.name, self.network, self.width, images.dtype, images=images.flatten(0, -4))
         if images.dim() == 5:
             out = out.unflatten(0, images.shape[:2]).mean(dim=1)
-        return F.normalize(out, dim=1) if self.normalise else out
+        return F.normalize(out, dim=1) if self.encoder.pretrained else out
 
 
 class CaptionEncoder(nn.Module):

@@ -14,6 +14,7 @@ from typing import Any
 
 from vsebench.errors import UsageError, VsebenchError, first_line
 from vsebench.files.regular import sha256_of
+from vsebench.numeric.torch_support import is_want
 from vsebench.registry import unknown
 
 FIX = "give FILE.py:FUNCTION, the path of a file and a function in it"
@@ -48,11 +49,15 @@ def function_of(name: str) -> Callable[..., Any]:
 
 @contextmanager
 def faults_of(name: str, fix: str) -> Iterator[None]:
-    """A block that calls the function of a name: what one of a file raises becomes UsageError, which names it."""
+    """A block that calls the function of a name: what one of a file raises becomes UsageError, which names it.
+
+    Want of memory is no fault of the function.
+    """
     try:
         yield
     except (Exception, SystemExit) as error:  # code of the user raises anything
-        if file_of(name) is None:
+        want = isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and is_want(error))
+        if file_of(name) is None or want:
             raise
         if isinstance(error, VsebenchError):
             error.where = error.where or name

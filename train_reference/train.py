@@ -173,6 +173,8 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
     torch.manual_seed(t.seed)
     images = parts["train"].images
     model = build(config, images.kind, images.width, len(vocabulary.words)).to(device)
+    if file_of(config.model.image) or file_of(config.model.text):
+        check_encoders(config, model, parts["train"], vocabulary)
     model.begin(loss.settings | config.loss.settings)
     if not trunk_is_trained(config):
         parts = parallel.first_before_others(lambda: encode.with_features(model, parts, bar))
@@ -183,6 +185,18 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
     if t.select != "RSum" or alone:
         evaluate(run, "val", t.select)  # the part may not have this metric
     return run
+
+
+@torch.no_grad()
+def check_encoders(config: Config, model: DualEncoder, part: Part, vocabulary: Vocabulary) -> None:
+    """Embed two items, so that faults are found before anything is computed; the random numbers stay as they are."""
+    loader = Loader(part, None if model.captions is None else vocabulary.encode(part.captions), config)
+    batch, weight = loader.make(np.array([0, loader.items - 1])), model.images.project.weight
+    model.eval()
+    with torch.random.fork_rng([weight.device] if weight.is_cuda else []):
+        model(
+            {k: v.to(weight.device) if isinstance(v, torch.Tensor) and k != "lengths" else v for k, v in batch.items()}
+        )
 
 
 def check_pooling(config: Config, device: torch.device) -> None:

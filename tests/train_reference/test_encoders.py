@@ -88,36 +88,64 @@ def two(dim): return Net(dim, lambda x: (x, x))
 def half(dim): return Net(dim, lambda x: x.half())
 def narrow(dim): return Net(dim - 1, lambda x: x)
 def linear(width, dim): return nn.Linear(width, dim)
+def flat(dim): return nn.Sequential(nn.Flatten(), nn.Linear(5, dim))
+def large(dim):
+    def call(x): raise MemoryError
+    return Net(dim, call)
 def words(word_dim, dim): return nn.Linear(word_dim, dim)
 def later(dim):
     def call(x):
-        if len(x) != 20: raise ValueError("no")
+        if len(x) not in (2, 20): raise ValueError("no")
         return x
     return Net(dim, call)
 """
 
 
-def test_a_fault_of_an_encoder_of_a_file_names_what_its_network_takes_and_returns(tmp_path):
-    """Of the function itself, of the first batch, and of a later one."""
+def test_a_fault_of_an_encoder_of_a_file_names_what_its_network_takes_and_returns(tmp_path, monkeypatch):
+    """Of the function itself, of two items before anything is computed, and of a later batch."""
     (file := tmp_path / "own.py").write_text(FAULTY)
     takes = r"let its network take images \({n}, \d+, \d+\) and mask \({n}, \d+\), and return \({n}, 8\) torch.float32$"
-    images, tested = takes.format(n=20), takes.format(n=10)
+    images, tested = takes.format(n=2), takes.format(n=10)
     for function, message, fix in [
         ("makes", r"fails \(ZeroDivisionError: division by zero; line 11 of own.py\)", "correct the function$"),
         ("nothing", "returns NoneType", "return a torch.nn.Module"),
         ("widths", r"fails \(RuntimeError: .*mat1 and mat2 .*; line 13 of own.py\)", images),
         ("two", "its network returns tuple", images),
-        ("half", r"its network returns \(20, 8\) torch.float16", images),
-        ("narrow", r"its network returns \(20, 7\) torch.float32", images),
-        ("later", r"fails \(ValueError: no; line 21 of own.py\)", tested),
+        ("half", r"its network returns \(2, 8\) torch.float16", images),
+        ("narrow", r"its network returns \(2, 7\) torch.float32", images),
+        ("later", r"fails \(ValueError: no; line 25 of own.py\)", tested),
         ("linear", r"fails \(TypeError: .*forward\(\) takes .*\)", images),
     ]:
         with pytest.raises(UsageError, match=f"^{file}:{function}: {message}\n  fix: {fix}"):
             train.train(small(model={"image": f"{file}:{function}"}), tmp_path / "run", say=train.no_say)
-    words = r"let its network take word vectors \(20, \d+, 8\) and lengths \(20,\), and return \(20, 8\) torch.float32$"
+    words = r"let its network take word vectors \(2, \d+, 8\) and lengths \(2,\), and return \(2, 8\) torch.float32$"
     with pytest.raises(UsageError, match=rf"^{file}:words: fails \(TypeError: .*\)\n  fix: {words}"):
         train.train(small(model={"text": f"{file}:words"}), tmp_path / "run", say=train.no_say)
     assert not any((tmp_path / "run").glob("*.*"))
+    pixels = {"data": {"features": "pixels"}, "model": {"image": f"{file}:flat"}}
+    with pytest.raises(
+        UsageError, match=r"RuntimeError(.|\n)*let its network take images \(2, 3, 16, 16\), and return"
+    ):
+        train.prepare(small(**pixels))
+    with pytest.raises(MemoryError):
+        train.prepare(small(model={"image": f"{file}:large"}))
+    own = small(model={"image": f"{file}:draws"})
+    train.prepare(own)
+    state = torch.get_rng_state()
+    monkeypatch.setattr(train, "check_encoders", lambda *given: None)
+    train.prepare(own)
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_layers_of_an_encoder_of_a_file_may_take_their_width_from_the_data(tmp_path):
+    (file := tmp_path / "own.py").write_text(
+        "from torch import nn\nclass Lazy(nn.Module):\n    def __init__(self, dim):\n        super().__init__()\n"
+        "        self.layer = nn.LazyLinear(dim)\n    def forward(self, images, mask):\n"
+        "        return self.layer(images).amax(dim=1)\n"
+    )
+    run = train.prepare(small(model={"image": f"{file}:Lazy"}, train={"precision": "bf16"}))
+    assert run.model.images.network.layer.weight.shape[0] == 8
+    assert train.step(run, next(iter(run.loader(0))), 0) > 0, "mixed precision gives bfloat16"
 
 
 def test_features_of_a_network_that_is_not_trained_are_computed_once(tmp_path, monkeypatch):

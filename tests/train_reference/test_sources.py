@@ -20,9 +20,10 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 
 
 from tests.commands import invoke as cli  # noqa: E402
-from tests.training import silent  # noqa: E402
+from tests.training import OPTIONS, silent  # noqa: E402
 from train_reference import config, model, train  # noqa: E402
 from train_reference.data import open_data  # noqa: E402
+from train_reference.encoders import get_encoder  # noqa: E402
 from train_reference.model import Crops  # noqa: E402
 from train_reference.sources.image_files import ImageFiles  # noqa: E402
 
@@ -291,8 +292,9 @@ def test_the_mean_of_crops_is_the_mean_of_their_features():
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5))
     images = torch.randn(3, 4, 3, 2, 2)
     each = torch.stack([network(images[:, k]) for k in range(4)]).mean(dim=0)
-    assert torch.allclose(Crops(network)(images), each, atol=1e-6)
-    assert torch.allclose(Crops(network, normalise=True)(images), each / each.norm(dim=1, keepdim=True), atol=1e-6)
+    for pretrained, expected in ((False, each), (True, each / each.norm(dim=1, keepdim=True))):
+        found = Crops(replace(get_encoder("cnn"), pretrained=pretrained), network, 5)(images)
+        assert torch.allclose(found, expected, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -391,7 +393,7 @@ def test_vectors_without_ids_are_in_the_order_of_a_karpathy_file(tmp_path):
 def test_images_too_few_for_three_parts(tmp_path):
     np.save(tmp_path / "x.npy", np.eye(2, 4))
     (file := tmp_path / "c.jsonl").write_text('{"image_id": 1, "caption": "a b"}\n{"image_id": 2, "caption": "c"}\n')
-    with pytest.raises(BadInput, match=rf"^{file}: has no captions for train\n  fix: give captions of three images"):
+    with pytest.raises(BadInput, match=rf"^{file}: has no captions for train\n  fix: give captions of more images"):
         open_data(of(name=str(tmp_path / "x.npy"), captions=str(file)))
 
 
@@ -413,6 +415,14 @@ def test_settings_that_the_data_do_not_take(tmp_path):
     assert open_data(of(**two, key="two"))["train"].images.take(np.arange(2))["images"].max() == 2
     with pytest.raises(BadInput, match="has no image vectors under a known name"):
         open_data(of(**two))
+    out, other = tmp_path / "run", tmp_path / "other.npz"
+    assert cli("train-reference", *OPTIONS, "--data", two["name"], "--captions", named["captions"], "--key", "two",
+               "--epochs", "0", "--out", out).exit_code == 0  # fmt: skip
+    np.savez(other, three=np.eye(12), four=np.eye(12))
+    assert "fix: name the array with --key KEY" in cli("encode", out, "--data", other, "-o", tmp_path / "o.npz").stderr
+    for data in (("--data", named["name"]), ("--data", other, "--key", "four"), ()):
+        assert cli("encode", out, *data, "-o", tmp_path / "o.npz").exit_code == 0
+    assert "several --images for a checkpoint" in cli("encode", out, "--images", "a", "--images", "b").stderr
     with pytest.raises(BadInput, match="no such file"):
         open_data(of(**{**named, "name": str(tmp_path / "y.npy")}))
     with pytest.raises(UsageError, match="'vsepp,,f30k' has an empty name"):

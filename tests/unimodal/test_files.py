@@ -42,6 +42,8 @@ def test_vectors_of_every_name(tmp_path: Path) -> None:
     assert np.array_equal(read_vectors(tmp_path / "y.npz", "caption").values, X)
     with pytest.raises(BadInput, match=r"no image vectors under a known name; it holds text_embeddings \(4, 3\)"):
         read_vectors(tmp_path / "y.npz", "image")
+    np.savez(tmp_path / "y.npz", clip_features=X)
+    assert np.array_equal(read_vectors(tmp_path / "y.npz", "caption").values, X), "clip may be the model"
     with pytest.raises(UsageError, match=r"an \.npy file holds a single array without a name, so key"):
         read_vectors(tmp_path / "x.npy", "image", "one")
     np.save(tmp_path / "x.npy", X.astype(np.float64))

@@ -163,7 +163,7 @@ def _splits(file: CaptionFile, stem: str, restval: bool) -> dict[PartName, Split
             rows[part] = dataclasses.replace(chosen, others=images[without & (block == n)])
     for part, found in rows.items():
         if not len(found.caption_id):
-            fix = "give captions of three images or more, and of every part where they have parts"
+            fix = "give captions of more images, and of every part where they have parts"
             raise BadInput(f"has no captions for {part}", where=file.where, fix=fix)
     for first, second in itertools.combinations(rows, 2):
         if len(both := np.intersect1d(rows[first].image_id, rows[second].image_id)):

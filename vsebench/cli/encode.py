@@ -60,6 +60,10 @@ def run(
     data: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of a checkpoint: other data than those it was trained on.")
     ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of a checkpoint: the array of --data, where that is a file of several."),
+    ] = None,
     part: Annotated[
         str | None,
         typer.Option(
@@ -98,13 +102,14 @@ def run(
     from ..pretrained.encode import BATCH
 
     if len(model) == 1 and names.find(model[0]) is None:
-        given: dict[str, Any] = {"images": images, "captions": captions, "split": split, "batch": batch}
+        given: dict[str, Any] = {"images": images, "captions": captions, "key": key, "split": split, "batch": batch}
         given |= {"threads": threads, "metrics": metrics, **settings(Choices(**choices))}
         check_files({"output": out, "model": model})
         _checkpoint(terminal, Path(model[0]), data, part, out, device, given)
         return
-    if data is not None:
-        raise UsageError("--data has no meaning for a pretrained model", fix="give --images and --captions or --split")
+    if data is not None or key is not None:
+        name = "--key" if data is None else "--data"
+        raise UsageError(f"{name} has no meaning for a pretrained model", fix="give --images and --captions or --split")
     if not images:
         raise UsageError(
             "the folder of images is not given", fix="give --images DIR, and --captions FILE or --split NAME"
@@ -195,8 +200,14 @@ def _checkpoint(
     device: str,
     given: dict[str, Any],
 ) -> None:
+    folders = given["images"] or []
+    if len(folders) > 1:
+        raise UsageError("several --images for a checkpoint", fix="give one folder")
+    given["images"] = folders[0] if folders else None
     named = {
-        name: None if value is None else str(value) for name, value in given.items() if name in ("captions", "images")
+        name: None if value is None else str(value)
+        for name, value in given.items()
+        if name in ("captions", "images", "key")
     }
     for name, value in given.items():
         if value not in (None, []) and (name not in named or not checkpoint.exists()):

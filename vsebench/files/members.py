@@ -62,6 +62,8 @@ TEXTS = Field(
     ),
     "text_key",
 )
+# Names that vectors of the other side do not have; "clip" may be the model, and a query an image.
+_OF_ONE_SIDE = {name for name in (*IMAGES.names, *TEXTS.names) if not name.startswith(("clip", "query"))}
 IMAGE_IDS = Field("image ids", ("image_ids", "img_ids", "images_ids", "video_ids", "vid_ids", "clip_ids", "audio_ids"))
 NAMES = ("image_names", "video_names", "video_name", "file_names", "filenames")  # of images, in place of ids
 TEXT_IDS = Field(
@@ -247,10 +249,10 @@ def read_array(
     if chosen is None:
         several = [m for m in file.members if len(m.shape) > 1 and m.base not in IDS]
         several = [m for m in several if len(m.shape) == 2 or not matrix]
-        if matrix and any(m.base in {*IMAGES.names, *TEXTS.names}.difference(field.names) for m in several):
+        if matrix and any(m.base in _OF_ONE_SIDE.difference(field.names) for m in several):
             name = spell("scores_key", "KEY")
             leave = f"leave out {spell('scores')} if the file holds embeddings, or name the scores with {name}"
-            file.only([], field, leave if field is SCORES else None)
+            file.only([], field, leave if field is SCORES else fix or None)
         chosen = file.only(several, field)
         note(f"{field.words} are read from '{chosen.name}'" + ", the only two-dimensional array" * matrix)
     if matrix and len(chosen.shape) != 2:

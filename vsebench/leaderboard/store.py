@@ -148,15 +148,15 @@ def _keep(
 
     Of runs that several suites have, the last suite's entry is kept.
     """
-    for id, (_, other) in list(kept.items()) if entry.level == "reproduced" else ():
-        if _measured(other) == _measured(entry):
-            del kept[id]
     if entry.id in kept:
         what = f"id: '{entry.id}' is also in {kept[entry.id][0]}"
         faults.append(Fault(name, what, "give every entry a name of its own"))
     elif entry.paper and entry.paper not in papers:
         faults.append(Fault(name, f"paper: '{entry.paper}' is not in {PAPERS}", f"add it to {PAPERS}"))
     else:
+        for id, (_, other) in list(kept.items()) if entry.level == "reproduced" else ():
+            if other.level == entry.level and _measured(other) == _measured(entry):
+                del kept[id]
         kept[entry.id] = name, entry
 
 
