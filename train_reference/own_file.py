@@ -14,7 +14,6 @@ from typing import Any
 
 from vsebench.errors import UsageError, VsebenchError, first_line
 from vsebench.files.regular import sha256_of
-from vsebench.numeric.torch_support import is_want
 from vsebench.registry import unknown
 
 FIX = "give FILE.py:FUNCTION, the path of a file and a function in it"
@@ -56,6 +55,8 @@ def faults_of(name: str, fix: str) -> Iterator[None]:
     try:
         yield
     except (Exception, SystemExit) as error:  # code of the user raises anything
+        from vsebench.numeric.torch_support import is_want  # and with it torch, which this package may be without
+
         want = isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and is_want(error))
         if file_of(name) is None or want:
             raise
