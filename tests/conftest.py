@@ -34,7 +34,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The command line is made once, not for every call of it.
-typer.testing._get_command = cache(typer.testing._get_command)
+typer.testing._get_command = cache(typer.main.get_command)
 
 terminal.EVERY = 3600.0  # a slow machine adds no lines of progress to the output that tests compare
 

@@ -256,7 +256,7 @@ def frozen_features(encoder: ImageEncoder, images: Images, update: Update | None
     def compute(device: int, start: int, stop: int) -> npt.NDArray[Any]:
         found = []
         for rows in np.split(np.arange(start, stop), range(FEW, stop - start, FEW)):
-            found.append(encoder.features(images.take(rows)["images"].to(like.device)).cpu().numpy())
+            found.append(encoder.features(images.take(rows)["images"]).cpu().numpy())
             if update is not None:
                 update(int(rows[-1]) + 1, len(images))
         return np.concatenate(found)

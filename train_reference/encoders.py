@@ -129,11 +129,12 @@ def encoded(name: str, network: nn.Module, width: int, dtype: torch.dtype, **giv
     fix = f"let its network take {shapes}, and return {shape} {dtype}"
     with faults_of(name, fix):
         found = network(*given.values())
-    fits = found.dtype == dtype or (mixed and found.is_floating_point()) if isinstance(found, torch.Tensor) else False
-    if not isinstance(found, torch.Tensor) or found.shape != shape or not fits:
-        shown = f"{tuple(found.shape)} {found.dtype}" if isinstance(found, torch.Tensor) else type(found).__name__
-        raise UsageError(f"its network returns {shown}", where=name, fix=fix)
-    return found
+    shown = type(found).__name__
+    if isinstance(found, torch.Tensor):
+        if found.shape == shape and (found.dtype == dtype or (mixed and found.is_floating_point())):
+            return found
+        shown = f"{tuple(found.shape)} {found.dtype}"
+    raise UsageError(f"its network returns {shown}", where=name, fix=fix)
 
 
 # Images

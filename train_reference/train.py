@@ -194,9 +194,7 @@ def check_encoders(config: Config, model: DualEncoder, part: Part, vocabulary: V
     batch, weight = loader.make(np.array([0, loader.items - 1])), model.images.project.weight
     model.eval()
     with torch.random.fork_rng([weight.device] if weight.is_cuda else []):
-        model(
-            {k: v.to(weight.device) if isinstance(v, torch.Tensor) and k != "lengths" else v for k, v in batch.items()}
-        )
+        model(on_device(batch, weight.device))
 
 
 def check_pooling(config: Config, device: torch.device) -> None:
@@ -322,8 +320,7 @@ def step(run: Run, batch: dict[str, Any], epoch: int, number: int = 1) -> float:
     config, mixed = run.config, run.config.train.precision == "bf16"
     run.model.train()
     run.optimiser.zero_grad(set_to_none=True)
-    mine = {k: v.to(run.device) if isinstance(v, torch.Tensor) and k != "lengths" else v
-            for k, v in parallel.slice_of(batch).items()}  # fmt: skip
+    mine = on_device(parallel.slice_of(batch), run.device)
     with torch.autocast(run.device.type, torch.bfloat16) if mixed else nullcontext():
         encoded = run.model(mine)
     sides = [parallel.gathered(side.float() if mixed else side) for side in encoded]
@@ -341,6 +338,11 @@ def step(run: Run, batch: dict[str, Any], epoch: int, number: int = 1) -> float:
     run.optimiser.step()
     run.model.limit()
     return value / len(s)
+
+
+def on_device(batch: dict[str, Any], device: torch.device) -> dict[str, Any]:
+    """A batch as the model takes it on a device; lengths of captions stay on the CPU."""
+    return {k: v.to(device) if isinstance(v, torch.Tensor) and k != "lengths" else v for k, v in batch.items()}
 
 
 def loss_of(run: Run, s: torch.Tensor, batch: dict[str, Any], epoch: int) -> torch.Tensor:

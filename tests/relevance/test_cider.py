@@ -213,7 +213,7 @@ def test_pycocoevalcap_on_real_pairs(coco5k: Split) -> None:
     assert coco5k.captions is not None
     gains = load(coco5k, {})
     tokenised = [" ".join(tokens) for tokens in tokenise(coco5k.captions).lists()]
-    for caption in np.random.default_rng(20).integers(0, len(tokenised), 2).tolist():
+    for caption in np.random.default_rng(20).integers(0, len(tokenised), 5).tolist():
         scorer = CiderScorer(n=4, sigma=6.0)
         for image in range(len(coco5k.image_ids)):
             scorer += (tokenised[caption], [tokenised[c] for c in np.flatnonzero(coco5k.image_of == image).tolist()])

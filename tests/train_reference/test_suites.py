@@ -252,7 +252,6 @@ def test_every_ablation_is_a_loss_that_can_be_computed():
     assert {p.config.loss.name for p in suites.get_suite("ablations", ["sam"]).runs} == {"sam"}
 
 
-@pytest.mark.nightly
 def test_an_interrupted_suite_stops_its_processes(tmp_path):
     """Runs that are being trained in processes of their own end with the first SIGINT, and --resume continues."""
     out = tmp_path / "smoke"
