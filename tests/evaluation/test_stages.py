@@ -397,24 +397,26 @@ def test_one_column_of_numbers_is_the_grade_under_any_name(name: str, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("names", "values", "message"),
+    ("names", "values"),
     [
-        ("first,second", ((5, 1), (1, 2)), "it is not clear what the columns 'first' and 'second' are"),
-        ("fits", (("yes",), ("no",)), "the column 'fits' has values such as 'yes', which are no grades"),
-        ("fits,confidence", (("yes", 0.9), ("no", 0.8)), "it is not clear what the columns 'fits' and 'confidence'"),
+        ("first,second", ((5, 1), (1, 2))),
+        ("fits", (("yes",), ("no",))),
+        ("fits,confidence", (("yes", 0.9), ("no", 0.8))),
     ],
 )
-def test_other_columns_are_refused_by_name(names: str, values: tuple[Any, ...], message: str, tmp_path: Path):
+def test_other_columns_are_refused_by_name(names: str, values: tuple[Any, ...], tmp_path: Path, pinned: Pinned):
     body = "".join(",".join(row) + "\n" for row in rows_of(*values))
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(BadInput) as caught:
         judged_by(f"image_id,caption_id,{names}\n{body}", tmp_path)
+    pinned(caught.value)
 
 
-def test_numbers_under_a_name_that_says_nothing_are_refused(tmp_path: Path):
+def test_numbers_under_a_name_that_says_nothing_are_refused(tmp_path: Path, pinned: Pinned):
     body = "".join(",".join(row) + "\n" for row in rows_of(("3",)))
     for name in ("rank", "annotator_id", "split"):
-        with pytest.raises(BadInput, match=f"not clear whether the column '{name}' has the grades"):
+        with pytest.raises(BadInput) as caught:
             judged_by(f"image_id,caption_id,{name}\n{body}", tmp_path)
+        pinned(caught.value)
 
 
 def test_rows_without_ids_follow_the_scores_of_the_direction_that_is_measured(tmp_path: Path):
