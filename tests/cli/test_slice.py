@@ -345,11 +345,12 @@ def test_an_unknown_column(two: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[1]\n", '{"id": 1}\n{'])
-def test_json_lines_that_are_refused(two: list[str], tmp_path: Path, text: str) -> None:
+def test_json_that_is_no_table_is_refused(tmp_path: Path, text: str, pinned: Pinned) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(text)
-    result = invoke(two[0], "--by", "column", "--file", str(path))
-    assert result.exit_code == 3 and "bad.jsonl: line " in result.stderr
+    with pytest.raises(BadInput) as caught:
+        columns.read_table(path)
+    pinned(caught.value)
 
 
 def test_the_screen(two: list[str]) -> None:

@@ -105,14 +105,11 @@ def read_table(path: Path, ids: Sequence[str] = ()) -> dict[str, list[Any]]:
         return read_columns(path)
     text, where = read_text(path), os.fspath(path)
     if text.lstrip()[:1] in ("{", "["):
-        if text.lstrip()[:1] == "[":
-            records = parse_json(text, path)
-        else:
-            records = [record for _, record in jsonl_records(text, where)]
-        for number, record in enumerate(records, 1):
-            if not isinstance(record, dict):
-                what = f"record {number} is {shown(record)}, expected a JSON object"
-                raise BadInput(what, where=path, fix="give a list of objects, or one object a line")
+        records = parse_json(text, path) if text.lstrip()[:1] == "[" else [r for _, r in jsonl_records(text, where)]
+        other = next((n for n, record in enumerate(records) if not isinstance(record, dict)), None)
+        if other is not None:
+            what = f"record {other} of the list is {shown(records[other])}, expected a JSON object"
+            raise BadInput(what, where=path, fix="give a list of objects, or one object a line")
         return {name: [r.get(name) for r in records] for name in dict.fromkeys(k for r in records for k in r)}
     rows = [row for _, row in table_records(text, where)]
     names = rows[0] if rows else table_header(text)
