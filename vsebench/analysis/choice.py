@@ -238,9 +238,8 @@ def choice(
     scores: dict[str, Float] = {}
     kinds, notes, warnings = [], [*items.notes], [*items.warnings]
     for name, source in _sources(systems, items, bool(image_key or text_key)):
-        if name in (*scores, BASELINE):
-            what = f"two systems are called '{name}'" if name in scores else f"'{name}' is the column of the baseline"
-            raise UsageError(what, fix="give names: NAME=FILE")
+        if name == BASELINE:
+            raise UsageError(f"'{name}' is the column of the baseline", fix="give the system another name")
         scores[name], kind, said = _scores(source, items, asked, threads)
         kinds.append(kind)
         notes += [f"{name}: {text}" for text in said]
