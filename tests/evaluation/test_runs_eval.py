@@ -374,11 +374,11 @@ def test_one_odd_entry_is_named_with_its_query(
 
 def test_ids_are_found_in_any_spelling_and_once(tmp_path: Path) -> None:
     split = Split("toy", np.arange(4), np.arange(100, 104), np.arange(4))
-    lists = {f"{n:03}.jpg": [f"{100 + n}", f"0{100 + (n + 1) % 4}"] for n in range(4)}
+    lists = {f"{n:03}.jpg": [f"0{100 + n}", f"0{100 + (n + 1) % 4}"] for n in range(4)}
     assert vsebench.evaluate(run={"i2t": lists}, split=split, metrics="R@1", ci=0)["R@1", "i2t"].value == 1.0
-    for twice in ({**lists, "1": ["100"]}, {**lists, "001.jpg": ["101", "0101"]}):
-        with pytest.raises(BadInput, match="twice, in two spellings of an id"):
-            vsebench.evaluate(run={"i2t": twice}, split=split, metrics="R@1", ci=0)
+    for other in ({**lists, "001": ["0100"], "1": ["0100"]}, {**lists, "001.jpg": ["101", "0101"]}):
+        with pytest.raises(BadInput):  # two ids stay two
+            vsebench.evaluate(run={"i2t": other}, split=split, metrics="R@1", ci=0)
 
 
 def test_minus_1_may_be_an_id_of_the_split() -> None:

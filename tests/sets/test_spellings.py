@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import vsebench as vb
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
-from vsebench.files.ids import spelled
+from vsebench.files.ids import match
 
 N = 60
 RNG = np.random.default_rng(3)
@@ -26,11 +27,11 @@ def values(path: Path, **options: Any) -> list[float]:
     return [r.value for r in vb.evaluate(path, metrics="R@1", ci=0, **options).results]
 
 
-SPELLINGS = {
-    "in Unicode NFC, without spaces around": lambda name: unicodedata.normalize("NFD", f" {name}"),
+SPELLINGS: dict[str, Any] = {
+    "": lambda name: unicodedata.normalize("NFD", f" {name}"),
     "without folders": lambda name: f"/data/audio/{name}",
-    "whatever the case of file endings": lambda name: name.replace(".wav", ".WAV"),
-    "without file endings": lambda name: name.replace(".wav", ".flac"),
+    "without file endings": lambda name: name.replace(".wav", ".FLAC"),
+    "without folders and file endings": lambda name: f"a/{name.removesuffix('.wav')}",
 }
 
 
@@ -38,39 +39,53 @@ SPELLINGS = {
 @pytest.mark.parametrize("count", [1, 2, N])
 def test_one_spelling_is_found_and_said(words: str, count: int) -> None:
     ids = np.array([SPELLINGS[words](name) for name in NAMES[:count]])
-    found, how = spelled(ids, NAMES)
-    assert found.tolist() == NAMES[:count].tolist() and how == words.replace("without folders", "")
+    found, how = match(ids, NAMES)
+    assert found.tolist() == list(range(count)) and how == words
     with_captions = np.array([f"{name}#{k}" for name in ids for k in range(2)])
     known = np.array([f"{name}#{k}" for name in NAMES for k in range(2)])
-    assert spelled(with_captions, known)[0].tolist() == known[: 2 * count].tolist()
+    assert match(with_captions, known)[0].tolist() == list(range(2 * count))
 
 
 @pytest.mark.parametrize(
-    "ids,known", [(["20#0", "3#1"], ["003#1", "020#0"]), (["a.b", "a.c"], ["a.b.jpg", "a.c.jpg", "a.jpg"])]
-)
-def test_zeros_and_points(ids: list[str], known: list[str]) -> None:
-    assert set(spelled(np.array(ids), np.array(known))[0].tolist()) == set(known[:2])
-
-
-@pytest.mark.parametrize(
-    "ids,known",
+    ("ids", "known", "at"),
     [
-        (["a", "b"], ["a.wav", "a.mp3"]),  # fits both
-        (["a.wav", "a.mp3"], ["a", "b"]),
-        (["007", "7"], ["7", "07"]),
-        (["x.wav"], ["y.wav"]),
+        (["20#0", "3#1"], ["003#1", "020#0"], [1, 0]),
+        (["a.b", "a.c"], ["a.b.jpg", "a.c.jpg", "a.jpg"], [0, 1]),
+        (["007", "8.0", "+9"], [9, 8, 7], [2, 1, 0]),  # integers on one side
+        ([7, 8, 1000], ["0007", "0008", "1000"], [0, 1, 2]),
+        (["5000", "total"], [5000, 5001], [0, -1]),  # one odd id does not change how the others are read
+        (["COCO_val2014_000000391895.jpg", "val2014/COCO_val2014_000000000042.jpg"], [42, 391895], [1, 0]),
+        (["COCO_val2014:sentid:770337"], [1, 770337], [1]),
     ],
 )
-def test_spellings_that_are_not_one_to_one_match_nothing(ids: list[str], known: list[str]) -> None:
-    found, how = spelled(np.array(ids), np.array(known))
-    assert how == "" and found.tolist() == ids
+def test_zeros_points_and_integers(ids: list[Any], known: list[Any], at: list[int]) -> None:
+    assert match(np.array(ids), np.array(known))[0].tolist() == at
+
+
+@pytest.mark.parametrize(
+    ("ids", "known", "at"),
+    [
+        (["a", "b"], ["a.wav", "a.mp3"], [-1, -1]),  # a fits both
+        (["a.wav", "a.mp3"], ["a", "b"], [-1, -1]),
+        (["007", "7"], ["7", "07"], [-1, 0]),
+        (["007", "7"], [7, 8], [-1, 0]),
+        (["x.wav"], ["y.wav"], [-1]),
+        (["cat0.png", "cat1.jpg"], ["cat0.jpg", "cat1.jpg"], [-1, 1]),  # some ids are equal: the others are other items
+        (["p0.v2"], ["p0.v1"], [-1]),
+        (["p0.v2", "p1.v2"], ["p0", "p1"], [-1, -1]),  # a version is no file ending
+        (["a.B", "b.C"], ["a.b", "b.c"], [-1, -1]),
+    ],
+)
+def test_what_is_not_one_to_one_or_no_spelling_is_another_item(ids: list[Any], known: list[Any], at: list[int]) -> None:
+    found, how = match(np.array(ids), np.array(known))
+    assert how == "" and found.tolist() == at
 
 
 def test_most_ids_in_one_spelling_leave_the_missing_one_named() -> None:
     stems = np.array([name.removesuffix(".wav") for name in NAMES])
     stems[7] = "another"
-    found, how = spelled(stems, NAMES)
-    assert how == "without file endings" and np.flatnonzero(found != NAMES).tolist() == [7] and found[7] == "another"
+    found, how = match(stems, NAMES)
+    assert how == "without file endings" and np.flatnonzero(found != np.arange(N)).tolist() == [7] and found[7] == -1
 
 
 @pytest.mark.parametrize("texts", [lambda n: n, lambda n: n.replace(".wav", ""), lambda n: f"a/{n}"])
@@ -127,10 +142,31 @@ def test_first_or_last_rows_that_may_be_either_are_refused(tmp_path: Path) -> No
         values(tmp_path / "e.npz")
 
 
-def test_counts_of_one_text_an_image(tmp_path: Path) -> None:
-    np.savez(tmp_path / "e.npz", image_embeddings=X, text_embeddings=Y[::5], image_of_text=np.ones(N, int))
+def test_ones_are_counts_only_under_a_name_of_counts(tmp_path: Path) -> None:
+    np.savez(tmp_path / "e.npz", image_embeddings=X, text_embeddings=Y[::5], captions_per_video=np.ones(N, int))
     right = [r.value for r in vb.evaluate(X, Y[::5], metrics="R@1", ci=0, captions_per_image=1).results]
     assert values(tmp_path / "e.npz") == right
+
+
+@pytest.mark.parametrize("name", ["image_id_of_text", "image_index", "image_of_text", "in memory"])
+def test_ones_are_the_image_of_every_text(name: str, tmp_path: Path) -> None:
+    scores = np.array([[0.1, 0.2, 0.3], [0.9, 0.8, 0.7], [0.2, 0.1, 0.0]])
+    ids = {"image_ids": [0, 1, 2], "text_ids": [10, 11, 12]}
+    given: dict[str, Any] = {"scores": scores, **ids, "image_id_of_text": [1, 1, 1]}
+    if name != "in memory":
+        np.savez(tmp_path / "a.npz", scores=scores, **ids, **{name: [1, 1, 1]})
+        given = {"scores": tmp_path / "a.npz"}
+    with pytest.warns(UserWarning):  # two images have no text
+        report = vb.evaluate(**given, metrics="R@1", ci=0, trust=True)
+    assert [(r.n, r.value) for r in report.results] == [(1, 1.0), (3, 1.0)]
+
+
+@pytest.mark.parametrize("counts", [[2, 2, 2], [1, 1], [1, 1, 1, 1]])
+def test_counts_that_do_not_fit(counts: list[int], tmp_path: Path, pinned: Pinned) -> None:
+    np.savez(tmp_path / "e.npz", image_embeddings=X[:3], text_embeddings=Y[:4], captions_per_video=counts)
+    with pytest.raises(BadInput) as caught:
+        values(tmp_path / "e.npz")
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..errors import BadInput, UsageError, count_of
-from ..files.ids import as_ids
-from ..files.pairs import Pairs, indices
+from ..files.ids import as_ids, match
+from ..files.pairs import Pairs
 from ..log import note
 from ..options import spell
 from ..relevance.gains import Spec
 from ..relevance.own import pairs_of
-from ..types import DIRECTIONS, QUERIES_OF, SIDES, Direction, Ids, Modality, Split
+from ..types import DIRECTIONS, NONE, QUERIES_OF, SIDES, Direction, Ids, Modality, Split
 
 Judged = dict[str, list[Pairs]]
 
@@ -42,9 +43,12 @@ def items_of(runs: Sequence[Pairs], chosen: Mapping[str, Sequence[Spec]], fused:
     every = [pairs for found in judged.values() for pairs in found]
     runs = _stated(runs, every)
     judged = {name: [_like(pairs, runs) for pairs in found] for name, found in judged.items()}
-    every = [pairs for found in judged.values() for pairs in found]
+    every = [*runs, *(pairs for found in judged.values() for pairs in found)]
     others = [replace(pairs, direction=pairs.direction or runs[0].direction) for pairs in fused]
-    ids: dict[Modality, Ids] = {side: _union(side, [*runs, *every, *others]) for side in SIDES["i2t"]}
+    ids, every = _together([*every, *others])
+    one = iter(every)
+    runs = [next(one) for _ in runs]
+    judged = {name: [next(one) for _ in found] for name, found in judged.items()}
     split = Split("custom", ids["image"], ids["caption"], None)
     sizes = f"{count_of(len(ids['image']), 'image')} and {count_of(len(ids['caption']), 'caption')}"
     note(f"no data set is given: queries and gallery are those of the lists and the judgements, {sizes}")
@@ -109,34 +113,39 @@ def _shared(pairs: Pairs, run: Pairs) -> tuple[float, float]:
     """How much of the queries and items of pairs a run has as such, and how much of them the other way round."""
 
     def share(ids: Ids, known: Ids) -> float:
-        return float((indices(ids, known) >= 0).mean()) if len(ids) and len(known) else 0.0
+        return float((match(ids, known)[0] >= 0).mean()) if len(ids) and len(known) else 0.0
 
     same = share(pairs.queries, run.queries) + share(pairs.items, run.items)
     return same, share(pairs.queries, run.items) + share(pairs.items, run.queries)
 
 
-def _union(side: Modality, every: Sequence[Pairs]) -> Ids:
-    """The ids of one side of all pairs, ascending; those in another spelling once."""
-    known: Ids = np.zeros(0, np.int64)
+def _together(every: Sequence[Pairs]) -> tuple[dict[Modality, Ids], list[Pairs]]:
+    """The ids of each side of all pairs, ascending, and the pairs with every id in the spelling that occurs first."""
+    known: dict[Modality, Ids] = {}
+    out = []
     for pairs in every:
         assert pairs.direction is not None  # they are stated
-        ids = pairs.queries if SIDES[pairs.direction][0] == side else pairs.items
-        new = ids[indices(ids, known) < 0]
-        if known.dtype.kind != new.dtype.kind and len(known) and len(new):
-            known, new = known.astype(np.str_), new.astype(np.str_)
-        known = np.concatenate([known, new]) if len(known) else new
-    return np.unique(as_ids(known, f"{side} ids", every[0].where))
+        spelled: dict[str, Any] = {}
+        for name, side in zip(("queries", "items"), SIDES[pairs.direction], strict=True):
+            ids, before = getattr(pairs, name), known.get(side, NONE)
+            at, _ = match(ids, before)
+            if len(before) and before.dtype.kind != ids.dtype.kind:
+                ids, before = ids.astype(np.str_), before.astype(np.str_)
+            spelled[name] = np.where(at >= 0, before[at], ids) if len(before) else ids
+            known[side] = np.concatenate([before, ids[at < 0]]) if len(before) else ids
+        out.append(replace(pairs, **spelled))
+    return {side: np.unique(as_ids(ids, f"{side} ids", every[0].where)) for side, ids in known.items()}, out
 
 
 def _note_absent(run: Pairs, name: str, judged: Sequence[Pairs]) -> None:
     """Note judged queries without a list, and lists of queries that are not judged."""
     for pairs in judged:
         queries = pairs.queries[pairs.given]
-        lost = queries[indices(queries, run.queries) < 0]
+        lost = queries[match(queries, run.queries)[0] < 0]
         if len(lost):
             what = f"{len(lost):,} of {len(queries):,} judged queries have no list (first: {lost[0]})"
             note(f"{name}, {run.direction}: {what}")
-        idle = run.queries[indices(run.queries, queries) < 0]
+        idle = run.queries[match(run.queries, queries)[0] < 0]
         if len(idle):
             what = f"{len(idle):,} of {count_of(len(run.queries), 'list')} are of queries that are not judged"
             note(f"{name}, {run.direction}: {what}, and count in no metric (first: {idle[0]})")

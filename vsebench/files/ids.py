@@ -6,6 +6,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +19,33 @@ from ..types import Ids, Int, stripped
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
 _INT64_MAX = np.iinfo(np.int64).max
+# Endings of media and of arrays of features. What follows any other dot belongs to the name: p0.v2.
+_MEDIA = (
+    r"\.(?:jpe?g|jfif|png|gif|webp|bmp|tiff?|heic|avif|svg|mp4|m4v|avi|webm|mkv|mov|mpe?g|wmv|flv|3gp|wav|mp3|flac|ogg"
+    r"|opus|m4a|aac|np[yz]|pt|h5)"
+)
+_ENDING = re.compile(_MEDIA + r"(?=(?:#[^./\\]*)?\Z)", re.I)  # the number of a caption may follow
 # A number as tools write it: 391895.0, +391895, 000391895.jpg, val2014/COCO_val2014_000000391895.jpg, and the caption
 # ids of CxC, COCO_val2014:sentid:770337. At most 18 digits, which always fit int64.
 _NUMBER = re.compile(
-    r"(?:.*[/\\])?[+]?(?:COCO_[a-z0-9]+[_:](?:sentid:)?)?0*([0-9]{1,18})(?:\.0*|\.[a-z][a-z0-9]*)?", re.I | re.S
+    rf"(?:.*[/\\])?[+]?(?:COCO_[a-z0-9]+[_:](?:sentid:)?)?0*([0-9]{{1,18}})(?:\.0*|{_MEDIA})?", re.I | re.S
 )
-_ENDING = re.compile(r"\.[a-z][a-z0-9]{0,4}(?=(?:#[^./\\]*)?\Z)", re.I)  # also before the number of a caption
-# The usual ones, as the part of a name behind a point may be none: a.b is the stem of a.b.jpg.
-_MEDIA = re.compile(
-    r"\.(?:jpe?g|png|gif|webp|bmp|tiff?|mp4|avi|webm|mkv|mov|wav|mp3|flac|ogg|m4a)(?=(?:#[^./\\]*)?\Z)", re.I
-)
-_ZEROS = re.compile(r"\A0+(?=[0-9])")
 _FOLDERS = re.compile(r"\A.*[/\\](?=.)", re.S)  # at the beginning alone, or a long id is searched from every place
+_PREFIX = re.compile(r"\ACOCO_[a-z0-9]+[_:](?:sentid:)?0*(?=[0-9])|\A0+(?=[0-9])", re.I)
+_INTEGER = re.compile(r"\A[+]?0*([0-9]{1,18})(?:\.0*)?\Z")
 
 
-# What is left out of account when names are compared, each beside those before it.
-_SPELLINGS: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("in Unicode NFC, without spaces around", lambda text: unicodedata.normalize("NFC", text).strip().strip("\ufeff")),
-    ("without folders", lambda text: _FOLDERS.sub("", text).strip()),
-    ("whatever the case of file endings", lambda text: _ENDING.sub(lambda end: end[0].lower(), text)),
-    ("without file endings", lambda text: _MEDIA.sub("", text)),
-    ("without file endings", lambda text: _ENDING.sub("", text)),
-    ("without zeros in front", lambda text: _ZEROS.sub("", text)),
-)
+def _without(*patterns: re.Pattern[str]) -> Callable[[str], str]:
+    return lambda text: reduce(lambda left, pattern: pattern.sub("", left).strip(), patterns, text)
+
+
+# What may be dropped from all ids of both sides if none are equal, the least first.
+_DROPPED: dict[str, Callable[[str], str]] = {
+    "file endings": _without(_ENDING),
+    "folders": _without(_FOLDERS),
+    "folders and file endings": _without(_FOLDERS, _ENDING),
+    "folders, file endings, COCO prefixes and leading zeros": _without(_FOLDERS, _ENDING, _PREFIX),
+}
 
 
 def is_decimal(text: str) -> bool:
@@ -127,50 +132,52 @@ def places(ids: Ids, wanted: Ids) -> Int:
     return np.where(ids[at] == wanted, at, -1).astype(np.int64)
 
 
-def respelled(ids: Ids, known: Ids) -> Ids:
-    """Ids as ``known`` spells them, see ``spelled``."""
-    return spelled(ids, known)[0]
+def match(ids: Ids, known: Ids) -> tuple[Int, str]:
+    """Where ids are among the ids of another source.
 
+    Ids are compared in Unicode NFC, without spaces around them. If one side has integers, digits of the other side are
+    integers (``007``, ``7.0``). Only if no two ids are equal, folders, endings of media files, COCO prefixes and
+    leading zeros are dropped from all ids of both sides. A form in which two different ids of one side are equal is
+    not compared.
 
-def spelled(ids: Ids, known: Ids) -> tuple[Ids, str]:
-    """Ids as ``known`` spells them, such as COCO numbers for COCO file names, and what the spellings differ in.
-
-    Of several ways to compare names the one that most ids have in common with ``known`` is taken; one that makes two
-    of ``known``, or two different ids, the same is not. Ids that ``known`` does not have are unchanged.
+    Args:
+        ids: (item,) int64 or unicode; they may repeat.
+        known: (known,) int64 or unicode.
 
     Returns:
-        (item,) ids, and words for a note, such as ``without file endings``; empty where only numbers or folders differ.
+        (item,) int64 index in ``known``, -1 for ids that are not in it; and for a note what was dropped, such as
+        ``without file endings``, or an empty string.
     """
-    if ids.dtype.kind == known.dtype.kind and np.isin(ids, known).all():
-        return ids, ""
-    form, forms = canonical(ids), canonical(known)
-    if known.dtype.kind == "i":
-        return (form, "") if form.dtype.kind == "i" else (ids, "")
-    names = ids.astype(np.str_)
-    at, count, words = places(known, names), -1, ""
-    tried = [("", form, forms)] if form.dtype.kind == forms.dtype.kind else []
-    texts, others = names.tolist(), known.tolist()
-    for said, change in _SPELLINGS:
-        texts, others = [change(text) for text in texts], [change(text) for text in others]
-        tried.append((said, text_array(texts, "ids"), text_array(others, "ids")))
-    count = int((at >= 0).sum())
-    for said, mine, theirs in tried:
-        found = places(theirs, mine)
-        hits = found >= 0
-        one_to_one = len(np.unique(theirs)) == len(theirs) and len(np.unique(mine)) == len(np.unique(names))
-        if one_to_one and hits.sum() > count:
-            at, count, words = found, int(hits.sum()), said
-    return np.where(at >= 0, known[at], names), words
+    at = places(known, ids)
+    kinds = {ids.dtype.kind, known.dtype.kind}
+    if (at >= 0).all() or not len(known) or kinds == {"i"}:
+        return at, ""
+    sides = [side.astype(np.str_).tolist() for side in (ids, known)]
+
+    def compared(change: Callable[[str], str]) -> Int:
+        forms = [[change(_plain(text)) for text in side] for side in sides]
+        if any(len(set(form)) < len(set(side)) for form, side in zip(forms, sides, strict=True)):
+            return np.full(len(ids), -1, np.int64)
+        mine, theirs = (text_array(form, "ids") for form in forms)
+        return places(theirs, mine)
+
+    found = compared(lambda text: _INTEGER.sub(r"\1", text) if "i" in kinds else text)
+    if (found >= 0).sum() > (at >= 0).sum():
+        at = found
+    if (at >= 0).any():
+        return at, ""
+    dropped = {words: compared(change) for words, change in _DROPPED.items()}
+    words, at = max(dropped.items(), key=lambda one: int((one[1] >= 0).sum()))
+    return at, f"without {words}" if (at >= 0).any() else ""
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFC", text).strip().strip("\ufeff")
 
 
 def counts_rows(ids: Ids) -> bool:
     """Whether ids are the numbers of rows, from 0, in any order: those of items without ids."""
     return ids.dtype.kind == "i" and bool((np.sort(ids) == np.arange(len(ids))).all())
-
-
-def share(ids: Ids, known: Ids) -> float:
-    """The share of ids that are among ``known``, both of one kind; 0 of none."""
-    return float(np.isin(ids, known).mean()) if ids.dtype.kind == known.dtype.kind and len(ids) else 0.0
 
 
 def number_in(name: str) -> int | None:

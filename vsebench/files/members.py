@@ -71,6 +71,7 @@ TEXT_IDS = Field(
 )
 OWNER_ROWS = ("image_index", "image_row_of_text")  # names that say: rows, counted from 0
 OWNER_IDS = ("image_id_of_text", "caption_image_ids", "text_image_ids")  # and: ids
+OWNER_COUNTS = ("cut_off_points", "captions_per_image", "captions_per_video")  # and: how many texts an image has
 IMAGE_OF_TEXT = Field(
     "the image of every text",
     (
@@ -81,9 +82,7 @@ IMAGE_OF_TEXT = Field(
         "txt2img",
         *OWNER_ROWS,
         *OWNER_IDS,
-        "cut_off_points",
-        "captions_per_image",
-        "captions_per_video",
+        *OWNER_COUNTS,
     ),
 )
 CAPTIONS = Field(
@@ -292,9 +291,10 @@ def stored(
         note(*(m.note for m in used), f"ignored arrays: {describe(rest)}" if rest else "")
     sources = tuple(dict.fromkeys(source for m in used for source in m.sources or (path,)))
     owners = "" if found[2] is None else found[2].base
-    holds: Holds = (
-        "rows" if owners in OWNER_ROWS else "ids" if owners in (*OWNER_IDS, *IMAGE_IDS.names) else "rows or ids"
-    )
+    named: dict[Holds, tuple[str, ...]] = {
+        "rows": OWNER_ROWS, "ids": (*OWNER_IDS, *IMAGE_IDS.names), "counts": OWNER_COUNTS
+    }  # fmt: skip
+    holds: Holds = next((what for what, names in named.items() if owners in names), "rows or ids")
     image_ids, text_ids, image_of_text = (ids_of(m, path) for m in found)
     grid = (
         strings is not None

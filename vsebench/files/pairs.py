@@ -12,9 +12,9 @@ import numpy as np
 
 from ..errors import BadInput, count_of
 from ..options import spell
-from ..types import DIRECTIONS, NONE, QUERIES_OF, SIDES, Direction, Float, Ids, Int, Modality, Split
+from ..types import DIRECTIONS, QUERIES_OF, SIDES, Direction, Float, Ids, Int, Modality, Split
 from .audit import shown
-from .ids import number_in, places, respelled
+from .ids import match
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,13 @@ def place(pairs: Pairs, split: Split, strict: bool = False) -> Pairs:
             a note, and items that it does not have stay, with index -1.
 
     Raises:
-        BadInput: unknown ids, or most ids are unknown; two spellings of one id; a direction that is wrong or cannot be
-            determined.
+        BadInput: unknown ids, or most ids are unknown; a direction that is wrong or cannot be determined.
     """
     direction = _direction(pairs, split)
     sides = SIDES[direction]
-    query, item = indices(pairs.queries, split.ids(sides[0])), indices(pairs.items, split.ids(sides[1]))
+    (query, how), (item, too) = match(pairs.queries, split.ids(sides[0])), match(pairs.items, split.ids(sides[1]))
     notes = list(pairs.notes)
+    notes += [f"{side} ids are matched {words}" for side, words in zip(sides, (how, too), strict=True) if words]
     lost = pairs.given[query[pairs.given] < 0]
     if strict:
         _refuse_unknown(pairs, query, item, direction, split)
@@ -140,47 +140,22 @@ def place(pairs: Pairs, split: Split, strict: bool = False) -> Pairs:
             counted = count_of(len(lost), f"{of} is", f"{of} are")
             notes.append(f"{direction}: {counted} not in the split, and left out (first: {pairs.queries[lost[0]]})")
     kept = query[pairs.query] >= 0
-    placed = replace(
+    return replace(
         pairs, direction=direction, queries=split.ids(sides[0]), items=split.ids(sides[1]),
         query=query[pairs.query][kept], item=item[pairs.item][kept],
         number=None if pairs.number is None else pairs.number[kept],
         rank=None if pairs.rank is None else pairs.rank[kept],
         given=np.unique(query[query >= 0]), notes=tuple(notes),
     )  # fmt: skip
-    twice = pairs.kind.listed and len(placed.given) < int((query >= 0).sum())
-    same = any(len(np.unique(at[at >= 0])) < int((at >= 0).sum()) for at in (query, item))  # two spellings of an id
-    found = (placed.query * len(placed.items) + placed.item)[placed.item >= 0] if same else NONE
-    if twice or len(np.unique(found)) < len(found):
-        what = "has a list twice" if twice else "has a pair twice"
-        raise BadInput(f"{what}, in two spellings of an id", where=pairs.where, fix="give every pair once")
-    return placed
 
 
 _PAST = {"grade": "judged", "score": "scored"}
 
 
-def indices(ids: Ids, known: Ids) -> Int:
-    """(item,) int64 index among ``known`` of every id, in any spelling; -1 for unknown ones.
-
-    One odd id has no influence on how the others are read: those that no spelling of all finds are looked up as the
-    numbers that they are, each for itself.
-    """
-    at = places(known, respelled(ids, known)) if len(ids) else NONE.copy()
-    lost = np.flatnonzero(at < 0)
-    numbers = [number_in(str(name)) for name in ids[lost].tolist()]
-    if any(number is not None for number in numbers):
-        index: dict[int | None, int] = {}
-        for place, name in enumerate(known.tolist()):
-            number = number_in(str(name))
-            index[number] = -1 if number in index else place  # of two with one number none is meant
-        at[lost] = [-1 if number is None else index.get(number, -1) for number in numbers]
-    return at
-
-
 def fits(pairs: Pairs, direction: Direction, split: Split) -> float:
     """The share of the queries that are of a side of a split, times that of the items of the other side."""
     sides = zip((pairs.queries, pairs.items), SIDES[direction], strict=True)
-    shares = [float((indices(ids, split.ids(side)) >= 0).mean()) if len(ids) else 0.0 for ids, side in sides]
+    shares = [float((match(ids, split.ids(side))[0] >= 0).mean()) if len(ids) else 0.0 for ids, side in sides]
     return shares[0] * shares[1]
 
 
@@ -223,7 +198,7 @@ def _refuse_unknown(pairs: Pairs, query: Int, item: Int, direction: Direction, s
             where=pairs.where,
             fix="rank the items of the split and nothing else",
         )
-    end = indices(np.array(["-1"]), split.ids(SIDES[direction][1]))
+    end, _ = match(np.array(["-1"]), split.ids(SIDES[direction][1]))
     if pairs.ended and end[0] >= 0:
         what = f"lists end with -1, which is an id of split '{split.name}' too"
         raise BadInput(what, where=pairs.where, fix="leave out what stands for no item")

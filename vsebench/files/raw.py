@@ -15,7 +15,7 @@ from ..types import Ids
 
 Array = npt.NDArray[Any]
 FLOATS = ("float16", "float32", "float64", "bfloat16")  # dtypes of vectors, scores and gains
-Holds = Literal["rows or ids", "rows", "ids"]  # what image_of_text may hold, as far as the format or the name says
+Holds = Literal["rows or ids", "rows", "ids", "counts"]  # what image_of_text holds, as far as the format or name says
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,8 @@ class Raw:
         image_of_text: (n_text_rows,) int64 (image rows or image ids) or unicode (image ids), or None.
         format: its name in ``FORMATS``; of two files ``npy pair``, ``torch pair``, ...
         sources: every file that was read.
-        holds: what ``image_of_text`` may hold. A column of a table or of metadata holds ids, never rows.
+        holds: what ``image_of_text`` holds; ``counts`` are texts an image, or its first or last rows, (n_image_rows,).
+            A column of a table or of metadata holds ids, never rows.
         captions: (n_text_rows,) strings, what the texts say, or None when the file does not have them.
         encoder: what the encoder of the vectors was given that is not its default, as a signature has it.
         derived: ``image_of_text`` is not in the file: it follows from rows that repeat or are padding.

@@ -12,8 +12,7 @@ import numpy as np
 from ..arguments import shown
 from ..errors import BadInput, UsageError, count_of
 from ..files.columns import LABEL_COLUMNS, missing, read_table, text_of
-from ..files.ids import as_ids, id_array
-from ..files.pairs import indices
+from ..files.ids import as_ids, id_array, match
 from ..files.read_pairs import columns_of
 from ..sets import placing
 from ..sets.placing import SIDES
@@ -125,7 +124,7 @@ def _placed(labels: Labels, side: Modality, split: Split) -> tuple[list[int], Se
             raise BadInput(what, where=labels.where, fix=f"give one label a {side}, in the order of the rows")
         row = placing.order(split, side)
         return list(range(len(known))), own if row is None else [own[i] for i in row.tolist()]
-    at = indices(ids, known)
+    at, _ = match(ids, known)
     if not (at >= 0).any():
         what = f"none of its {side} ids is in split '{split.name}' (first: {ids[0]})"
         raise BadInput(what, where=labels.where, fix=f"use ids such as {known[0]}")

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files import audit
 from ..files.audit import shown
-from ..files.ids import respelled
-from ..files.pairs import Pairs, indices, place
+from ..files.ids import match
+from ..files.pairs import Pairs, place
 from ..files.raw import Raw
 from ..files.regular import MAPPED
 from ..log import note, warn
@@ -89,7 +89,7 @@ def only(raw: Raw, split: Split) -> Raw:
     """The rows with ids of a split, without those of other items; unchanged where no row of a side is of the split."""
     sides = ((raw.images, raw.image_ids, split.image_ids), (raw.texts, raw.text_ids, split.caption_ids))
     kept = [
-        np.ones(len(rows), bool) if ids is None or len(ids) != len(rows) else np.isin(respelled(ids, known), known)
+        np.ones(len(rows), bool) if ids is None or len(ids) != len(rows) else match(ids, known)[0] >= 0
         for rows, ids, known in sides
     ]
     others = [int((~rows).sum()) for rows in kept]
@@ -233,7 +233,7 @@ def split_of(runs: Sequence[Pairs]) -> Split:
         except (MissingPackage, BadInput):  # of one's own, damaged: whoever names it will be told
             continue
         # A few shared ids may be a coincidence, a majority is not.
-        known = [(indices(q, split.image_ids) >= 0) | (indices(q, split.caption_ids) >= 0) for q in queries]
+        known = [(match(q, split.image_ids)[0] >= 0) | (match(q, split.caption_ids)[0] >= 0) for q in queries]
         if np.concatenate(known).mean() > 0.5:
             return split
     raise UnknownItems(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.caption_rows import CaptionRows
-from ..files.ids import places, spelled
+from ..files.ids import match
 from ..files.read import read_captions
 from ..files.textfile import read_text
 from ..log import note
@@ -123,9 +123,8 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
                 fix="save text_ids with the embeddings, or give the captions in the order of the text vectors",
             )
         return rows.captions
-    ids, how = spelled(split.caption_ids, rows.caption_id)
+    at, how = match(split.caption_ids, rows.caption_id)
     note(f"captions are matched {how}" if how else "", weight="detail")
-    at = places(rows.caption_id, ids)
     absent = split.caption_ids[at < 0]
     if len(absent):
         raise BadInput(

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.audit import shown
-from ..files.ids import places, respelled, share, spelled
+from ..files.ids import match
 from ..files.raw import Raw
 from ..log import Weight, logged, note, warn
 from ..options import spell
@@ -27,7 +27,7 @@ from .owners import (
     known_owners,
     named_by_text_ids,
     owners_in_order,
-    spelled_as_coco,
+    places_in_coco,
 )
 from .placing import Rows, in_order, order, own_order
 from .shapes import suggestion
@@ -150,13 +150,15 @@ def _warn_of_missing_images(file: Raw) -> None:
 
 def _nearly_coco(file: Raw) -> str:
     """``custom``, unless most ids are of COCO: then the file has a fault, which is raised."""
-    if (coco := spelled_as_coco(file)) is None:
+    if (coco := places_in_coco(file)) is None:
         return "custom"
-    known, image_ids, text_ids = coco
-    if share(image_ids, known.caption_ids) == 1 and share(text_ids, known.image_ids) == 1:
+    known, *sides = coco
+    assert file.image_ids is not None and file.text_ids is not None  # they have places
+    turned = match(file.image_ids, known.caption_ids)[0], match(file.text_ids, known.image_ids)[0]
+    if all((at >= 0).all() for at in turned):
         raise SidesSwapped("the image ids are COCO caption ids and the text ids COCO image ids", file.where)
     # A few shared ids may be a coincidence; with nine in ten it is a COCO file with a fault.
-    if min(share(image_ids, known.image_ids), share(text_ids, known.caption_ids)) < 0.9:
+    if min((at >= 0).mean() for at in sides) < 0.9:
         return "custom"
     try:
         with logged():
@@ -189,8 +191,6 @@ def _declared(file: Raw, split: Split) -> Matched:
             rows.append(order(split, "image" if side == "image" else "caption"))
             unnamed.append(side)
         else:
-            ids, how = spelled(ids, known)
-            note(f"{side} ids are matched {how}" if how else "", weight="detail")
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
     note(in_order(" and ".join(unnamed), split.name, own_order(split.name)) if unnamed else "")
     _refuse_contradiction(file, split, rows[0], rows[1])
@@ -231,18 +231,18 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     Raises:
         BadInput: ids that repeat, are missing or unknown, or are those of the other modality.
     """
-    ids = respelled(ids, known)
-    _refuse_repeats(ids, side, where)
-    if share(ids, known) < 0.5 and share(respelled(ids, other), other) > 0.9:
+    at, how = match(ids, known)
+    note(f"{side} ids are matched {how}" if how else "", weight="detail")
+    _refuse_repeats(np.where(at < 0, ids.astype(np.str_), known.astype(np.str_)[at]), side, where)
+    if (at >= 0).mean() < 0.5 and (match(ids, other)[0] >= 0).mean() > 0.9:
         raise SidesSwapped(f"the {side} ids are the other side's ids of '{split}'", where)
-    if ids.dtype.kind != known.dtype.kind:
+    if (at < 0).all() and ids.dtype.kind != known.dtype.kind:
         what = f"{side} ids such as '{shown(ids[0])}' are not ids of split '{split}' (such as '{known[0]}')"
         fix = f"save the {side} ids of the data set, or give {spell('split', 'custom')}"
         if split == "custom":  # rows of what is evaluated have no ids, and are numbered
             fix = "save the ids of the rows that are evaluated with them too"
         raise BadInput(what, where=where, fix=fix)
-    missing = known[~np.isin(known, ids)]
-    unknown = ids[~np.isin(ids, known)]
+    missing, unknown = np.delete(known, at[at >= 0]), ids[at < 0]
     if len(missing) or len(unknown):
         parts = []
         if len(missing):
@@ -252,7 +252,7 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
             counted = count_of(len(unknown), f"{side} id is", f"{side} ids are")
             parts.append(f"{counted} unknown to it (first: {shown(unknown[0])})")
         raise BadInput("; ".join(parts), where=where, fix=f"encode every {side} of the split and nothing else")
-    return places(ids, known)
+    return np.argsort(at)
 
 
 class RepeatedIds(BadInput):

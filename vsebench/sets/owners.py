@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import BadInput, MissingPackage, count_of
 from ..files.audit import shown
-from ..files.ids import places, respelled, share, spelled
+from ..files.ids import match
 from ..files.members import OWNER_IDS, OWNER_ROWS
 from ..files.raw import Raw
 from ..files.sniff import sniff
@@ -22,7 +22,6 @@ from .items import equal_images
 from .shapes import suggestion
 
 _SEPARATOR = re.compile(r"[#_:.\- ]")
-_WORD = re.compile(r"^\D+")
 _ENDING = re.compile(r"\.[a-zA-Z][a-zA-Z0-9]{1,3}$")
 
 
@@ -63,26 +62,35 @@ def named_by_text_ids(file: Raw) -> tuple[Raw, str]:
     images, texts = file.image_ids, file.text_ids
     if file.image_of_text is not None or images is None or texts is None or len(texts) != file.n_text:
         return file, ""
-    ids, how = spelled(texts, images)
+    rows, how = match(texts, images)
     if texts.dtype.kind == "i" and file.n_text > file.n_image and not (np.diff(texts) == 0).any():
         times = len(np.unique(texts))  # the numbers of the captions of every image
         if np.array_equal(texts, np.tile(np.arange(times), file.n_text // times + 1)[: file.n_text]):
             return file, ""
     # Numbers of images and of texts may be the same by coincidence.
-    if share(ids, images) < 1 or (images.dtype.kind == "i" and len(np.unique(ids)) < len(images)):
+    if (rows < 0).any() or (images.dtype.kind == "i" and len(np.unique(rows)) < len(images)):
         return file, ""
     note = f"the text ids are image ids{f' ({how})' if how else ''}: the image of every text is known from them"
-    return replace(file, image_of_text=ids, text_ids=None, holds="ids"), note
+    return replace(file, image_of_text=rows, text_ids=None, holds="rows"), note
 
 
 def given_owners(file: Raw) -> tuple[Int, str]:
     """(text,) image row of every text from image_of_text, which holds rows or image ids."""
     given = file.image_of_text
+    if given is not None and file.holds == "counts":
+        if len(given) != file.n_image or (found := _counted(given, file.n_text, file.where)) is None:
+            shows = shown(given[0]) if len(given) else "none"
+            what = f"the numbers of texts of {len(given):,} images (first: {shows}) do not fit "
+            what += f"{file.n_text:,} texts of {file.n_image:,} images"
+            fix = "save image_of_text, the image row (counted from 0) or image id of every text, in its place"
+            raise BadInput(what, where=file.where, fix=fix)
+        return found
     if given is None or len(given) != file.n_text:
         length = 0 if given is None else len(given)
         if (
             given is not None
             and length == file.n_image
+            and file.holds == "rows or ids"
             and (repeats := _counted(given, file.n_text, file.where)) is not None
         ):
             return repeats
@@ -90,8 +98,6 @@ def given_owners(file: Raw) -> tuple[Int, str]:
             raise SidesSwapped(f"image_of_text has {length:,} entries, as many as there are image rows", file.where)
         what = f"image_of_text has {length:,} entries for {file.n_text:,} text rows"
         raise BadInput(what, where=file.where, fix="give one image row (counted from 0) or image id for every text")
-    if len(given) == file.n_image > 1 and given.dtype.kind == "i" and (given == 1).all():
-        return np.arange(file.n_text), "image_of_text holds the number of the texts of every image"
     numbers = file.holds != "ids" and given.dtype.kind == "i"
     as_rows = given if numbers and given.min() >= 0 and given.max() < file.n_image else None
     as_ids = None if file.holds == "rows" else _rows_of_image_ids(file, given)
@@ -138,7 +144,7 @@ def _rows_of_image_ids(file: Raw, given: Ids) -> Int | None:
     """(text,) row of the image with each id, or None when some are not ids of the images, in any spelling."""
     if file.image_ids is None:
         return None
-    at = places(file.image_ids, respelled(given, file.image_ids))
+    at, _ = match(given, file.image_ids)
     return at if len(np.unique(file.image_ids)) == len(file.image_ids) and (at >= 0).all() else None
 
 
@@ -172,32 +178,33 @@ def _no_image(file: Raw, given: Ids) -> BadInput:
     )
 
 
-def spelled_as_coco(file: Raw) -> tuple[Split, Ids, Ids] | None:
-    """COCO 5K, and the ids of images and texts as it spells them; None where a side has none, or COCO is not here."""
+def places_in_coco(file: Raw) -> tuple[Split, Int, Int] | None:
+    """COCO 5K, and (row,) index in it of images and texts, -1 of others; None without ids, or without COCO."""
     if file.image_ids is None or file.text_ids is None:
         return None
     try:
         known = splits.load_split("coco-5k")
     except MissingPackage:
         return None
-    return known, respelled(file.image_ids, known.image_ids), respelled(file.text_ids, known.caption_ids)
+    return known, match(file.image_ids, known.image_ids)[0], match(file.text_ids, known.caption_ids)[0]
 
 
 def _images_of_coco_ids(file: Raw) -> tuple[Int, str] | None:
     """(text,) image row of every text when all ids are in COCO 5K, whose subsets are custom splits; else None."""
-    if (coco := spelled_as_coco(file)) is None:
+    if (coco := places_in_coco(file)) is None:
         return None
-    known, image_ids, text_ids = coco
-    if share(image_ids, known.image_ids) < 1 or share(text_ids, known.caption_ids) < 1:
+    known, images, texts = coco
+    if (images < 0).any() or (texts < 0).any():
         return None
-    image_of = known.image_ids[known.owners[places(known.caption_ids, text_ids)]]
-    image_row = places(image_ids, image_of)
+    row = np.full(len(known.image_ids), -1)
+    row[images] = np.arange(len(images))
+    image_row = row[known.owners[texts]]
     absent = image_row < 0
     if absent.any():
-        first = int(np.flatnonzero(absent)[0])
+        first = texts[np.flatnonzero(absent)[0]]
         raise BadInput(
             f"{count_of(int(absent.sum()), 'text belongs', 'texts belong')} to images that are not in the file "
-            f"(first: caption {text_ids[first]} of image {image_of[first]})",
+            f"(first: caption {known.caption_ids[first]} of image {known.image_ids[known.owners[first]]})",
             where=file.where,
             fix="save the images of all texts, or leave those texts out",
         )
@@ -209,20 +216,19 @@ def _images_of_text_ids(file: Raw) -> tuple[Int, str] | None:
     if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
         return None
     parts = [text.strip().rpartition("#") for text in file.text_ids.tolist()]
-    image_row = None
+    image_row, words = None, "the image of every text is known from the text ids"
     if all(number.isdecimal() for _, _, number in parts):
         image_row = _rows_of_image_ids(file, np.array([image for image, _, _ in parts]))
     if image_row is None:
-        image_row = _rows_by_parts(file.text_ids, file.image_ids)
+        image_row, words = _rows_by_parts(file.text_ids, file.image_ids), ""
     if (image_row < 0).any() and file.n_text == file.n_image:  # the id of a text is in that of its image
         text_row = _rows_by_parts(file.image_ids, file.text_ids)
         if np.array_equal(np.sort(text_row), np.arange(file.n_image)):
             image_row = np.argsort(text_row)
-        else:  # img_7 and txt_7
-            names = [[_WORD.sub("", str(name)) for name in ids.tolist()] for ids in (file.image_ids, file.text_ids)]
-            if sorted(names[0]) == sorted(names[1]) and len(set(names[0])) == file.n_image:
-                image_row = places(np.array(names[0]), np.array(names[1]))
-    return None if (image_row < 0).any() else (image_row, "the image of every text is known from the text ids")
+    if (image_row < 0).any():
+        return None
+    pair = f"text {shown(file.text_ids[0])} is of image {shown(file.image_ids[image_row[0]])}"
+    return image_row, words or f"the image of every text is the one whose id its own id has in it: {pair}"
 
 
 def _rows_by_parts(ids: Ids, known: Ids) -> Int:
@@ -267,10 +273,10 @@ def _images_of_captions(file: Raw, path: Path | None) -> tuple[Int, str] | None:
     if path.is_file() and (sniff(path).matrix or lines_of(path) is not None):
         return None  # captions without the ids of images
     rows = from_file(path, file.text_ids)
-    ids = respelled(file.text_ids, rows.caption_id)
-    if share(ids, rows.caption_id) < 1:
+    at, _ = match(file.text_ids, rows.caption_id)
+    if (at < 0).any():
         return None
-    image_row = _rows_of_image_ids(file, rows.image_id[places(rows.caption_id, ids)])
+    image_row = _rows_of_image_ids(file, rows.image_id[at])
     return None if image_row is None else (image_row, f"the image of every text is known from {path.name}")
 
 
