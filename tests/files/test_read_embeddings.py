@@ -25,6 +25,7 @@ from tests.embedding_files import (
     save,
     save_deflated,
 )
+from tests.messages import Pinned
 from tests.notes import with_notes
 from vsebench import memory
 from vsebench.errors import BadInput, UsageError
@@ -238,14 +239,14 @@ def test_npy_pair(tmp_path: Path) -> None:
     assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS) and raw.image_ids is None
 
 
-def test_npy_pairs_that_do_not_work(tmp_path: Path) -> None:
+def test_npy_pairs_that_do_not_work(tmp_path: Path, pinned: Pinned) -> None:
     np.save(tmp_path / "i.npy", IMAGES)
     np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)
     np.save(tmp_path / "s.npy", np.zeros((3, 15)))
-    refused(
-        tmp_path / "i.npy", "holds one array (4, 3); the text vectors are missing", "vsebench eval images.npy texts.npy"
-    )
-    refused(tmp_path / "s.npy", "looks like a score matrix", "give it with scores")
+    for alone in ("i.npy", "s.npy"):
+        with pytest.raises(BadInput) as caught:
+            read_embeddings(tmp_path / alone)
+        pinned(caught.value)
     refused(tmp_path / "o.npy", "holds pickled Python objects", "never read", texts=tmp_path / "i.npy")
     refused(tmp_path / "i.npy", "image_key", error=UsageError, image_key="x", texts=tmp_path / "i.npy")
     path = save(tmp_path / "e.npz", **FULL)
