@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import warnings
 from collections.abc import Callable, Iterator
@@ -69,12 +70,15 @@ def messages(request: pytest.FixtureRequest) -> Iterator[Messages]:
 
 
 @pytest.fixture
-def pinned(request: pytest.FixtureRequest, messages: Messages, tmp_path: Path) -> Callable[[object], None]:
-    """``pinned(error)``: its text is that of ``messages.json`` beside the test; the temporary folder is ``{}``."""
+def pinned(
+    request: pytest.FixtureRequest, messages: Messages, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[object], None]:
+    """``pinned(error)``: its text is that of ``messages.json`` beside the test; a temporary folder is ``{}``."""
     name = f"{request.path.name}::{request.node.name}"
+    temporary = re.compile(rf"{re.escape(str(tmp_path_factory.getbasetemp()))}/[\w-]+(/?)")
 
     def check(said: object) -> None:
-        messages.check(request.path.parent, name, str(said).replace(f"{tmp_path}/", "").replace(str(tmp_path), "{}"))
+        messages.check(request.path.parent, name, temporary.sub(lambda m: "" if m[1] else "{}", str(said)))
 
     return check
 

@@ -50,7 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Files without stored messages are not read where only messages are compared."""
-    if not config.getoption("--messages-only") or not collection_path.name.startswith("test_"):
+    compared = config.getoption("--messages-only") and not config.getoption("--update-messages")
+    if not compared or not collection_path.name.startswith("test_"):
         return None
     stored = collection_path.with_name(MESSAGES)
     return True if not stored.is_file() or f'"{collection_path.name}::' not in stored.read_text("utf-8") else None

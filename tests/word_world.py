@@ -61,11 +61,11 @@ def whole(gains: Gains, block: int = 3) -> Vectors:
             assert pairs.dtype == np.float32 and pairs.tobytes() == table[query[:, None], items].tobytes()
             assert gains.at(direction, query[:0], np.empty((0, 5), np.int64)).shape == (0, 5)
             for start, stop in ((-1, 1), (0, n + 1), (n, 0)):
-                with pytest.raises(UsageError, match=rf"rows {start}:{stop} of {n} queries \({direction}\)"):
+                with pytest.raises(UsageError, match=rf" {start}:{stop} .* {n} .*\({direction}\)"):
                     gains.rows(direction, start, stop)
             for number, item in ((0, m), (0, -1), (n, 0), (-1, 0)):
-                with pytest.raises(UsageError, match=rf"(image|caption) {number or item} of {n if number else m}"):
+                with pytest.raises(UsageError, match=rf" {number or item} .* {n if number else m}"):
                     gains.at(direction, np.array([number]), np.array([[item]]))
-            with pytest.raises(UsageError, match=r"items of shape \(1, 1\) for queries of shape \(2,\)"):
+            with pytest.raises(UsageError, match=r"\(1, 1\).*\(2,\)"):
                 gains.at(direction, np.array([0, 0]), np.array([[0]]))
     return found

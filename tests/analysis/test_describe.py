@@ -20,6 +20,7 @@ from typer.testing import CliRunner, Result
 
 import vsebench
 from tests import oracle_scenes as oracle
+from tests.messages import Pinned
 from vsebench.analysis import true_pairs
 from vsebench.analysis.true_pairs import spread
 from vsebench.cli import app
@@ -188,17 +189,18 @@ def test_coco(coco: vsebench.Split) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "words"),
+    ("name", "code"),
     [
-        ("nothing", 2, "unknown split 'nothing'"),
-        ("scenes-50", 4, "vsebench data build scenes-50"),
-        ("scenes-50-test", 4, "vsebench data build scenes-50"),
-        ("scenes-50-colour3", 2, "there is no setting 'colour'"),
+        ("nothing", 2),
+        ("scenes-50", 4),
+        ("scenes-50-test", 4),
+        ("scenes-50-colour3", 2),
     ],
 )
-def test_what_cannot_be_described(name: str, code: int, words: str) -> None:
+def test_what_cannot_be_described(name: str, code: int, pinned: Pinned) -> None:
     result = invoke("describe", name)
-    assert result.exit_code == code and words in " ".join(result.stderr.split()) and not result.stdout
+    assert result.exit_code == code and not result.stdout
+    pinned(result.stderr)
 
 
 # --- formats ---

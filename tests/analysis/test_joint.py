@@ -15,6 +15,7 @@ import pytest
 
 import vsebench
 from tests.commands import invoke
+from tests.messages import Pinned
 from tests.notes import with_notes
 from vsebench.errors import BadInput, UsageError
 from vsebench.files import read
@@ -115,7 +116,7 @@ def test_views_have_tables_of_their_own(coco: vsebench.Split, tmp_path: Path) ->
     assert not grids[0].notes and grids[1].notes
 
 
-def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path) -> None:
+def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path, pinned: Pinned) -> None:
     out = tmp_path / "both.json"
     assert invoke("eval", "A=" + str(two[0]), two[1], "-o", out, "--seed", "3").exit_code == 0
     reports = {"A": vsebench.evaluate(two[0], seed=3), "bad": vsebench.evaluate(two[1], seed=3)}
@@ -131,21 +132,23 @@ def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path) -> 
     }
     assert [s["report"]["schema"] for s in printed["systems"]] == ["vsebench/report/1"] * 2
     assert "per_query" not in printed["systems"][0]["report"]
-    with pytest.raises(
-        BadInput, match=r"both\.json: holds the reports of 2 systems: A, bad\n  fix: give it to vsebench c"
-    ):
+    with pytest.raises(BadInput) as caught:
         vsebench.load(out)
-    with pytest.raises(UsageError, match="holds 2 systems with names\n  fix: leave out 'x='"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         vsebench.compare([f"x={out}"])
+    pinned(caught.value)
     document = json.loads(out.read_text())
     document["systems"][1]["report"]["results"][0]["value"] /= 2  # its per-query values say otherwise
     (tmp_path / "changed.json").write_text(json.dumps(document))
     for combine in (vsebench.compare, vsebench.joint):
-        with pytest.raises(BadInput, match=r"changed\.json: .*R@1"):
+        with pytest.raises(BadInput) as caught:
             combine(tmp_path / "changed.json")
+        pinned(caught.value)
     out.write_text(out.read_text().replace('"split": "custom"', '"split": 3', 1))
-    with pytest.raises(BadInput, match="is not a vsebench/joint/1 document: split"):
+    with pytest.raises(BadInput) as caught:
         vsebench.compare(out)
+    pinned(caught.value)
 
 
 def test_per_query_values_of_several_systems_have_their_names(two: list[Path], tmp_path: Path) -> None:
@@ -177,36 +180,36 @@ def test_the_ending_of_the_output_is_its_format(two: list[Path], tmp_path: Path,
         assert alone.exit_code == 0 and "image→text" in alone.stdout and out.read_text().startswith(start)
 
 
-def test_one_system_is_printed_in_every_format(two: list[Path]) -> None:
+def test_one_system_is_printed_in_every_format(two: list[Path], pinned: Pinned) -> None:
     with command_line():  # notes name options
         report = vsebench.evaluate(two[0], ci=0)
     for style, expected in (("latex", report.to_latex()), ("markdown", report.to_markdown()), ("csv", report.to_csv())):
         assert invoke("eval", two[0], "--ci", "0", "--format", style).stdout.rstrip("\n") == expected.rstrip("\n")
-    assert invoke("eval", two[0], "--format", "word").stderr.startswith(
-        "error: --format is 'word'\n  fix: use terminal,"
-    )
+    pinned(invoke("eval", two[0], "--format", "word").stderr)
 
 
-def test_systems_that_differ_are_refused_before_the_next_is_evaluated(two: list[Path], tmp_path: Path) -> None:
+def test_systems_that_differ_are_refused_before_the_next_is_evaluated(
+    two: list[Path], tmp_path: Path, pinned: Pinned
+) -> None:
     other = tmp_path / "other.npz"
     np.savez(other, images=IMAGES[:10], texts=texts(1.0)[:50])
     third = tmp_path / "nan.npz"
     np.savez(third, images=np.full_like(IMAGES, np.nan), texts=texts(1.0))
     result = invoke("eval", two[0], other, third)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "these systems were not measured alike: split is 'custom#" in result.stderr
-    assert "fix: evaluate them one by one, or all with the --split that they share" in result.stderr
+    pinned(result.stderr)
 
 
-def test_options_of_one_system(two: list[Path], tmp_path: Path) -> None:
-    for more, words in (
-        (["--save-run", tmp_path / "r.json"], "--save-run writes the rankings of one system, and 2 are given"),
-        (["--texts", two[0]], "--texts belongs to one file of images, and 2 files are given"),
-        (["--scores", two[0]], "more than one of embeddings, --scores and --run"),
+def test_options_of_one_system(two: list[Path], tmp_path: Path, pinned: Pinned) -> None:
+    for more in (
+        ["--save-run", tmp_path / "r.json"],
+        ["--texts", two[0]],
+        ["--scores", two[0]],
     ):
         result = invoke("eval", *two, *more)
-        assert result.exit_code == 2 and words in result.stderr
-    assert invoke("eval", f"x={two[0]}", f"x={two[1]}").exit_code == 2
+        assert result.exit_code == 2
+        pinned(result.stderr)
+    pinned(invoke("eval", f"x={two[0]}", f"x={two[1]}").stderr)
     assert invoke("eval", f"x-1={two[0]}", f"x-2={two[1]}").exit_code == 0
     (tmp_path / "sub").mkdir()
     same = system(tmp_path / "sub" / "good.npz", 1.0)
@@ -215,20 +218,17 @@ def test_options_of_one_system(two: list[Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["compare"], ["slice", "--by", "positives"], ["agree"]])
-def test_vectors_in_place_of_reports_are_named(two: list[Path], tmp_path: Path, command: list[str]) -> None:
+def test_vectors_in_place_of_reports_are_named(
+    two: list[Path], tmp_path: Path, command: list[str], pinned: Pinned
+) -> None:
     result = invoke(*command, *two)
-    assert result.exit_code == 3 and result.stderr == (
-        f"error: {two[0]}: is an .npz archive, and reports are compared here, not vectors or scores\n"
-        "  fix: make a report of every system: vsebench eval good.npz -o good.json\n"
-    )
+    assert result.exit_code == 3
+    pinned(result.stderr)
     np.save(tmp_path / "s.npy", IMAGES)
-    assert "is a single .npy array, and reports" in invoke("compare", tmp_path / "s.npy").stderr
+    pinned(invoke("compare", tmp_path / "s.npy").stderr)
     vsebench.evaluate(two[0], ci=0).save(tmp_path / "r.json")
-    assert (
-        "1 report given, 2 needed\n  fix: name more reports; one is made by"
-        in invoke("compare", tmp_path / "r.json").stderr
-    )
-    assert "saved reports to vsebench compare" in invoke("eval", tmp_path / "r.json").stderr
+    pinned(invoke("compare", tmp_path / "r.json").stderr)
+    pinned(invoke("eval", tmp_path / "r.json").stderr)
 
 
 # --- two files ---------------------------------------------------------------------------------------------
@@ -315,36 +315,39 @@ def test_what_two_files_say_beside_the_vectors(tmp_path: Path) -> None:
     assert report["R@1", "t2i"].value == 1.0 and report["cider:NCS@5", "t2i"].n == N * EACH
 
 
-def test_keys_name_the_arrays_of_two_files(tmp_path: Path) -> None:
+def test_keys_name_the_arrays_of_two_files(tmp_path: Path, pinned: Pinned) -> None:
     np.savez(tmp_path / "i.npz", a=IMAGES, b=IMAGES[:, ::-1])
     np.savez(tmp_path / "t.npz", a=texts(0.1), b=texts(0.1)[:, ::-1])
     keys = {"image_key": "b", "text_key": "b"}
     raw = read_embeddings(tmp_path / "i.npz", texts=tmp_path / "t.npz", **keys)
     assert np.array_equal(raw.images, IMAGES[:, ::-1]) and "ignored arrays: a (20, 8) float32" in raw.notes
-    with pytest.raises(UsageError, match="holds image and text vectors"):
+    with pytest.raises(UsageError) as caught:
         read_embeddings(tmp_path / "i.npz", texts=tmp_path / "t.npz")
+    pinned(caught.value)
 
 
-def test_files_are_grouped_by_what_they_hold(two: list[Path], tmp_path: Path) -> None:
+def test_files_are_grouped_by_what_they_hold(two: list[Path], tmp_path: Path, pinned: Pinned) -> None:
     image, text_file = save_npy(tmp_path / "i", IMAGES, "image"), save_npy(tmp_path / "t", texts(1.0), "text")
     files = [(None, two[0]), ("P", image), (None, text_file), (None, two[1])]
     assert group(files) == [(None, two[0], None), ("P", image, text_file), (None, two[1], None)]
     header = invoke("eval", two[0], f"P={image}", text_file, "--format", "csv", "--ci", "0").stdout.splitlines()
     assert list(dict.fromkeys(line.split(",")[0] for line in header)) == ["system", "good", "P"]
     for wrong in ([image], [image, two[0]], [two[0], image], [image, ("Q", text_file)]):
-        with pytest.raises(BadInput, match=r"i\.npy: holds one side only, and no file of the other side is behind it"):
+        with pytest.raises(BadInput) as caught:
             group([w if isinstance(w, tuple) else (None, w) for w in wrong])
+        pinned(caught.value)
 
 
-def test_exchanged_files_are_named_where_names_say_so(tmp_path: Path) -> None:
+def test_exchanged_files_are_named_where_names_say_so(tmp_path: Path, pinned: Pinned) -> None:
     np.savez(tmp_path / "i.npz", image_embeddings=IMAGES)
     np.savez(tmp_path / "t.npz", text_embeddings=texts(1.0))
-    with pytest.raises(
-        BadInput, match=r"t\.npz: holds text vectors \('text_embeddings'\), and is the first of two files"
-    ):
+    with pytest.raises(BadInput) as caught:
         read_embeddings(tmp_path / "t.npz", texts=tmp_path / "i.npz")
+    pinned(caught.value)
     a, b = save_stated(tmp_path / "i", IMAGES, "image"), save_stated(tmp_path / "t", texts(1.0), "text")
-    with pytest.raises(BadInput, match=r"t\.parquet: holds text vectors .*, and is the first of two files"):
+    with pytest.raises(BadInput) as caught:
         read_embeddings(b, texts=a)
-    with pytest.raises(BadInput, match="give the file of the text vectors behind that of the images"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         read_embeddings(tmp_path / "i.npz")
+    pinned(caught.value)

@@ -99,12 +99,14 @@ def test_a_mean_has_the_interval_of_images_drawn_for_all_languages_at_once(files
     )
 
 
-def test_the_table_names_the_set_and_no_language_is_the_best(files: dict[str, Path], tmp_path: Path) -> None:
+def test_the_table_names_the_set_and_no_language_is_the_best(
+    files: dict[str, Path], tmp_path: Path, pinned: Pinned
+) -> None:
     done = invoke(
         "eval", *files.values(), "--split", "xtd10", "--metrics", "R@1", "-o", tmp_path / "t.json", "--ci", "0"
     )
     lines = done.stdout.splitlines()
-    assert "· the macro mean is over 3 of the 11 languages of xtd10" in done.stderr
+    pinned(done.stderr)
     assert lines[8].startswith("macro mean (3 of 11) ")
     assert lines[0] == "xtd10 · ground truth" and lines[3].split()[0] == "language"
     assert [line.split()[0] for line in lines[5:9]] == [*LANGUAGES, "macro"]
@@ -123,15 +125,18 @@ def test_the_table_names_the_set_and_no_language_is_the_best(files: dict[str, Pa
     assert "**57" not in joint.to_markdown() and joint.to_markdown().count("COCO training images") == 1
 
 
-def test_reports_of_languages_are_joined_from_their_files(files: dict[str, Path], tmp_path: Path) -> None:
+def test_reports_of_languages_are_joined_from_their_files(
+    files: dict[str, Path], tmp_path: Path, pinned: Pinned
+) -> None:
     paths = []
     for language, path in files.items():
         vb.evaluate(path, split=f"xtd10:{language}", metrics="R@1", ci=0).save(tmp_path / f"{language}.json")
         paths.append(tmp_path / f"{language}.json")
     assert [row["system"] for row in vb.joint(paths).records()[::2]] == [*LANGUAGES, "macro mean"]
     assert not vb.joint(paths[0]).languages
-    with pytest.raises(UsageError, match="not measured alike: split is 'xtd10:it"):
+    with pytest.raises(UsageError) as caught:
         vb.compare(paths[:2])
+    pinned(caught.value)
 
 
 def test_a_table_of_languages_is_no_report_and_no_comparison(
@@ -191,7 +196,8 @@ def test_the_language_is_that_of_the_ids_or_of_a_name_in_capitals(
     done = invoke("eval", f"DE={files['de']}", "--split", "xtd10", "--metrics", "R@1", "--ci", "0")
     assert done.exit_code == 0 and done.stdout.startswith("xtd10:de ")
     done = invoke("eval", f"fr={files['de']}", "--split", "xtd10", "--metrics", "R@1", "--ci", "0")
-    assert done.exit_code == 4 and "split 'xtd10:fr' is not built here" in done.stderr
+    assert done.exit_code == 4
+    pinned(done.stderr)
     done = invoke("eval", f"x1={files['de']}", "--split", "xtd10", "--metrics", "R@1", "--ci", "0")
     assert done.exit_code == 2
     pinned(done.stderr)
@@ -210,7 +216,7 @@ def test_the_language_is_that_of_the_ids_or_of_a_name_in_capitals(
 
 
 def test_several_systems_have_a_mean_each_over_the_languages_of_all(
-    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
 ) -> None:
     """XFlickrCO: a row a language and system; the means are those of numpy, over the languages of all systems."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
@@ -237,9 +243,8 @@ def test_several_systems_have_a_mean_each_over_the_languages_of_all(
     common = ("--split", "xflickrco", "--metrics", "R@1,R@5", "--ci", "0")
     mixed = [given[at] for at in (0, 3, 1, 4, 2)]  # the rows of a system stand together in any order of the files
     done = invoke("eval", *mixed, *common, "-o", tmp_path / "t.json", "--format", "csv")
-    assert done.exit_code == 0 and "macro means are over de, ja, which all systems have: theirs has no tr" in " ".join(
-        done.stderr.replace("ja, de,", "de, ja,").split()
-    )
+    assert done.exit_code == 0
+    pinned(done.stderr)
     header, *found = csv.reader(io.StringIO(done.stdout))
     assert header == ["system", "language", "metric", "direction", "value", "low", "high"]
     assert [tuple(row[:2]) for row in found[::4]] == rows

@@ -59,7 +59,7 @@ def document(*args: str) -> dict[str, Any]:
     return commands.document("correlate", *args)
 
 
-def test_the_table(flickr: str) -> None:
+def test_the_table(flickr: str, pinned: Pinned) -> None:
     result = invoke("flickr8k", "--data", flickr, "--gains", "binary,cider")
     assert result.exit_code == OK, result.stderr
     out = result.stdout
@@ -71,7 +71,7 @@ def test_the_table(flickr: str) -> None:
     assert row.split() == ["binary", "—", "—", "—"]
     assert "— undefined: one side has the same value for all of these pairs." in out
     assert "Brackets: 95 % jackknife over images on Fisher's z scale." in " ".join(out.split())
-    assert "· cider: a stand-in" in result.stderr and "document frequencies over 5 rated pairs" in result.stderr
+    pinned(result.stderr)
 
 
 def test_the_document(flickr: str) -> None:
@@ -96,7 +96,9 @@ def test_the_document(flickr: str) -> None:
     assert all(r["low"] is None for r in bare["tables"]["coefficients"])
 
 
-def test_scores_of_captioning_are_for_captions_and_images(tmp_path: Path, coco: Split, monkeypatch: Any) -> None:
+def test_scores_of_captioning_are_for_captions_and_images(
+    tmp_path: Path, coco: Split, monkeypatch: Any, pinned: Pinned
+) -> None:
     monkeypatch.setattr(sources, "pair_scores", lambda *args, **kwargs: np.arange(len(args[3]), dtype=float))
     ids = coco.caption_ids.tolist(), coco.image_ids.tolist()
     rows = [(files.caption(ids[0][k]), files.image(ids[1][k % 3]), k % 5, "c2i_intrasim") for k in range(6)]
@@ -107,7 +109,7 @@ def test_scores_of_captioning_are_for_captions_and_images(tmp_path: Path, coco: 
     monkeypatch.setattr("vsebench.sets.catalogue.load_split", lambda name, captions=False: coco)
     result = invoke("cxc", "--data", str(tmp_path), "--tasks", "sits,sts", "--gains", "rouge,binary", "--ci", "0")
     assert result.exit_code == OK, result.stderr
-    assert "rouge is left out for STS: it compares a caption with references" in result.stderr
+    pinned(result.stderr)
     assert result.stdout.count("rouge") == 1 and result.stdout.count("binary") == 2
 
 
@@ -163,10 +165,11 @@ def test_the_figure(flickr: str, tmp_path: Path, name: str, start: bytes) -> Non
 
 
 @needs_figures
-def test_nothing_to_draw(flickr: str, tmp_path: Path) -> None:
+def test_nothing_to_draw(flickr: str, tmp_path: Path, pinned: Pinned) -> None:
     args = ("flickr8k", "--data", flickr, "--gains", "binary", "--tasks", "expert", "--figure", str(tmp_path / "f.svg"))
     result = invoke(*args)
-    assert result.exit_code == USAGE and "no correlation is defined, so there is nothing to draw" in result.stderr
+    assert result.exit_code == USAGE
+    pinned(result.stderr)
     assert not (tmp_path / "f.svg").exists()
 
 
@@ -194,7 +197,10 @@ def test_messages(args: list[str], code: int, tmp_path: Path, monkeypatch: pytes
     pinned(result.stderr)
 
 
-def test_a_figure_without_the_packages(flickr: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_figure_without_the_packages(
+    flickr: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "altair", None)
     result = invoke("flickr8k", "--data", flickr, "--figure", str(tmp_path / "f.png"))
-    assert result.exit_code == MISSING_PACKAGE and "pip install 'vsebench[report]'" in result.stderr
+    assert result.exit_code == MISSING_PACKAGE
+    pinned(result.stderr)

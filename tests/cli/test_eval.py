@@ -13,6 +13,7 @@ import pytest
 import vsebench
 from tests.commands import document, invoke
 from tests.hostile import good
+from tests.messages import Pinned
 from vsebench.errors import UsageError
 from vsebench.evaluation.plan import _refuse_misses
 from vsebench.metrics.suites import expand
@@ -69,12 +70,12 @@ def test_json_is_one_document_of_the_schema(coco_file: dict[str, Any]) -> None:
     assert "split=coco-5k#" in document["signature"] or "coco-5k#" in document["signature"]
 
 
-def test_counts_of_the_judgements(coco_file: dict[str, Any]) -> None:
+def test_counts_of_the_judgements(coco_file: dict[str, Any], pinned: Pinned) -> None:
     n = {(r["metric"], r["direction"]): r["n"] for r in json.loads(coco_file["stdout"])["results"]}
     assert (n["R@1", "i2t"], n["R@1", "t2i"], n["RSum", None]) == (5000, 25000, 30000)
     assert (n["eccv:mAP@R", "i2t"], n["eccv:mAP@R", "t2i"]) == (1261, 1332)
     assert (n["cxc:R@1", "i2t"], n["cxc:R@1", "t2i"]) == (5000, 24972)
-    assert "2 positives are not in the gallery" in coco_file["stderr"]
+    pinned(coco_file["stderr"])
 
 
 def test_the_file_equals_stdout(coco_file: dict[str, Any]) -> None:
@@ -135,7 +136,7 @@ def test_coco_1k_is_the_view_of_coco_5k(coco_file: dict[str, Any]) -> None:
     assert values(folds) == {(m, d): direct[f"1k:{m}", d] for m, d in values(folds)}
 
 
-def test_queries_without_positives_may_count_as_misses(coco_file: dict[str, Any]) -> None:
+def test_queries_without_positives_may_count_as_misses(coco_file: dict[str, Any], pinned: Pinned) -> None:
     words = ["--metrics", "cxc:R@1", "--no-positive", "miss", "--direction", "t2i"]
     (result,) = document("eval", coco_file["file"], *words)["results"]
     direct = values(json.loads(coco_file["stdout"]))["cxc:R@1", "t2i"]
@@ -143,7 +144,7 @@ def test_queries_without_positives_may_count_as_misses(coco_file: dict[str, Any]
     assert result["value"] == pytest.approx(direct * 24972 / 25000, abs=1e-12)
     refused = invoke("eval", coco_file["file"], "--metrics", "cxc:MeanR", "--no-positive", "miss", "--direction", "t2i")
     assert refused.exit_code == 2
-    assert "cxc:MeanR t2i has no value for 28 queries without positives" in refused.stderr
+    pinned(refused.stderr)
 
 
 def test_metrics_without_a_value_for_a_miss_are_refused_before_ranking(
@@ -160,15 +161,16 @@ def test_metrics_without_a_value_for_a_miss_are_refused_before_ranking(
     ]
 
 
-def test_queries_without_positives_in_the_gallery_are_counted_before_ranking() -> None:
+def test_queries_without_positives_in_the_gallery_are_counted_before_ranking(pinned: Pinned) -> None:
     judged = of_pairs(
         "eccv", "i2t", (3, 2), np.array([0, 1, 1]), np.array([1, -1, -1]), judged=np.array([0, 1, 2])
     ).positives
     requests, metrics = [Targets("eccv", judged)], expand("eccv:R@1,eccv:MRR,eccv:MedR,R@1,MedR", ["gt", "eccv"])
     _refuse_misses(metrics, requests, "skip")
     _refuse_misses(metrics[:2], requests, "miss")
-    with pytest.raises(UsageError, match=r"eccv:MedR i2t has no value for 2 queries"):
+    with pytest.raises(UsageError) as caught:
         _refuse_misses(metrics, requests, "miss")
+    pinned(caught.value)
 
 
 def test_a_depth_without_lists_to_save_is_refused(small: str) -> None:
@@ -186,32 +188,25 @@ def test_saved_lists_are_a_hundred_items_deep_by_default(small: str, tmp_path: P
 
 
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="no devices here")
-def test_a_device_is_refused_before_anything_is_read() -> None:
+def test_a_device_is_refused_before_anything_is_read(pinned: Pinned) -> None:
     for flag in ("-o", "--save-run"):
         result = invoke("eval", "none.npz", flag, "/dev/null")
-        assert result.exit_code == 2 and result.stderr == (
-            "error: /dev/null: cannot be written: it is not a regular file\n"
-            "  fix: give the name of a file; without it the result is printed on stdout\n"
-        )
+        assert result.exit_code == 2
+        pinned(result.stderr)
 
 
-def test_without_any_value_there_is_an_error_and_no_file(small: str, tmp_path: Path) -> None:
+def test_without_any_value_there_is_an_error_and_no_file(small: str, tmp_path: Path, pinned: Pinned) -> None:
     np.save(tmp_path / "zeros.npy", np.zeros((60, 300), np.float32))
     args = ["eval", small, "--gains", str(tmp_path / "zeros.npy"), "--metrics", "CS@10,Kendall[tau=b]", "--quiet"]
     result = invoke(*args, "--per-query", str(tmp_path / "q.csv"), "--json")
     assert (result.exit_code, result.stdout) == (3, "")
-    assert result.stderr == (
-        "error: nothing was measured: matrix:CS@10 i2t, matrix:Kendall[tau=b] i2t, matrix:CS@10 t2i, "
-        "matrix:Kendall[tau=b] t2i: undefined for every query, left out; "
-        "matrix: no pair has a gain above 0, and all values are 0; check what the gains are made from\n"
-        "  fix: check the gains and what they are made from\n"
-    )
+    pinned(result.stderr)
     assert not (tmp_path / "q.csv").exists()
 
 
-def test_results_go_to_stdout_and_notes_to_stderr(small: str) -> None:
+def test_results_go_to_stdout_and_notes_to_stderr(small: str, pinned: Pinned) -> None:
     loud, quiet, plain = (invoke("eval", small, *more) for more in (["--json"], ["--json", "--quiet"], []))
-    assert "· vectors are not of unit length" in loud.stderr
+    pinned(loud.stderr)
     assert quiet.stderr == ""
     assert values(json.loads(quiet.stdout)) == values(json.loads(loud.stdout))
     assert "R@1" in plain.stdout and "{" not in plain.stdout
@@ -223,12 +218,13 @@ def test_quiet_omits_warnings_but_not_errors(small: str, tmp_path: Path) -> None
     assert invoke("eval", str(tmp_path / "none"), "-q").stderr.startswith("error: ")
 
 
-def test_flags_stand_behind_the_command(small: str) -> None:
+def test_flags_stand_behind_the_command(small: str, pinned: Pinned) -> None:
     behind = invoke("eval", small, "--json", "--quiet", "--no-progress")
     assert json.loads(behind.stdout) and behind.stderr == ""
     assert not invoke("eval", small).stdout.startswith("{"), "a flag of one call must not reach the next"
     before = invoke("--json", "eval", small)
-    assert (before.exit_code, before.stdout) == (2, "") and "behind the command" in before.stderr
+    assert (before.exit_code, before.stdout) == (2, "")
+    pinned(before.stderr)
 
 
 def test_no_colour(small: str, monkeypatch: pytest.MonkeyPatch) -> None:

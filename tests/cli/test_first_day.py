@@ -50,7 +50,7 @@ def arrays(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("captions", ["mine.jsonl", "mine.csv"])
-def test_a_file_of_captions_gives_the_image_of_a_text(mine: Path, captions: str) -> None:
+def test_a_file_of_captions_gives_the_image_of_a_text(mine: Path, captions: str, pinned: Pinned) -> None:
     report = vb.evaluate(mine / "mine.npz", captions=mine / captions, metrics="R@1,NCS@10", ci=0)
     assert f"the image of every text is known from {captions}" in report.notes
     images, texts = arrays(mine)
@@ -60,16 +60,17 @@ def test_a_file_of_captions_gives_the_image_of_a_text(mine: Path, captions: str)
         for direction in ("i2t", "t2i"):
             assert np.array_equal(report[metric, direction].per_query, want[metric, direction].per_query)
     assert report.signature == want.signature
-    with pytest.raises(BadInput, match="the ids do not give the image of a text") as caught:
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(mine / "mine.npz", metrics="R@1")
-    assert "give a file of captions with these ids (captions=FILE)" in str(caught.value)
+    pinned(caught.value)
 
 
-def test_a_file_of_other_captions_does_not(mine: Path) -> None:
+def test_a_file_of_other_captions_does_not(mine: Path, pinned: Pinned) -> None:
     lines = (mine / "mine.jsonl").read_text().splitlines()
     (mine / "fewer.jsonl").write_text("\n".join(lines[:-1]))
-    with pytest.raises(BadInput, match="the ids do not give the image of a text"):
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(mine / "mine.npz", captions=mine / "fewer.jsonl", metrics="R@1")
+    pinned(caught.value)
 
 
 def test_scores_with_a_file_of_captions(mine: Path) -> None:
@@ -89,7 +90,7 @@ def test_slices_by_a_column_of_the_captions(mine: Path) -> None:
         assert frame[frame["slice"] == "de"]["n"].iloc[0] == 150
 
 
-def test_ids_of_arrays_in_memory(mine: Path, rng: np.random.Generator) -> None:
+def test_ids_of_arrays_in_memory(mine: Path, rng: np.random.Generator, pinned: Pinned) -> None:
     images, texts = arrays(mine)
     owners = np.array(IMAGES)[OWNER]
     want = vb.evaluate(images, texts, metrics="R@1,RSum", ci=0)
@@ -107,29 +108,34 @@ def test_ids_of_arrays_in_memory(mine: Path, rng: np.random.Generator) -> None:
     )  # fmt: skip
     assert with_objects["R@1", "t2i"].value == shuffled["R@1", "t2i"].value
     assert with_objects.signature == shuffled.signature
-    with pytest.raises(UsageError, match="text_ids has no meaning for a file\n  fix: save the ids in the file"):
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(mine / "mine.npz", text_ids=TEXTS)
-    with pytest.raises(UsageError, match="text_ids beside Embeddings, which have ids"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(images, vb.Embeddings("text", TEXTS, texts), text_ids=TEXTS)  # type: ignore[arg-type]
-    with pytest.raises(BadInput, match="59 image ids for 60 image rows"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(images, texts, image_ids=IMAGES[1:])
+    pinned(caught.value)
 
 
-def test_embeddings_are_found(mine: Path) -> None:
+def test_embeddings_are_found(mine: Path, pinned: Pinned) -> None:
     images, texts = arrays(mine)
     for call in (
         lambda: vb.evaluate_unimodal(images, images, image_ids=IMAGES),  # type: ignore[call-arg]
         lambda: vb.evaluate_unimodal(images, images, ids=IMAGES),  # type: ignore[call-arg]
     ):
-        with pytest.raises(UsageError, match=r"vectors with their ids: vsebench\.Embeddings\('image', ids, vec"):
+        with pytest.raises(UsageError) as caught:
             call()
+        pinned(caught.value)
     text = vb.Embeddings("text", TEXTS, texts)  # type: ignore[arg-type]
     assert text.modality == "caption" and text.ids.tolist() == TEXTS
-    with pytest.raises(UsageError, match="modality is 'sound'\n  fix: use image or text"):
+    with pytest.raises(UsageError) as caught:
         vb.Embeddings("sound", TEXTS, texts)  # type: ignore[arg-type]
+    pinned(caught.value)
 
 
-def test_the_only_view_that_has_a_metric(mine: Path) -> None:
+def test_the_only_view_that_has_a_metric(mine: Path, pinned: Pinned) -> None:
     gains = np.random.default_rng(0).random((N, 5 * N))
     report = vb.evaluate(
         *arrays(mine), captions=["a dog on grass", "two cats"] * 150, gains=["cider", gains],
@@ -137,12 +143,14 @@ def test_the_only_view_that_has_a_metric(mine: Path) -> None:
     )  # fmt: skip
     assert report["NCS@10", "i2t"] is report["cider:NCS@10", "i2t"]
     assert report["R@1", "i2t"].metric.view == "gt"  # by its own name
-    with pytest.raises(KeyError, match="SR@5 was measured in several views: cider:SR@5 and matrix:SR@5"):
+    with pytest.raises(KeyError) as caught:
         report["SR@5", "i2t"]
+    pinned(caught.value)
     assert report["ncs@10", "i2t"] is report["NCS@10", "i2t"]
     for key in ("RSum", ("RSum",), ("R@2", "i2t")):
-        with pytest.raises(KeyError, match="was not measured; measured are"):
+        with pytest.raises(KeyError) as caught:
             report[key]  # type: ignore[index]
+        pinned(caught.value)
 
 
 def test_a_part_is_a_gallery_of_its_own(mine: Path) -> None:
@@ -188,17 +196,19 @@ def test_parts_that_do_not_exist(mine: Path, only: str, pinned: Pinned) -> None:
     pinned(caught.value)
 
 
-def test_a_part_needs_a_file_and_scores(mine: Path) -> None:
+def test_a_part_needs_a_file_and_scores(mine: Path, pinned: Pinned) -> None:
     images, texts = arrays(mine)
-    with pytest.raises(UsageError, match="only='lang=de' names no file"):
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(images, texts, only="lang=de")
+    pinned(caught.value)
     (mine / "run.json").write_text(json.dumps({"i2t": {IMAGES[0]: [TEXTS[0]]}}))
     split = vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", metrics="R@1", ci=0).items
-    with pytest.raises(UsageError, match="only has no meaning for retrieved lists"):
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(run={"i2t": mine / "run.json"}, split=split, only=f"{mine / 'mine.csv'}:lang=de", metrics="R@1")
+    pinned(caught.value)
 
 
-def test_reports_one_by_one_and_folders_of_runs(mine: Path) -> None:
+def test_reports_one_by_one_and_folders_of_runs(mine: Path, pinned: Pinned) -> None:
     images, texts = arrays(mine)
     for name, noise in (("a", 0.0), ("b", 2.0)):
         (mine / "runs" / name).mkdir(parents=True)
@@ -208,23 +218,26 @@ def test_reports_one_by_one_and_folders_of_runs(mine: Path) -> None:
     files = [folder / "result.json" for folder in (one, two)]
     assert vb.compare(*files).to_json() == vb.compare(files).to_json()
     assert vb.compare(one, two).systems == ("a", "b") == vb.joint(one, two).systems
-    with pytest.raises(UsageError, match="further reports beside a list of reports"):
+    with pytest.raises(UsageError) as caught:
         vb.compare(files, files[0])
-    with pytest.raises(BadInput, match=r"is a folder without result\.json, which a finished training run has"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         vb.compare(one, mine)
+    pinned(caught.value)
     done = CliRunner().invoke(app, ["compare", str(one), str(two), "--json"])
     assert done.exit_code == 0 and json.loads(done.stdout)["systems"][0] == "a"
 
 
-def test_a_part_of_an_untrained_model(mine: Path, rng: np.random.Generator) -> None:
+def test_a_part_of_an_untrained_model(mine: Path, rng: np.random.Generator, pinned: Pinned) -> None:
     with np.load(mine / "mine.npz") as stored:
         noise = {**stored, "texts": rng.standard_normal(stored["texts"].shape)}
     np.savez(mine / "noise.npz", **noise)
-    with pytest.raises(BadInput, match="recall is at chance"):
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(mine / "noise.npz", captions=mine / "mine.jsonl", only="lang=de", metrics="R@1")
+    pinned(caught.value)
 
 
-def test_a_part_protects_its_files_and_refuses_gains_of_all(mine: Path) -> None:
+def test_a_part_protects_its_files_and_refuses_gains_of_all(mine: Path, pinned: Pinned) -> None:
     options: dict[str, Any] = {"captions": mine / "mine.jsonl", "metrics": "R@1", "ci": 0}
     for only, kept in (("lang=de", "mine.jsonl"), (f"{mine / 'mine.csv'}:lang=de", "mine.csv")):
         before = (mine / kept).read_bytes()
@@ -233,8 +246,9 @@ def test_a_part_protects_its_files_and_refuses_gains_of_all(mine: Path) -> None:
         assert (mine / kept).read_bytes() == before
     report = vb.evaluate(mine / "mine.npz", only=f"{mine / 'mine.csv'}:lang=de", **options)
     assert {"mine.npz", "mine.jsonl", "mine.csv"} <= {file["file"] for file in report.provenance["inputs"]}
-    with pytest.raises(UsageError, match="only='lang=de' with gains 'matrix' of the complete data set"):
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(mine / "mine.npz", only="lang=de", gains=np.ones((N, 5 * N)), **options)
+    pinned(caught.value)
 
 
 def test_the_column_of_ids_that_the_split_has(mine: Path) -> None:
@@ -250,17 +264,18 @@ def test_the_column_of_ids_that_the_split_has(mine: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "what", "fix"),
+    ("words", "fix"),
     [
-        ("rouge:nDCG@10", "unknown view 'rouge'", "or give judgements of yours: --judgements rouge=FILE"),
-        ("cider", "'cider' is a kind of gains, not a metric", "name a metric of them, such as cider:ncs"),
-        ("R@1 R@5", "'R@1 R@5' is not a metric name", "separate names by commas: R@1,R@5"),
-        ("eccv:R@1; R@5", "'eccv:R@1; R@5' is not a metric name", "separate names by commas: eccv:R@1,R@5"),
+        ("rouge:nDCG@10", "or give judgements of yours: --judgements rouge=FILE"),
+        ("cider", "name a metric of them, such as cider:ncs"),
+        ("R@1 R@5", "separate names by commas: R@1,R@5"),
+        ("eccv:R@1; R@5", "separate names by commas: eccv:R@1,R@5"),
     ],
 )
-def test_names_that_are_no_metrics(words: str, what: str, fix: str) -> None:
+def test_names_that_are_no_metrics(words: str, fix: str, pinned: Pinned) -> None:
     done = invoke("eval", "absent.npz", "--metrics", words)
-    assert done.exit_code == 2 and what in done.stderr and fix in " ".join(done.stderr.split())
+    assert done.exit_code == 2 and fix in " ".join(done.stderr.split())
+    pinned(done.stderr)
     assert "judged'" not in done.stderr, "judgements are no near name of a kind of gains"
 
 
@@ -271,10 +286,11 @@ def test_the_fix_of_a_suggestion_is_accepted(mine: Path) -> None:
         assert done.exit_code == 0, done.stderr
 
 
-def test_a_report_says_what_is_missing_and_what_it_is(mine: Path, tmp_path: Path) -> None:
+def test_a_report_says_what_is_missing_and_what_it_is(mine: Path, tmp_path: Path, pinned: Pinned) -> None:
     report = vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", metrics="R@1,RSum", ci=0)
-    with pytest.raises(KeyError, match=r"give one, report\['r@1', 'i2t'\]"):
+    with pytest.raises(KeyError) as caught:
         report["r@1"]
+    pinned(caught.value)
     assert repr(report["R@1", "i2t"]).startswith("Result(R@1 i2t: ")
     assert report.to_dict() == {
         " ".join(filter(None, (str(r.metric), r.direction))): r.value for r in report.results
@@ -288,27 +304,29 @@ def test_a_report_says_what_is_missing_and_what_it_is(mine: Path, tmp_path: Path
         assert found["format"] == kind and f"a {kind} of vsebench" in found["notes"][0] and found["fault"] is None
 
 
-def test_ids_that_repeat_are_not_sent_to_another_split(coco: Split, tmp_path: Path) -> None:
+def test_ids_that_repeat_are_not_sent_to_another_split(coco: Split, tmp_path: Path, pinned: Pinned) -> None:
     images, ids = np.eye(8, dtype=np.float32)[np.arange(5000) % 8], coco.image_ids.copy()
     ids[1] = ids[0]
     np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=np.ones((25000, 8), np.float32),
              image_ids=ids, text_ids=coco.caption_ids)  # fmt: skip
-    with pytest.raises(BadInput, match="1 image id occurs more than once, and the vectors differ") as refused:
+    with pytest.raises(BadInput) as refused:
         vb.evaluate(tmp_path / "e.npz")
+    pinned(refused.value)
     assert "custom" not in str(refused.value.fix)
 
 
 def test_the_default_page_replaces_no_input_and_says_what_it_replaces(
-    mine: Path, monkeypatch: pytest.MonkeyPatch
+    mine: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
 ) -> None:
     monkeypatch.chdir(mine)
     vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", metrics="R@1", ci=0).save("A.json")
     first, second = (invoke("page", "A.json", "--resamples", 20) for _ in range(2))
     assert first.exit_code == second.exit_code == 0 and "is replaced" not in first.stderr
-    assert "A.html was there, and is replaced" in second.stderr
+    pinned(second.stderr)
     Path("A.json").rename("A.html")
     refused = invoke("page", "A.html")
-    assert refused.exit_code == 2 and "it is an input of this command" in refused.stderr
+    assert refused.exit_code == 2
+    pinned(refused.stderr)
     Path("A.html").rename("A.json")
     Path("A.html").mkdir()
     monkeypatch.setattr("vsebench.analysis.page.page", lambda *_, **__: pytest.fail("read first"))

@@ -91,18 +91,20 @@ def test_inspect_evaluates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert invoke("inspect", good.npz(tmp_path)[1]).exit_code == 0
 
 
-def test_inspect_of_a_faulty_file_shows_it_and_ends_with_3(tmp_path: Path) -> None:
+def test_inspect_of_a_faulty_file_shows_it_and_ends_with_3(tmp_path: Path, pinned: Pinned) -> None:
     file = good.npz(tmp_path, **good.spoiled("text", 5, np.nan))[1]
     found = document("inspect", file, code=3)
     assert found["matched"] is None and "text row 5 (id 5005) holds nan in column 3" in found["fault"]
     result = invoke("inspect", file)
     assert "could not be evaluated, see the error" in result.stdout
-    assert result.stderr.count("error: ") == 1 and "text row 5" in result.stderr
+    assert result.stderr.count("error: ") == 1
+    pinned(result.stderr)
 
 
-def test_inspect_of_a_missing_file(tmp_path: Path) -> None:
+def test_inspect_of_a_missing_file(tmp_path: Path, pinned: Pinned) -> None:
     result = invoke("inspect", str(tmp_path / "none"), "--json")
-    assert (result.exit_code, result.stdout) == (3, "") and "no such file" in result.stderr
+    assert (result.exit_code, result.stdout) == (3, "")
+    pinned(result.stderr)
 
 
 def test_inspect_of_scores_and_pairs(tmp_path: Path) -> None:
@@ -227,10 +229,10 @@ def test_a_damaged_cache_is_found(empty_cache: Path, coco: Split) -> None:
 
 
 @pytest.mark.parametrize("command", ["build", "verify"])
-def test_a_split_that_is_not_available(command: str, empty_cache: Path) -> None:
+def test_a_split_that_is_not_available(command: str, empty_cache: Path, pinned: Pinned) -> None:
     result = invoke("data", command, "f30k")
     assert (result.exit_code, result.stdout) == (4, "")
-    assert "split 'f30k' is not built here" in result.stderr and "vsebench data build f30k" in result.stderr
+    pinned(result.stderr)
     assert invoke("data", command, "coco5k").exit_code == 2
 
 
@@ -281,7 +283,7 @@ def test_doctor_tries_to_write_into_the_cache(place: str, tmp_path: Path, monkey
 # unexpected errors
 
 
-def test_an_unexpected_error_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     def fails(*args: Any, **kwargs: Any) -> None:
         raise ZeroDivisionError("half\nway")
 
@@ -289,10 +291,7 @@ def test_an_unexpected_error_is_one_message(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delenv("VSEBENCH_DEBUG", raising=False)
     result = invoke(*good.npz(tmp_path))
     assert (result.exit_code, result.stdout) == (5, "")
-    assert result.stderr == (
-        "error: unexpected ZeroDivisionError: half\\nway\n"
-        "  fix: run again with VSEBENCH_DEBUG=1 and report the traceback\n"
-    )
+    pinned(result.stderr)
     monkeypatch.setenv("VSEBENCH_DEBUG", "1")
     assert isinstance(invoke(*good.npz(tmp_path)).exception, ZeroDivisionError)
 

@@ -17,6 +17,7 @@ from typer.testing import Result
 from tests import reports
 from tests.commands import invoke
 from tests.hostile import good
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.cli.analyses import ANALYSES, made
 from vsebench.cli.command import WRITTEN
@@ -86,14 +87,16 @@ def hashes(folder: Path) -> dict[str, str]:
         "correlate cxc --embeddings e.npz -o e.npz",
     ],
 )
-def test_no_command_writes_over_its_input(command: str, given: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_command_writes_over_its_input(
+    command: str, given: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+) -> None:
     monkeypatch.chdir(given)
     (given / "link.npz").symlink_to("e.npz")
     os.link(given / "e.npz", given / "hard.npz")
     before = hashes(given)
     result = invoke(*command.split())
     assert (result.exit_code, result.stdout) == (USAGE, "")
-    assert "cannot be written: it is " in result.stderr and "input of this command" in result.stderr
+    pinned(result.stderr)
     assert "fix: " in result.stderr
     assert hashes(given) == before
 
@@ -118,38 +121,42 @@ def test_every_option_that_names_a_result_is_known_to_the_check() -> None:
     assert {name for _, name in found - others} == set(WRITTEN)
 
 
-def test_an_earlier_result_is_replaced_also_in_a_folder_of_inputs(given: Path) -> None:
+def test_an_earlier_result_is_replaced_also_in_a_folder_of_inputs(given: Path, pinned: Pinned) -> None:
     result, shards = given / "shards" / "report.json", given / "shards"
     args = ["eval", shards, "--captions-per-image", 5, "--metrics", "R@1", "-o", result]
     for _ in range(2):
         assert (done := invoke(*args)).exit_code == 0, done.stderr
     result.write_text('{"config": 1}')
     done = invoke(*args)
-    assert done.exit_code == USAGE and "it is a file of the folder" in done.stderr
+    assert done.exit_code == USAGE
+    pinned(done.stderr)
 
 
-def test_spellings_of_one_file_are_one_file(tmp_path: Path) -> None:
+def test_spellings_of_one_file_are_one_file(tmp_path: Path, pinned: Pinned) -> None:
     (tmp_path / "a").mkdir()
-    with pytest.raises(UsageError, match="is named for two results"):
+    with pytest.raises(UsageError) as caught:
         refuse_overwriting([tmp_path / "r.json", tmp_path / "a" / ".." / "r.json"], [])
+    pinned(caught.value)
     refuse_overwriting([tmp_path / "r.json"], [tmp_path / "q.json", tmp_path / "a"])
 
 
-def test_the_demo_replaces_files_of_no_other_folder(tmp_path: Path) -> None:
+def test_the_demo_replaces_files_of_no_other_folder(tmp_path: Path, pinned: Pinned) -> None:
     for name in ("lsa-128.npz", "lsa-64.json", "page.html"):
         (tmp_path / name).write_text("mine")
         result = invoke("demo", "--out", tmp_path)
-        assert result.exit_code == USAGE and f"{name}: exists, and the demo would replace it" in result.stderr
+        assert result.exit_code == USAGE
+        pinned(result.stderr)
         assert (tmp_path / name).read_text() == "mine"
         (tmp_path / name).unlink()
 
 
-def test_python_calls_do_not_write_over_their_input_either(given: Path) -> None:
+def test_python_calls_do_not_write_over_their_input_either(given: Path, pinned: Pinned) -> None:
     import vsebench
 
     os.link(given / "e.npz", given / "hard.npz")
-    with pytest.raises(UsageError, match="it is an input of this command"):
+    with pytest.raises(UsageError) as caught:
         vsebench.evaluate(given / "e.npz", metrics="R@1", save_run=given / "hard.npz")
+    pinned(caught.value)
 
 
 # disks that refuse
@@ -166,12 +173,13 @@ def full(monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> None:
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
 def test_a_full_disk_is_named_and_the_result_is_printed(
-    number: int, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
 ) -> None:
     full(monkeypatch, number)
     result = invoke("eval", given / "e.npz", "--metrics", "R@1", "-o", tmp_path / "r.json", "--json")
     assert result.exit_code == DISK == 6 and "disk" in EXIT_CODES[DISK]
-    assert f"r.json: cannot be written: {os.strerror(number)}" in result.stderr and "free space" in result.stderr
+    assert "free space" in result.stderr
+    pinned(result.stderr)
     assert json.loads(result.stdout)["results"], "what was measured is not lost"
     assert [p.name for p in tmp_path.iterdir()] == ["given"]
     for command in (["compare", "A.json", "B.json"], ["slice", "A.json", "--by", "column", "--file", "table.csv"]):
@@ -181,7 +189,7 @@ def test_a_full_disk_is_named_and_the_result_is_printed(
 
 
 def test_a_disk_that_cannot_be_written_is_known_before_the_work(
-    given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
 ) -> None:
     real = os.open
 
@@ -194,26 +202,31 @@ def test_a_disk_that_cannot_be_written_is_known_before_the_work(
     monkeypatch.setattr("vsebench.evaluate", lambda *_, **__: pytest.fail("evaluated first"), raising=False)
     for flag, name in (("-o", "r.json"), ("--per-query", "q.csv"), ("--save-run", "top.json")):
         result = invoke("eval", given / "e.npz", flag, tmp_path / name)
-        assert result.exit_code == DISK and f"{name}: cannot be written: Read-only file system" in result.stderr
+        assert result.exit_code == DISK
+        pinned(result.stderr)
 
 
-def test_a_folder_that_cannot_be_made_is_known_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_made_is_known_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
     monkeypatch.setattr("vsebench.sets.catalogue.load_split", lambda *_, **__: pytest.fail("read first"))
     result = invoke("demo", "--out", file / "demo")
     assert result.exit_code == DISK
-    assert result.stderr.startswith(f"error: {file / 'demo'}: this folder cannot be made: Not a directory\n  fix: ")
-    with pytest.raises(DiskError, match="this folder cannot be made"), write_atomically(file / "a" / "b", parents=True):
+    pinned(result.stderr)
+    with pytest.raises(DiskError) as caught, write_atomically(file / "a" / "b", parents=True):
         pytest.fail("the block ran")
+    pinned(caught.value)
     assert file.read_text() == "mine"
 
 
-def test_an_exception_of_the_writer_itself_stays_as_it_is(tmp_path: Path) -> None:
+def test_an_exception_of_the_writer_itself_stays_as_it_is(tmp_path: Path, pinned: Pinned) -> None:
     with pytest.raises(FileNotFoundError), write_atomically(tmp_path / "a"):
         (tmp_path / "absent").read_bytes()
-    with pytest.raises(DiskError, match="No space left"), write_atomically(tmp_path / "a"):
+    with pytest.raises(DiskError) as caught, write_atomically(tmp_path / "a"):
         raise OSError(errno.ENOSPC, "No space left on device")
+    pinned(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -236,11 +249,11 @@ def test_the_ending_decides_the_format(name: str, start: str, given: Path, tmp_p
         assert done.exit_code == 0 and (tmp_path / "any.txt").read_text().startswith("% needs")
 
 
-def test_an_ending_of_no_format_is_refused_before_the_work(given: Path, tmp_path: Path) -> None:
-    words = "x.txt: its ending is that of no format fix: end the name in .json, .tex, .md, .html, .csv, or add --format"
+def test_an_ending_of_no_format_is_refused_before_the_work(given: Path, tmp_path: Path, pinned: Pinned) -> None:
     for command in (["compare", given / "A.json", given / "B.json"], ["eval", given / "e.npz"]):
         done = invoke(*command, "-o", tmp_path / "x.txt")
-        assert done.exit_code == USAGE and words in " ".join(done.stderr.split())
+        assert done.exit_code == USAGE
+        pinned(done.stderr)
         assert not (tmp_path / "x.txt").exists()
 
 
@@ -251,8 +264,7 @@ def test_a_name_is_limited_in_bytes_and_the_limit_is_named(given: Path, tmp_path
     assert invoke("eval", given / "e.npz", "--metrics", "R@1", "-o", tmp_path / fits).exit_code == 0
     assert (tmp_path / fits).is_file()
     done = invoke("eval", given / "e.npz", "--metrics", "R@1", "-o", tmp_path / ("写" + fits))
-    words = f"its name takes {len(('写' + fits).encode())} bytes, and at most {longest} are allowed here"
-    assert done.exit_code == USAGE and words in done.stderr
+    assert done.exit_code == USAGE and f" {longest} " in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["build", "eval"])

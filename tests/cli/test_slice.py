@@ -193,7 +193,7 @@ def test_caption_length(coco: Split, tmp_path: Path) -> None:
     assert [b["n"] for b in got["bins"]] == want and got["by"] == "words in the caption"
 
 
-def test_captions_of_a_custom_split(two: list[str], tmp_path: Path) -> None:
+def test_captions_of_a_custom_split(two: list[str], tmp_path: Path, pinned: Pinned) -> None:
     words = np.random.default_rng(1).integers(3, 9, len(CAPTION_IDS))
     records = [
         {"caption_id": c, "image_id": IMAGE_IDS[o], "caption": "word  " * w}
@@ -210,12 +210,12 @@ def test_captions_of_a_custom_split(two: list[str], tmp_path: Path) -> None:
     path.write_text("\n".join(json.dumps(r) for r in records[:-2]))
     result = invoke(two[0], "--by", "length", "--captions", str(path))
     assert result.exit_code == 3
-    assert f"lacks 2 of the 72 captions of split 'custom' (first: {CAPTION_IDS[-2]})" in result.stderr
+    pinned(result.stderr)
     missing = invoke(two[0], "--by", "length", "--captions", str(tmp_path / "none.jsonl"))
     assert missing.exit_code == 3 and "none.jsonl" in missing.stderr
 
 
-def test_captions_one_a_line(two: list[str], tmp_path: Path) -> None:
+def test_captions_one_a_line(two: list[str], tmp_path: Path, pinned: Pinned) -> None:
     world = reports.split()
     rows = Split("custom", np.arange(24), np.arange(72), world.image_of)
     path = reports.write(tmp_path / "rows.json", reports.report(0.5, world=rows, metrics="R@1"))
@@ -231,13 +231,11 @@ def test_captions_one_a_line(two: list[str], tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text(json.dumps(document))
     result = invoke(str(tmp_path / "old.json"), "--by", "length", "--captions", str(texts))
     assert result.exit_code == 3
-    assert (
-        "captions.txt: has no ids to match the 72 captions of the report by, whose ids are such as 1100"
-        in result.stderr
-    )
+    pinned(result.stderr)
     texts.write_text("one\n")
     short = invoke(path, "--by", "length", "--captions", str(texts))
-    assert short.exit_code == 3 and "holds 1 line for the 72 captions of split 'custom'" in short.stderr
+    assert short.exit_code == 3
+    pinned(short.stderr)
 
 
 def inside_a_modality(path: str) -> str:
@@ -252,28 +250,31 @@ def inside_a_modality(path: str) -> str:
     return str(other)
 
 
-def test_metrics_that_the_attribute_does_not_apply_to_are_left_out(two: list[str], tmp_path: Path) -> None:
+def test_metrics_that_the_attribute_does_not_apply_to_are_left_out(
+    two: list[str], tmp_path: Path, pinned: Pinned
+) -> None:
     path = inside_a_modality(two[0])
-    why = "positives are counted for cross-modal queries, not for intra-modal ones (i2i)"
     args = [path, "--by", "positives", "--metrics", "R@1,cxc:R@1"]
     result = invoke(*args, "--json")
-    assert result.exit_code == 0 and f"warning: left out: cxc:R@1 i2i: {why}\n" in result.stderr
+    assert result.exit_code == 0
+    pinned(result.stderr)
     document = json.loads(result.stdout)
     assert [(s["metric"], s["direction"]) for s in slices_of(document)] == [("R@1", "i2t"), ("R@1", "t2i")]
     assert len(document["warnings"]) == 2
     alone = invoke(*args, "--direction", "i2i")
-    assert alone.exit_code == 2 and f"{why}\n  fix: slice --direction i2t or t2i" in alone.stderr
+    assert alone.exit_code == 2
+    pinned(alone.stderr)
     # a number of the images applies to all
     assert len(found(path, *args[3:], "--by", "column", "--file", table(tmp_path, id=IMAGE_IDS, x=range(24)))) == 4
     labels = table(tmp_path, caption_id=CAPTION_IDS, kind=["long", "short"] * 36)
     result = invoke(*args[:1], "--by", "column", "--file", labels, "--metrics", "R@1,cxc:R@1", "--json")
-    assert "left out: R@1 i2t, cxc:R@1 i2i: 'kind' is a label of captions" in " ".join(result.stderr.split())
+    pinned(result.stderr)
     assert [s["direction"] for s in slices_of(json.loads(result.stdout))] == ["t2i", "t2t"]
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("whole", [True, False])
-def test_missing_and_infinite_numbers(two: list[str], tmp_path: Path, whole: bool) -> None:
+def test_missing_and_infinite_numbers(two: list[str], tmp_path: Path, whole: bool, pinned: Pinned) -> None:
     numbers = [*(i if whole else i / 8 for i in range(19)), np.nan, np.nan, np.inf, np.inf, -np.inf]
     lines = tmp_path / "x.jsonl"
     lines.write_text("\n".join(json.dumps({"image_id": i, "x": x}) for i, x in zip(IMAGE_IDS, numbers, strict=True)))
@@ -292,7 +293,8 @@ def test_missing_and_infinite_numbers(two: list[str], tmp_path: Path, whole: boo
     assert [(b["label"], b["n"]) for b in got["bins"]] == [("1", 8), ("2", 8), ("inf", 8)]
     opposite = table(tmp_path, "o.csv", caption_id=CAPTION_IDS, x=[np.inf, -np.inf, 0] * 24)
     nothing = invoke(two[0], "--by", "column", "--file", opposite, "--direction", "i2t")
-    assert nothing.exit_code == 2 and "no query of R@1 i2t is in any slice by mean x" in nothing.stderr
+    assert nothing.exit_code == 2
+    pinned(nothing.stderr)
 
 
 @pytest.mark.parametrize(
@@ -338,10 +340,11 @@ def test_tables_that_are_refused(
     pinned(result.stderr)
 
 
-def test_an_unknown_column(two: list[str], tmp_path: Path) -> None:
+def test_an_unknown_column(two: list[str], tmp_path: Path, pinned: Pinned) -> None:
     file = table(tmp_path, id=IMAGE_IDS, colour=["red"] * 24)
     result = invoke(two[0], "--by", "column", "--file", file, "--column", "color")
-    assert result.exit_code == 2 and "unknown column 'color'\n  fix: did you mean 'colour'?" in result.stderr
+    assert result.exit_code == 2
+    pinned(result.stderr)
 
 
 @pytest.mark.parametrize("text", ["{", "[1]\n", '{"id": 1}\n{'])
@@ -359,7 +362,7 @@ def test_the_screen(two: list[str]) -> None:
     assert "all queries" in text and "In brackets: 95 % bootstrap interval over images" in text
 
 
-def test_an_id_in_two_of_many_rows_is_found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_in_two_of_many_rows_is_found_at_once(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     """The search for the repeated id compares every id once, where it compared every two of them."""
 
     class Counted(str):
@@ -376,6 +379,7 @@ def test_an_id_in_two_of_many_rows_is_found_at_once(monkeypatch: pytest.MonkeyPa
 
     values = [Counted(i) for i in range(2000)] + [Counted(1999)]
     monkeypatch.setattr(columns, "str", lambda v: v, raising=False)
-    with pytest.raises(BadInput, match="id 1999 is in more than one row"):
+    with pytest.raises(BadInput) as caught:
         columns._ids(values, Path("t.csv"))
+    pinned(caught.value)
     assert Counted.compared < 100

@@ -23,14 +23,11 @@ from vsebench.leaderboard.store import read
 
 @pytest.mark.parametrize("value", ["0", "many", "-1", "1.5", "", "9999999"])
 @pytest.mark.parametrize("name", THREADS)
-def test_numbers_of_threads(monkeypatch, name, value):
+def test_numbers_of_threads(monkeypatch, name, value, pinned):
     monkeypatch.setenv(name, value)
     done = CliRunner().invoke(app, ["metrics", "R@1"])
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.replace("\n", " ") == (
-        f"error: the environment variable {name} is '{value}'   "
-        f"fix: set it to an integer of 1 or more, or remove it: unset {name} "
-    )
+    pinned(done.stderr)
 
 
 def test_numbers_of_threads_that_are_right(monkeypatch):
@@ -52,14 +49,15 @@ def test_a_result_that_is_printed_nowhere(more):
 
 
 @pytest.mark.parametrize("line", ["data build own --from c.jsonl", "cache list", "data build scenes-tiny"])
-def test_a_cache_that_is_a_circle_of_links(tmp_path, monkeypatch, line):
+def test_a_cache_that_is_a_circle_of_links(tmp_path, monkeypatch, line, pinned):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     (tmp_path / "c.jsonl").write_text('{"image": "a.jpg", "caption": "a man"}\n')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "a"))
     done = CliRunner().invoke(app, line.split())
-    assert done.exit_code in (3, 6) and "Too many levels of symbolic links" in done.stderr.replace("\n", " ")
+    assert done.exit_code in (3, 6)
+    pinned(done.stderr)
 
 
 def test_what_is_computed_is_not_lost_with_such_a_cache(tmp_path, monkeypatch):

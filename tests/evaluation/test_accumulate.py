@@ -172,7 +172,7 @@ def test_what_is_refused(run: Callable[[], object], error: type[Exception], pinn
 
 
 @pytest.mark.parametrize("option", ["judgements", "gains", "captions"])
-def test_rows_without_ids_are_refused_where_ids_name_the_items(option: str) -> None:
+def test_rows_without_ids_are_refused_where_ids_name_the_items(option: str, pinned: Pinned) -> None:
     """A loader that shuffles has another order every epoch; the rows of captions say which item a row is of."""
     rng = np.random.default_rng(0)
     x, ids = rng.standard_normal((8, 4)), np.array([f"i{n}" for n in range(8)])
@@ -184,8 +184,9 @@ def test_rows_without_ids_are_refused_where_ids_name_the_items(option: str) -> N
     }[option]
     validation = vb.Accumulator(ci=0, captions_per_image=1, **given)
     validation.update(x, x, image_ids=ids, text_ids=ids)
-    with pytest.raises(BadInput, match="came in batches"):
+    with pytest.raises(BadInput) as caught:
         validation.compute()
+    pinned(caught.value)
     found = []
     for order in (np.arange(8), rng.permutation(8)):
         validation.reset()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 
 IMAGES = np.random.default_rng(0).standard_normal((20, 4)).astype(np.float32)
@@ -47,41 +48,46 @@ def test_a_saved_run_is_read_with_its_split(tmp_path: Path) -> None:
     assert [r.value for r in again.results] == [r.value for r in saved.results]
 
 
-def test_an_input_is_never_written_over(tmp_path: Path) -> None:
+def test_an_input_is_never_written_over(tmp_path: Path, pinned: Pinned) -> None:
     path = tmp_path / "vectors.npz"
     np.savez(path, image_embeddings=IMAGES, text_embeddings=TEXTS)
     before = path.read_bytes()
-    with pytest.raises(UsageError, match="it is an input of this command\n  fix: give every result a file of its own"):
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(path, split="custom", metrics="R@1", ci=0, save_run=path)
+    pinned(caught.value)
     assert path.read_bytes() == before
 
 
-def test_queries_of_one_modality() -> None:
+def test_queries_of_one_modality(pinned: Pinned) -> None:
     mask = np.zeros(20, np.bool_)
     mask[[3, 7]] = True
     by_mask = vb.evaluate_unimodal(IMAGES, IMAGES, queries=mask, metrics="MLD@3", ci=0)
     by_index = vb.evaluate_unimodal(IMAGES, IMAGES, queries=[3, 7], metrics="MLD@3", ci=0)
     assert by_mask.signature == by_index.signature
     assert by_mask.results[0].value == by_index.results[0].value
-    with pytest.raises(BadInput, match="queries are float64\n  fix: give item indices or truth values"):
+    with pytest.raises(BadInput) as caught:
         vb.evaluate_unimodal(IMAGES, IMAGES, queries=[0.5, 1.2])
-    with pytest.raises(UsageError, match="block is -1"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         vb.evaluate_unimodal(IMAGES, IMAGES, block=-1)
+    pinned(caught.value)
     captions = vb.Embeddings("caption", np.arange(20), IMAGES)
     assert vb.evaluate_unimodal(captions, IMAGES, metrics="MLD@3", ci=0).results[0].direction == "t2t"
 
 
-def test_a_report_prints_and_names_what_it_holds() -> None:
+def test_a_report_prints_and_names_what_it_holds(pinned: Pinned) -> None:
     report = vb.evaluate(IMAGES, TEXTS, split=SPLIT, metrics="R@1", ci=0)
     assert repr(report) == str(report)
-    with pytest.raises(KeyError, match="R@7 i2t was not measured; measured are R@1 i2t, R@1 t2i"):
+    with pytest.raises(KeyError) as caught:
         report["R@7", "i2t"]
+    pinned(caught.value)
 
 
-def test_the_view_of_folds_of_a_split_that_is_ranked_in_folds() -> None:
+def test_the_view_of_folds_of_a_split_that_is_ranked_in_folds(pinned: Pinned) -> None:
     owners = np.repeat(np.arange(20), 2)
     split = vb.Split("custom", np.arange(20), np.arange(40), owners, fold=np.arange(20) // 10, in_folds=True)
     vectors = np.eye(20, dtype=np.float32)
-    with pytest.raises(UsageError, match="1k:R@1: custom ranks its folds whatever the view") as caught:
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(vectors, vectors[owners], split=split, metrics="1k:R@1", ci=0, trust=True)
+    pinned(caught.value)
     assert caught.value.fix == "write R@1"

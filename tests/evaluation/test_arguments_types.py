@@ -147,7 +147,7 @@ def test_numbers_and_names_of_other_types_are_taken() -> None:
     assert [len(evaluated(**options).results) for options in given] == [2, 2, 2, 2]
 
 
-def test_gains_are_a_file_an_array_or_a_list(tmp_path: Path) -> None:
+def test_gains_are_a_file_an_array_or_a_list(tmp_path: Path, pinned: Pinned) -> None:
     np.save(tmp_path / "g.npy", GAINS)
     named = evaluated(gains=str(tmp_path / "g.npy"), metrics="matrix:NCS@5,matrix:CS@10")
     values = [r.value for r in named.results]
@@ -159,23 +159,26 @@ def test_gains_are_a_file_an_array_or_a_list(tmp_path: Path) -> None:
     report = evaluated(gains=[GAINS, "cider"], metrics="NCS@5,cider:NCS@5", captions=CAPTIONS)
     assert [str(r.metric) for r in report.results][::2] == ["matrix:NCS@5", "cider:NCS@5"]
     assert report["matrix:NCS@5", "i2t"].value == values[0]
-    with pytest.raises(vb.VsebenchError, match=r"gains of shape \(3, 3\) for 20 images and 100 captions"):
+    with pytest.raises(vb.VsebenchError) as caught:
         evaluated(gains=GAINS[:3, :3], metrics="matrix:NCS@5")
-    with pytest.raises(vb.VsebenchError, match="gains: image row 0 holds nan in column 0"):
+    pinned(caught.value)
+    with pytest.raises(vb.VsebenchError) as caught:
         evaluated(gains=np.full_like(GAINS, np.nan), metrics="matrix:NCS@5")
+    pinned(caught.value)
     relevant = evaluated(gains=GAINS > 1, metrics="matrix:NCS@5")
     assert relevant["matrix:NCS@5", "i2t"].value == evaluated(gains=(GAINS > 1) * 1.0, metrics="NCS@5").results[0].value
 
 
-def test_captions_are_a_file_or_a_list(tmp_path: Path) -> None:
+def test_captions_are_a_file_or_a_list(tmp_path: Path, pinned: Pinned) -> None:
     (tmp_path / "c.txt").write_text("".join(f"{c}\n" for c in CAPTIONS), encoding="utf-8")
     from_file = evaluated(captions=tmp_path / "c.txt", metrics="cider:NCS@5")
     for captions in (CAPTIONS, tuple(CAPTIONS), np.array(CAPTIONS)):
         report = evaluated(captions=captions, metrics="cider:NCS@5")
         assert report.signature == from_file.signature
         assert [r.value for r in report.results] == [r.value for r in from_file.results]
-    with pytest.raises(vb.VsebenchError, match="captions has 9 strings for the 100 captions of split 'custom'"):
+    with pytest.raises(vb.VsebenchError) as caught:
         evaluated(captions=CAPTIONS[:9], metrics="cider:NCS@5")
+    pinned(caught.value)
     # Their order is that of the text vectors, also where these have ids in another order than the split.
     owner = np.repeat(np.arange(20), 5)
     shuffled = RNG.permutation(100)

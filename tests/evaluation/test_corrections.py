@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import vsebench as vb
 from tests.commands import invoke
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.metrics import hubness
 from vsebench.rank import corrected
@@ -299,41 +300,44 @@ def test_hubness_of_lists_and_after_a_second_stage(world: dict[str, Array]):
     assert [r.value for r in again.results] == [r.value for r in wanted.results]
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "another word": ({"normalise": "softmax"}, "normalise is 'softmax'"),
-    "no number": ({"normalise": "qb:beta=x"}, "normalise is 'qb:beta=x'"),
-    "a negative number": ({"normalise": "qb:beta=-1"}, "normalise is 'qb:beta=-1'"),
-    "half a neighbour": ({"normalise": "csls:k=1.5"}, "normalise is 'csls:k=1.5'"),
-    "a setting of another rule": ({"normalise": "csls:beta=3"}, "normalise is 'csls:beta=3'"),
-    "a number without a name": ({"normalise": "csls:10"}, "normalise is 'csls:10'"),
-    "an unknown setting": ({"normalise": "qb:betta=3"}, "normalise is 'qb:betta=3'"),
-    "a beta of nothing": ({"normalise": "qb:beta=1e-310"}, "normalise is 'qb:beta=1e-310'"),
-    "no bank": ({"normalise": "qb::beta=3"}, "normalise is 'qb::beta=3'"),
-    "a bank that is missing": ({"normalise": "qb:nowhere.npz"}, "no such file"),
+REFUSED: dict[str, dict[str, Any]] = {
+    "another word": {"normalise": "softmax"},
+    "no number": {"normalise": "qb:beta=x"},
+    "a negative number": {"normalise": "qb:beta=-1"},
+    "half a neighbour": {"normalise": "csls:k=1.5"},
+    "a setting of another rule": {"normalise": "csls:beta=3"},
+    "a number without a name": {"normalise": "csls:10"},
+    "an unknown setting": {"normalise": "qb:betta=3"},
+    "a beta of nothing": {"normalise": "qb:beta=1e-310"},
+    "no bank": {"normalise": "qb::beta=3"},
+    "a bank that is missing": {"normalise": "qb:nowhere.npz"},
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(case: str, world: dict[str, Array]):
-    options, message = REFUSED[case]
-    with pytest.raises(VsebenchError, match=message.replace("(", r"\(")):
-        vb.evaluate(world["images"], world["texts"], captions_per_image=2, metrics="R@1", **options)
+def test_what_is_refused(case: str, world: dict[str, Array], pinned: Pinned):
+    with pytest.raises(VsebenchError) as caught:
+        vb.evaluate(world["images"], world["texts"], captions_per_image=2, metrics="R@1", **REFUSED[case])
+    pinned(caught.value)
 
 
-def test_banks_that_do_not_fit(world: dict[str, Array], tmp_path: Path):
+def test_banks_that_do_not_fit(world: dict[str, Array], tmp_path: Path, pinned: Pinned):
     np.savez(tmp_path / "wide.npz", image_embeddings=np.eye(4, 9), text_embeddings=np.eye(8, 9) + 1)
     given = {"captions_per_image": 2, "metrics": "R@1"}
-    with pytest.raises(BadInput, match="vectors have 9 dimensions, and those of the test set 6"):
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(world["images"], world["texts"], normalise=f"qb:{tmp_path}/wide.npz", **given)
+    pinned(caught.value)
     scores = world["images"] @ world["texts"].T
     np.save(tmp_path / "bank.npy", scores[:7])
-    with pytest.raises(UsageError, match="names a bank of scores, which is of one direction"):
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(scores=scores, normalise=f"qb:{tmp_path}/bank.npy", **given)
-    with pytest.raises(BadInput, match=r"score matrix has shape \(7, 120\), and the test set \(60, 120\)"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(scores=scores, normalise=f"qb:{tmp_path}/bank.npy", direction="t2i", **given)
+    pinned(caught.value)
 
 
-def test_the_command(world: dict[str, Array], tmp_path: Path):
+def test_the_command(world: dict[str, Array], tmp_path: Path, pinned: Pinned):
     np.savez(tmp_path / "A.npz", image_embeddings=world["images"], text_embeddings=world["texts"])
     line = [
         "eval",
@@ -348,4 +352,4 @@ def test_the_command(world: dict[str, Array], tmp_path: Path):
     done = invoke(*line)
     assert done.exit_code == 0, done.output
     assert "csls, transductive" in done.stdout and "Skewness@10" in done.stdout
-    assert "the ranking of a query depends on the other test queries" in done.stderr
+    pinned(done.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import socket
@@ -285,7 +286,7 @@ def test_the_key_of_an_evaluation(folder: Path) -> None:
         assert job_of(folder, **given)[0].key != key
 
 
-def test_files_of_shards(cache: Path) -> None:
+def test_files_of_shards(cache: Path, pinned: Pinned) -> None:
     arrays = {"a": np.arange(5), "b": np.zeros((2, 0)), "c": np.array([np.nan, -0.0])}
     with shard_files.opened("ab" * 32, resume=False) as at:
         assert not shard_files.is_finished(at, SHARD)
@@ -299,11 +300,12 @@ def test_files_of_shards(cache: Path) -> None:
         for damaged in (b"", stored[:40], stored[:-1], stored + b"x", stored[:90] + b"\x55" + stored[91:]):
             file.write_bytes(damaged)
             assert not shard_files.is_finished(at, SHARD)
-        with pytest.raises(DiskError, match="was changed or removed before it was read back"):
+        with pytest.raises(DiskError) as caught:
             shard_files.read(at, SHARD)
-        taken = pytest.raises(DiskError, match="the same evaluation is in work by another process")
-        with taken, shard_files.opened("ab" * 32, resume=True):
+        pinned(caught.value)
+        with pytest.raises(DiskError) as caught, shard_files.opened("ab" * 32, resume=True):
             pass
+        pinned(caught.value)
     assert not at.exists()
 
 
@@ -368,14 +370,14 @@ def test_retrieved_lists_need_no_engine(tmp_path: Path) -> None:
     assert any("engine='dask': retrieved lists have no scores" in note for note in found.notes)
 
 
-def test_dask_that_is_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dask_that_is_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingPackage, match="engine='dask' needs distributed") as caught:
+    with pytest.raises(MissingPackage) as caught:
         vb.evaluate(folder / "e.npz", engine="dask", **{**SETTINGS, "metrics": "R@1"})
-    assert caught.value.fix == "pip install 'vsebench[dask]'"
+    pinned(caught.value)
 
 
-def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     monkeypatch.setattr(dask_engine, "CONNECT", 1.0)
     words = [
         "eval",
@@ -393,10 +395,11 @@ def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.Mo
     with answering(b"") as silent, answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as http:
         for address in ("tcp://127.0.0.1:9", "127.0.0.1:9", "tls://127.0.0.1:9", silent, http):
             done = CliRunner().invoke(app, [*words, address])
-            assert done.exit_code == 5 and f"no scheduler answers at '{address}'" in done.stderr, done.stderr
+            assert done.exit_code == 5 and f"'{address}'" in done.stderr, done.stderr
             assert "dask scheduler" in done.stderr and "Traceback" not in done.stderr
     done = CliRunner().invoke(app, [*words, worker])
-    assert done.exit_code == 5 and "is a Worker, no scheduler" in done.stderr
+    assert done.exit_code == 5
+    pinned(done.stderr.replace(worker, "WORKER"))
 
 
 @contextmanager
@@ -419,15 +422,15 @@ def answering(said: bytes) -> Iterator[str]:
         thread.join()
 
 
-def test_workers_that_do_not_fit_into_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_do_not_fit_into_memory(folder: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     pytest.importorskip("distributed", reason="distributed is not installed")
     monkeypatch.setattr(dask_engine, "WORKER_BYTES", 1 << 40)
-    with pytest.raises(BadInput, match=r"workers=3: needs some 3,072\.0 GiB of memory") as caught:
+    with pytest.raises(BadInput, match=r" 3,072\.0 GiB ") as caught:
         vb.evaluate(folder / "e.npz", engine="dask", workers=3, **{**SETTINGS, "metrics": "R@1"})
-    assert caught.value.fix == "give fewer workers"
+    pinned(caught.value.fix)
 
 
-def test_workers_without_vsebench_or_with_another_version(cluster: Any) -> None:
+def test_workers_without_vsebench_or_with_another_version(cluster: Any, pinned: Pinned) -> None:
     from distributed import Client
 
     def say(version: str | None) -> None:
@@ -442,24 +445,32 @@ def test_workers_without_vsebench_or_with_another_version(cluster: Any) -> None:
 
         importlib.reload(versions)
 
+    def said(caught: Any) -> str:
+        return re.sub(r"tcp://[\d.:]+", "WORKER", str(caught.value)).replace(vb.__version__, "VERSION")
+
     with Client(cluster, set_as_default=False) as client:
         client.run(say, "0.0.1")
-        with pytest.raises(WorkersLost, match=r"has vsebench 0\.0\.1, and this is"):
+        with pytest.raises(WorkersLost) as caught:
             dask_engine._check_workers(client)
+        pinned(said(caught))
         client.run(say, None)
-        with pytest.raises(MissingPackage, match="has no vsebench"):
+        with pytest.raises(MissingPackage) as caught:
             dask_engine._check_workers(client)
+        pinned(said(caught))
         client.run(forget)
         dask_engine._check_workers(client)
 
 
-def test_a_scheduler_without_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+def test_a_scheduler_without_workers(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, pinned: Pinned
+) -> None:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     monkeypatch.setattr(dask_engine, "PATIENCE", 1.0)
     empty = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50)
-    with empty, pytest.raises(WorkersLost, match="has had no worker for 1 seconds"):
+    with empty, pytest.raises(WorkersLost) as caught:
         given = {**SETTINGS, "metrics": "R@1", "scheduler": empty.scheduler_address}
         vb.evaluate(folder / "e.npz", engine="dask", **given)
+    pinned(caught.value)
 
 
 def test_tasks_that_fail_in_every_attempt(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:

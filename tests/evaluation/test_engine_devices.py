@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import socket
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import vsebench as vb
 from tests.evaluation.engines import SETTINGS, N
 from tests.gates import gate
+from tests.messages import Pinned
 from tests.reports import same_reports
 from vsebench.cli import app
 from vsebench.errors import MissingPackage, UsageError
@@ -113,44 +114,51 @@ def saved(report: Any, folder: Path) -> Path:
     return folder / "report.json"
 
 
-def test_a_number_is_that_of_every_worker(folder: Path, started: Started) -> None:
+def without_host(said: object) -> str:
+    """A message without the worker and its machine."""
+    return re.sub(r"worker \w \(.*?\)", "worker N (HOST)", str(said))
+
+
+def test_a_number_is_that_of_every_worker(folder: Path, started: Started, pinned: Pinned) -> None:
     where = started(with_gpus, 2)
     found = vb.evaluate(**given(folder, engine="dask", scheduler=where, backend="torch:cuda:1"))
     device = "GPU of cuda:1, driver 1.2"
     assert found.provenance["workers"] == [{"workers": 2, "backend": "torch:cuda:1", "device": device}]
-    with pytest.raises(UsageError, match="backend is 'torch:cuda:2', but torch finds 2 CUDA devices"):
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(**given(folder, engine="dask", scheduler=where, backend="torch:cuda:2"))
+    pinned(without_host(caught.value))
 
 
-def test_what_workers_do_not_have(folder: Path, started: Started) -> None:
+def test_what_workers_do_not_have(folder: Path, started: Started, pinned: Pinned) -> None:
     """A device or package that is named ends the run; ``auto`` takes numpy there."""
     where = started()
     elsewhere = {"engine": "dask", "scheduler": where}
     own = vb.evaluate(**given(folder, **elsewhere))
     assert own.provenance["backend"] == "numpy"
     assert own.provenance["workers"] == [{"workers": 2, "backend": "numpy"}]
-    host = socket.gethostname()
     with pytest.raises(UsageError) as caught:
         vb.evaluate(**given(folder, **elsewhere, backend="torch:cuda"))
     assert caught.value.where == "engine='dask'"
-    assert caught.value.what[:10] + caught.value.what[11:] == (
-        f"on worker  ({host}): backend is 'torch:cuda', but torch finds no CUDA device"
-    )
+    pinned(without_host(caught.value))
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--metrics", "R@1", "--trust", "--ci", "0"]
     done = CliRunner().invoke(app, [*words, "--engine", "dask", "--scheduler", where, "--backend", "torch:cuda"])
-    assert done.exit_code == 2 and f"({host}): --backend is 'torch:cuda'" in done.stderr
+    assert done.exit_code == 2
+    pinned(without_host(done.stderr))
     started(without, "faiss")
-    with pytest.raises(MissingPackage, match=rf"on worker \d \({host}\): the back-end faiss needs") as missing:
+    with pytest.raises(MissingPackage) as missing:
         vb.evaluate(**given(folder, **elsewhere, backend="faiss"))
+    pinned(without_host(missing.value))
     assert str(missing.value.fix).startswith("pip install 'vsebench[cpu]'")
 
 
-def test_without_workers_the_package_is_needed_here(folder: Path) -> None:
+def test_without_workers_the_package_is_needed_here(folder: Path, pinned: Pinned) -> None:
     for backend in ("torch", "torch:cuda", "faiss"):
-        with pytest.raises(MissingPackage, match="needs not_installed_here"):
+        with pytest.raises(MissingPackage) as caught:
             vb.evaluate(**given(folder, backend=backend))
-    with pytest.raises(UsageError, match="backend is 'torch:tpu'"):
+        pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(**given(folder, backend="torch:tpu", engine="dask"))
+    pinned(caught.value)
 
 
 def test_shards_that_were_finished_before_name_no_worker() -> None:

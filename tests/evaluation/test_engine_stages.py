@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import vsebench as vb
 from tests.evaluation.engines import SETTINGS, N
+from tests.messages import Pinned
 from tests.reports import same_reports
 from vsebench.errors import WorkersLost
 from vsebench.evaluation import cuts
@@ -81,7 +83,7 @@ def raises(times: int, log: Path) -> Any:
     return Raises()
 
 
-def test_workers_on_which_shards_fail(folder: Path, tmp_path: Path) -> None:
+def test_workers_on_which_shards_fail(folder: Path, tmp_path: Path, pinned: Pinned) -> None:
     """Dask tries again; where all attempts fail, the error says on which worker the last one did, and why."""
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), "images": folder / "e.npz"}
@@ -95,8 +97,7 @@ def test_workers_on_which_shards_fail(folder: Path, tmp_path: Path) -> None:
             if times == 1:
                 same_reports(vb.evaluate(**given), vb.evaluate(**elsewhere))
                 continue
-            with pytest.raises(
-                WorkersLost, match=r"on worker \d \(.*\): RuntimeError: CUDA error: an illegal memory"
-            ) as caught:
+            with pytest.raises(WorkersLost) as caught:
                 vb.evaluate(**elsewhere)
+            pinned(re.sub(r"shard \S+|worker \w \(.*?\)", "X", str(caught.value)))
             assert "resume=True" in str(caught.value.fix)

@@ -13,6 +13,7 @@ import scipy.stats
 from typer.testing import CliRunner
 
 import vsebench
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.graded.engine import run
@@ -99,16 +100,18 @@ def test_cs_of_one_caption_an_image_is_that_of_the_authors_code(tmp_path: Path) 
         assert abs(every["CS@6", direction].value - np.mean(taus)) > 0.01
 
 
-def test_short_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     split, images, captions = world()
     monkeypatch.setattr("vsebench.sets.align.splits.load_split", lambda name: split)
     lists = {"i2t": {str(q): np.argsort(-(images @ captions.T)[q]).tolist()[:4] for q in range(12)}}
     (tmp_path / "run.json").write_text(json.dumps(lists))
     options: dict[str, Any] = {"metrics": "cider:NCS@3,cider:NCS@5", "direction": "i2t", "split": "coco-5k"}
-    with pytest.raises(BadInput, match=r"lists are too short for cider:NCS@5 i2t.*has 4 usable items and 5"):
+    with pytest.raises(BadInput) as caught:
         vsebench.evaluate(run=[tmp_path / "run.json"], **options)
-    with pytest.raises(BadInput, match=r"store longer lists, leave these metrics out$"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         vsebench.evaluate(run=[tmp_path / "run.json"], short_lists="miss", **options)
+    pinned(caught.value)
 
 
 def test_captions_have_the_row_order_of_the_vectors_and_are_in_the_signature(tmp_path: Path) -> None:
@@ -132,14 +135,15 @@ def test_captions_have_the_row_order_of_the_vectors_and_are_in_the_signature(tmp
     assert other.signature != found[0].signature
 
 
-def test_all_leaves_graded_metrics_out_with_a_note_when_captions_are_not_known() -> None:
+def test_all_leaves_graded_metrics_out_with_a_note_when_captions_are_not_known(pinned: Pinned) -> None:
     split, images, captions = world()
     without_captions = Split("custom", split.image_ids, split.caption_ids, split.image_of)
     report = vsebench.evaluate(images, captions, split=without_captions, metrics="all")
     assert not any(str(r.metric).startswith("cider:") for r in report.results)
     assert any("graded relevance left out: the captions of a custom split are not known" in n for n in report.notes)
-    with pytest.raises(UsageError, match="captions of a custom split are not known"):
+    with pytest.raises(UsageError) as caught:
         vsebench.evaluate(images, captions, split=without_captions, metrics="ncs")
+    pinned(caught.value)
 
 
 def test_all_has_every_graded_metric_when_captions_are_known() -> None:
@@ -156,13 +160,14 @@ def test_all_has_every_graded_metric_when_captions_are_known() -> None:
     )
 
 
-def test_one_direction_leaves_sums_out() -> None:
+def test_one_direction_leaves_sums_out(pinned: Pinned) -> None:
     split, images, captions = world()
     report = vsebench.evaluate(images, captions, split=split, metrics="ncs", direction="i2t")
     assert [str(r.metric) for r in report.results] == ["cider:NCS@1", "cider:NCS@5", "cider:NCS@10"]
     for name in ("cider:Nsum", "Nsum", "R@1,Nsum"):
-        with pytest.raises(UsageError, match="cider:Nsum is a sum over both directions, and only t2i is ranked"):
+        with pytest.raises(UsageError) as caught:
             vsebench.evaluate(images, captions, split=split, metrics=name, direction="t2i")
+        pinned(caught.value)
     for name in ("ncs", "all"):
         report = vsebench.evaluate(images, captions, split=split, metrics=name, direction="t2i", ci=0)
         assert ("cider:NCS@1", "t2i") in {(str(r.metric), r.direction) for r in report.results}, "suites leave sums out"
@@ -206,7 +211,7 @@ class _Part:
         return np.ascontiguousarray(table[queries[:, None], items])
 
 
-def test_the_command_takes_captions_and_gains(tmp_path: Path) -> None:
+def test_the_command_takes_captions_and_gains(tmp_path: Path, pinned: Pinned) -> None:
     split, images, captions = world()
     np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=captions)
     (tmp_path / "c.txt").write_text("\n".join(split.captions or ()))
@@ -219,41 +224,44 @@ def test_the_command_takes_captions_and_gains(tmp_path: Path) -> None:
     (tmp_path / "c.txt").write_text("one\ntwo\n")
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 3
-    assert "holds 2 lines for the 60 captions" in done.stderr
+    pinned(done.stderr)
 
 
-def test_captions_are_matched_by_id_and_missing_ones_are_named(tmp_path: Path) -> None:
+def test_captions_are_matched_by_id_and_missing_ones_are_named(tmp_path: Path, pinned: Pinned) -> None:
     rows = [{"image_id": i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
     path = tmp_path / "captions.jsonl"
     path.write_text("\n".join(json.dumps(r) for r in reversed(rows)))
     split = Split("custom", np.arange(2), np.arange(100, 110), np.repeat([0, 1], 5))
     assert with_captions(split, path).captions == tuple(f"text {i}" for i in range(10))
     path.write_text("\n".join(json.dumps(r) for r in rows[:-1]))
-    with pytest.raises(BadInput, match=r"lacks 1 of the 10 captions of split 'custom' \(first: 109\)"):
+    with pytest.raises(BadInput) as caught:
         with_captions(split, path)
+    pinned(caught.value)
 
 
-def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path) -> None:
+def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path, pinned: Pinned) -> None:
     split = Split("custom", np.arange(2), np.arange(10), np.repeat([0, 1], 5))
     rows = [{"image_id": 7 + i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
     path = tmp_path / "captions.jsonl"
     path.write_text("\n".join(json.dumps(r) for r in rows))
     assert with_captions(split, path).captions == tuple(f"text {i}" for i in range(10))
     path.write_text("\n".join(json.dumps(rows[i]) for i in (5, 1, 2, 3, 4, 0, 6, 7, 8, 9)))
-    with pytest.raises(BadInput, match="groups captions by image differently from the embeddings"):
+    with pytest.raises(BadInput) as caught:
         with_captions(split, path)
+    pinned(caught.value)
     # Under the same ids, too.
     named = dataclasses.replace(split, caption_ids=np.arange(100, 110))
     for changed, wrong in ((rows, False), ([*rows[:-1], {**rows[-1], "image_id": 7}], True)):
         path.write_text("\n".join(json.dumps(r) for r in changed))
         if wrong:
-            with pytest.raises(BadInput, match="differently from the embeddings, under the same ids"):
+            with pytest.raises(BadInput) as caught:
                 with_captions(named, path)
+            pinned(caught.value)
         else:
             assert with_captions(named, path).captions == tuple(f"text {i}" for i in range(10))
 
 
-def test_the_table_shows_options_and_empty_gains_are_refused(tmp_path: Path) -> None:
+def test_the_table_shows_options_and_empty_gains_are_refused(tmp_path: Path, pinned: Pinned) -> None:
     split, images, captions = world()
     np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=captions)
     (tmp_path / "c.txt").write_text("\n".join(split.captions or ()))
@@ -263,7 +271,7 @@ def test_the_table_shows_options_and_empty_gains_are_refused(tmp_path: Path) -> 
     assert "CS[tau=a]@10" in done.stdout
     done = CliRunner().invoke(app, [*command, "--gains", ","])
     assert done.exit_code == 2
-    assert "--gains is empty" in done.stderr
+    pinned(done.stderr)
 
 
 def test_a_part_of_coco_finds_its_captions(coco: Split) -> None:
@@ -297,11 +305,12 @@ def test_more_pseudo_positives_than_the_gallery_give_a_warning() -> None:
     ]
 
 
-def test_captions_that_no_metric_uses_give_a_note(tmp_path: Path) -> None:
+def test_captions_that_no_metric_uses_give_a_note(tmp_path: Path, pinned: Pinned) -> None:
     split, images, captions = world()
     path = tmp_path / "c.txt"
     path.write_text("a dog\n" * 60)
     report = vsebench.evaluate(images, captions, split=split, metrics="R@1", captions=path)
     assert "captions: no metric uses them" in report.notes
-    with pytest.raises(BadInput, match="no such file"):
+    with pytest.raises(BadInput) as caught:
         vsebench.evaluate(images, captions, split=split, metrics="R@1", captions=tmp_path / "d.txt")
+    pinned(caught.value)

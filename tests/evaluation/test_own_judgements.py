@@ -14,6 +14,7 @@ import pytest
 
 import vsebench as vb
 from tests.commands import invoke
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.results.report import Report
 from vsebench.sets.catalogue import build
@@ -154,7 +155,7 @@ def test_a_matrix_in_memory_and_in_a_file(files: Path, tmp_path: Path):
     assert found == values(evaluate(files, judged))
 
 
-def test_a_matrix_of_0_and_1_is_judgements_not_gains(files: Path):
+def test_a_matrix_of_0_and_1_is_judgements_not_gains(files: Path, pinned: Pinned):
     matrix = np.kron(np.eye(20), np.ones((1, 2)))
     report = evaluate(files, matrix, "gt:R@1,mine:R@1,mine:mAP@R,gt:mAP@R,mine:nDCG@5,gt:nDCG@5")
     for name in ("R@1", "mAP@R", "nDCG@5"):
@@ -164,9 +165,9 @@ def test_a_matrix_of_0_and_1_is_judgements_not_gains(files: Path):
     as_gains = vb.evaluate(files / "A.npz", gains=matrix, metrics="matrix:nDCG@5", ci=0)
     assert as_gains["matrix:nDCG@5", "i2t"].value == report["mine:nDCG@5", "i2t"].value
     for name in ("R@1", "SR@5"):
-        with pytest.raises(BadInput, match="gains of 'matrix' are 0 and 1, which are judgements") as refused:
+        with pytest.raises(BadInput) as refused:
             vb.evaluate(files / "A.npz", gains=matrix, metrics=f"matrix:{name}", ci=0)
-        assert "give them with judgements under a NAME" in str(refused.value.fix)
+        pinned(refused.value)
     every = vb.evaluate(files / "A.npz", gains=matrix, metrics="graded", ci=0)
     assert any("SR@1" in note and "left out" in note for note in every.notes)
 
@@ -345,7 +346,7 @@ def test_a_part_of_the_split_has_the_judgements_of_the_part(files: Path, tmp_pat
     assert values(part) == values(whole)
 
 
-def test_intervals_compare_slices_and_the_page(files: Path, tmp_path: Path):
+def test_intervals_compare_slices_and_the_page(files: Path, tmp_path: Path, pinned: Pinned):
     paths = []
     with np.load(files / "A.npz") as arrays:
         kept = dict(arrays)
@@ -369,14 +370,17 @@ def test_intervals_compare_slices_and_the_page(files: Path, tmp_path: Path):
     assert [str(r.metric) for r in again.results if r.direction is None] == ["mine:RSum"]
     compared = vb.compare([vb.load(p) for p in paths])
     assert "mine:R-P" in compared.to_json()
-    with pytest.raises(UsageError, match="given with judgements are known to that evaluation only"):
+    with pytest.raises(UsageError) as caught:
         vb.slice(again, by="positives", metrics="mine:R-P")
+    pinned(caught.value)
     other = evaluate(files, grades(2), "mine:R-P")
     with pytest.raises(VsebenchError, match="mine"):
         vb.compare([vb.load(paths[0]), other], metrics="mine:R-P")
 
 
-def test_processes_of_dask_read_the_same_judgements(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_processes_of_dask_read_the_same_judgements(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+):
     pytest.importorskip("distributed", reason="distributed is not installed")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     path = as_qrels(tmp_path, grades())
@@ -384,8 +388,9 @@ def test_processes_of_dask_read_the_same_judgements(files: Path, tmp_path: Path,
     here = vb.evaluate(files / "A.npz", judgements=given, metrics=METRICS, ci=0)
     there = vb.evaluate(files / "A.npz", judgements=given, metrics=METRICS, ci=0, engine="dask", workers=1)
     assert values(here) == values(there)
-    with pytest.raises(UsageError, match="judgements is in memory"):
+    with pytest.raises(UsageError) as caught:
         evaluate(files, grades(), engine="dask")
+    pinned(caught.value)
 
 
 def test_retrieved_lists(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -479,79 +484,65 @@ def oracle_ap(scores: npt.NDArray[Any], relevant: npt.NDArray[Any]) -> float:
     return total / found
 
 
-MESSAGES = {
-    "unknown ids": (
-        {"nobody": ["nothing"], "no one": ["nowhere"]},
-        "it is not clear whether the queries are images or captions",
-    ),
-    "most queries unknown": (
-        {"i2t": {f"x{n}": ["im00#0"] for n in range(9)} | {"im00": ["im00#0"]}},
-        "9 of 10 image ids are not in split 'custom' (first: x0)",
-    ),
-    "most items unknown": (
-        {"i2t": {"im00": ["im00#0", "a", "b"]}},
-        "2 of 3 caption ids are not in split 'custom' (first: a of query im00)",
-    ),
-    "the wrong direction": ({"t2i": {"im00": ["im00#0"]}}, "the pairs of t2i look swapped"),
-    "a pair twice": (
-        [("im00", "im00#0"), ("im00", "im00#0")],
-        "query 'im00' has item 'im00#0' twice, in places 1 and 2",
-    ),
-    "no positive": (
-        {"im00": {"im00#0": 0}, "im01": {"im01#0": 1}, "im02": {"im02#0": 0}},
-        "'mine' (i2t): 1 of 3 judged queries have a positive, a candidate with a grade of at least 1; "
-        "grades are 0 to 1",
-    ),
-    "a grade that is no number": (
-        {"im00": {"im00#0": "much"}},
-        "the grade of item 'im00#0' of query 'im00' (place 1) is 'much', no finite number",
-    ),
-    "nothing": ({}, "holds no judgements"),
-    "a number": (5, "judgements 'mine' are 5 (int)"),
-    "another key": ({"i2t": {"im00": ["im00#0"]}, "x": {}}, "has the key 'x' beside i2t and t2i"),
-    "a query with a number": ({"im00": 3}, "query 'im00' has 3, no list of ids and no items with grades"),
-    "a triple of four": ([("im00", "im00#0", 1, 2)], "pair 0 is ('im00', 'im00#0', 1, 2)"),
-    "labels of too few": ({"labels": ([1], [1])}, "labels of 1 image for 20 images of split 'custom'"),
-    "labels of one side": ({"labels": [1, 2, 3]}, "judgements 'mine': labels are [1, 2, 3] (list)"),
-    "a matrix of another shape": (np.ones((3, 4)), "gains of shape (3, 4) for 20 images and 40 captions"),
+REFUSED = {
+    "unknown ids": {"nobody": ["nothing"], "no one": ["nowhere"]},
+    "most queries unknown": {"i2t": {f"x{n}": ["im00#0"] for n in range(9)} | {"im00": ["im00#0"]}},
+    "most items unknown": {"i2t": {"im00": ["im00#0", "a", "b"]}},
+    "the wrong direction": {"t2i": {"im00": ["im00#0"]}},
+    "a pair twice": [("im00", "im00#0"), ("im00", "im00#0")],
+    "no positive": {"im00": {"im00#0": 0}, "im01": {"im01#0": 1}, "im02": {"im02#0": 0}},
+    "a grade that is no number": {"im00": {"im00#0": "much"}},
+    "nothing": {},
+    "a number": 5,
+    "another key": {"i2t": {"im00": ["im00#0"]}, "x": {}},
+    "a query with a number": {"im00": 3},
+    "a triple of four": [("im00", "im00#0", 1, 2)],
+    "labels of too few": {"labels": ([1], [1])},
+    "labels of one side": {"labels": [1, 2, 3]},
+    "a matrix of another shape": np.ones((3, 4)),
 }
 
 
-@pytest.mark.parametrize("case", MESSAGES)
-def test_what_is_refused(case: str, files: Path):
-    given, message = MESSAGES[case]
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case: str, files: Path, pinned: Pinned):
     with pytest.raises(VsebenchError) as refused:
-        evaluate(files, given, "mine:R@1")
-    assert message in str(refused.value) and refused.value.fix
+        evaluate(files, REFUSED[case], "mine:R@1")
+    assert refused.value.fix
+    pinned(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     (
-        ("qrels.txt", "--judgements is 'qrels.txt' (str)"),
-        ("gt=qrels.txt", "'gt' names something else already"),
-        ("cider=qrels.txt", "'cider' names something else already"),
-        ("recall=qrels.txt", "'recall' names something else already"),
-        ("a b=qrels.txt", "'a b' cannot name judgements"),
-        ("mine=absent.txt", "absent.txt"),
+        "qrels.txt",
+        "gt=qrels.txt",
+        "cider=qrels.txt",
+        "recall=qrels.txt",
+        "a b=qrels.txt",
+        "mine=absent.txt",
     ),
 )
-def test_what_the_command_refuses(text: str, message: str, files: Path):
+def test_what_the_command_refuses(text: str, files: Path, pinned: Pinned):
     done = invoke("eval", str(files / "A.npz"), "--judgements", text)
-    assert done.exit_code in (2, 3) and message in done.stderr and "fix:" in done.stderr
+    assert done.exit_code in (2, 3) and "fix:" in done.stderr
+    pinned(done.stderr)
 
 
-def test_names_that_no_evaluation_knows(files: Path, tmp_path: Path):
+def test_names_that_no_evaluation_knows(files: Path, tmp_path: Path, pinned: Pinned):
     done = invoke("eval", str(files / "A.npz"), "--metrics", "mine:R@1")
-    assert done.exit_code == 2 and "unknown view 'mine'" in done.stderr and "--judgements mine=FILE" in done.stderr
+    assert done.exit_code == 2 and "--judgements mine=FILE" in done.stderr
+    pinned(done.stderr)
     path = as_qrels(tmp_path, grades())
     twice = invoke("eval", str(files / "A.npz"), *["--judgements", f"mine={path}"] * 2)
-    assert twice.exit_code == 2 and "--judgements gives 'mine' 2 times" in twice.stderr
+    assert twice.exit_code == 2
+    pinned(twice.stderr)
     idle = invoke("eval", str(files / "A.npz"), "--judgements", f"mine={path}", "--metrics", "R@1", "--ci", "0")
-    assert idle.exit_code == 0 and "--judgements mine: no metric uses it" in idle.stderr
+    assert idle.exit_code == 0
+    pinned(idle.stderr)
     for metric in ("mine:CS@5", "mine:SR@5", "mine:MLD@5"):
-        with pytest.raises(UsageError, match="'mine' are binary judgements"):
+        with pytest.raises(UsageError) as caught:
             evaluate(files, grades(), metric)
+        pinned(caught.value)
 
 
 def test_queries_that_the_split_does_not_have_are_left_out(files: Path):

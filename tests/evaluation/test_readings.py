@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vsebench as vb
+from tests.messages import Pinned
 from vsebench.errors import BadInput
 from vsebench.evaluation import readings
 from vsebench.types import Split
@@ -37,15 +38,16 @@ def evaluate(images: np.ndarray, texts: np.ndarray, **options: Any) -> vb.Report
     ],
 )
 def test_gathered_rows_are_named(
-    world: tuple[np.ndarray, np.ndarray], processes: int, sides: str, deal: int, batch: int
+    world: tuple[np.ndarray, np.ndarray], processes: int, sides: str, deal: int, batch: int, pinned: Pinned
 ) -> None:
     images, texts = world
     if sides != "texts":
         images = images[readings.items_at(np.arange(N), N, processes, deal, batch)]
     if sides != "images":
         texts = texts[readings.items_at(np.arange(N * TIMES), N * TIMES, processes, deal, batch)]
-    with pytest.raises(BadInput, match=r"with .*(of \d+ processes|later|earlier|order|runs of)"):
+    with pytest.raises(BadInput) as caught:
         evaluate(images, texts)
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -79,26 +81,30 @@ def test_gathered_rows_are_those_of_a_loop(n: int, processes: int, deal: int, ba
 
 @pytest.mark.parametrize("by", [1, -1])
 @pytest.mark.parametrize("side,start", [("images", 0), ("images", 60), ("images", 170), ("texts", 0), ("texts", 100)])
-def test_rows_that_are_shifted(world: tuple[np.ndarray, np.ndarray], start: int, by: int, side: str) -> None:
+def test_rows_that_are_shifted(
+    world: tuple[np.ndarray, np.ndarray], start: int, by: int, side: str, pinned: Pinned
+) -> None:
     arrays = dict(zip(("images", "texts"), world, strict=True))
     rows, at = arrays[side], start * (TIMES if side == "texts" else 1)
     moved = np.roll(rows[at:], -by, axis=0)
     arrays[side] = np.concatenate([rows[:at], moved])
-    with pytest.raises(BadInput, match=f"with the {side}.* taken 1 row {'later' if by > 0 else 'earlier'}"):
+    with pytest.raises(BadInput) as caught:
         evaluate(**arrays)
+    pinned(caught.value)
 
 
-def test_few_images_with_captions(world: tuple[np.ndarray, np.ndarray]) -> None:
+def test_few_images_with_captions(world: tuple[np.ndarray, np.ndarray], pinned: Pinned) -> None:
     images, texts = world
     split = Split("custom", np.arange(60), np.arange(200), OWNER[:200])
-    with pytest.raises(BadInput, match=r"with the images .* taken 1 row earlier"):
+    with pytest.raises(BadInput) as caught:
         evaluate(images[:60], np.roll(texts[:200], -5, axis=0), split=split)
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize("sides", ["both", "images", "texts"])
 @pytest.mark.parametrize("order", [(1, 0, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0)])
 def test_blocks_of_processes_in_another_order(
-    world: tuple[np.ndarray, np.ndarray], order: tuple[int, ...], sides: str
+    world: tuple[np.ndarray, np.ndarray], order: tuple[int, ...], sides: str, pinned: Pinned
 ) -> None:
     moved = [np.concatenate([np.array_split(rows, 4)[block] for block in order]) for rows in world]
     images, texts = (
@@ -108,8 +114,9 @@ def test_blocks_of_processes_in_another_order(
     if sides == "both":  # the same order on both sides is another test set, without known captions
         assert not evaluate(images, texts).warnings
         return
-    with pytest.raises(BadInput, match=r"with the .* (rows? later|rows? earlier|put in order.*) it would be"):
+    with pytest.raises(BadInput) as caught:
         evaluate(images, texts)
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0, 2.5])
@@ -146,15 +153,17 @@ def told(rng: np.random.Generator) -> tuple[Split, np.ndarray, np.ndarray]:
     return Split("mine", ids, np.arange(n * times), owner, captions), images, texts
 
 
-def test_captions_of_other_images_are_noticed(told: tuple[Split, np.ndarray, np.ndarray]) -> None:
+def test_captions_of_other_images_are_noticed(told: tuple[Split, np.ndarray, np.ndarray], pinned: Pinned) -> None:
     split, images, texts = told
     assert not evaluate(images, texts, split=split).warnings
     blocks = texts.reshape(len(images), 2, -1)
     sorted_by_id = np.argsort(split.image_ids)
-    with pytest.raises(BadInput, match="captions of like wording, of different images of 'mine', are at chance"):
+    with pytest.raises(BadInput) as caught:
         evaluate(images[sorted_by_id], blocks[sorted_by_id].reshape(texts.shape), split=split)
+    pinned(caught.value)
     shuffled = np.random.default_rng(1).permutation(len(images))
-    with pytest.raises(BadInput, match="those of other images, or in another order for both sides\n"):
+    with pytest.raises(BadInput) as caught:
         evaluate(images[shuffled], blocks[shuffled].reshape(texts.shape), split=split)
+    pinned(caught.value)
     (warning,) = evaluate(images[shuffled], blocks[shuffled].reshape(texts.shape), split=split, trust=True).warnings
     assert warning.startswith("captions of like wording")

@@ -12,6 +12,7 @@ import pytest
 
 import vsebench as vb
 from tests.commands import invoke
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.results.report import Report
 from vsebench.types import Direction
@@ -106,7 +107,7 @@ def test_a_depth_of_one_and_the_order_of_the_first_stage_change_nothing(stages: 
         assert "queries better, 0 worse" in " ".join(again.notes)
 
 
-def test_one_direction_alone(stages: tuple[Array, ...]):
+def test_one_direction_alone(stages: tuple[Array, ...], pinned: Pinned):
     images, captions, i2t, _ = stages
     options: dict[str, Any] = {
         "captions_per_image": 2,
@@ -119,8 +120,9 @@ def test_one_direction_alone(stages: tuple[Array, ...]):
     report = vb.evaluate(images, captions, rerank={"i2t": i2t}, rerank_depth=DEPTH, **options)
     assert report["R@1", "t2i"].value == plain["R@1", "t2i"].value
     assert report["R@1", "i2t"].value != plain["R@1", "i2t"].value
-    with pytest.raises(UsageError, match="rerank gives i2t, and t2i alone is measured"):
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(images, captions, rerank={"i2t": i2t}, rerank_depth=DEPTH, direction="t2i", **options)
+    pinned(caught.value)
 
 
 def test_what_is_gained_and_lost_is_a_note(stages: tuple[Array, ...]):
@@ -143,7 +145,9 @@ def top_only(first: Array, second: Array, depth: int, none: float) -> Array:
 
 
 @pytest.mark.parametrize("none", [-100.0, -np.inf, np.nan])
-def test_a_constant_stands_for_pairs_without_a_score(stages: tuple[Array, ...], none: float, tmp_path: Path):
+def test_a_constant_stands_for_pairs_without_a_score(
+    stages: tuple[Array, ...], none: float, tmp_path: Path, pinned: Pinned
+):
     images, captions, i2t, t2i = stages
     first = images.astype(float) @ captions.T
     np.save(tmp_path / "i2t.npy", top_only(first, i2t, DEPTH, none))
@@ -158,13 +162,12 @@ def test_a_constant_stands_for_pairs_without_a_score(stages: tuple[Array, ...], 
     found = vb.evaluate(images, captions, rerank={"i2t": tmp_path / "i2t.npy", "t2i": tmp_path / "t2i.npy"}, **options)
     complete = vb.evaluate(images, captions, rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH, **options)
     assert values(found) == values(complete) and found.signature == complete.signature
-    with pytest.raises(
-        BadInput, match=f"{N * 11} of {N * 20:,} captions that the first stage ranks first have no score"
-    ):
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(images, captions, rerank={"i2t": tmp_path / "i2t.npy"}, rerank_depth=20, **options)
+    pinned(caught.value)
 
 
-def test_pairs_with_ids_and_the_command(stages: tuple[Array, ...], tmp_path: Path):
+def test_pairs_with_ids_and_the_command(stages: tuple[Array, ...], tmp_path: Path, pinned: Pinned):
     images, captions, i2t, t2i = stages
     first = images.astype(float) @ captions.T
     ids, texts = [f"im{n:02}" for n in range(N)], [f"im{n // 2:02}#{n % 2}" for n in range(M)]
@@ -195,7 +198,8 @@ def test_pairs_with_ids_and_the_command(stages: tuple[Array, ...], tmp_path: Pat
     assert found == values(expected)
     (tmp_path / "lists.json").write_text(json.dumps({q: list(items) for q, items in pairs.items()}))
     lists = invoke("eval", str(tmp_path / "A.npz"), "--rerank", f"t2i={tmp_path / 'lists.json'}", "--trust")
-    assert lists.exit_code == 3 and "no items with scores" in lists.stderr
+    assert lists.exit_code == 3
+    pinned(lists.stderr)
 
 
 def test_intervals_and_comparison_of_both_stages(stages: tuple[Array, ...]):
@@ -213,35 +217,25 @@ def test_intervals_and_comparison_of_both_stages(stages: tuple[Array, ...]):
     assert "R@1" in vb.compare([one, two]).to_json()
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "no depth": (
-        {"rerank": {"i2t": np.random.default_rng(0).random((N, M))}},
-        "every pair has a score\n  fix: add rerank_depth=128",
-    ),
-    "another direction": ({"rerank": {"i2i": np.ones((N, N))}}, "fix: give {'i2t': ..., 't2i': ...}"),
-    "a file without a direction": ({"rerank": ["scores.npy"]}, "fix: give i2t=FILE, t2i=FILE, or both"),
-    "another shape": ({"rerank": {"i2t": np.ones((3, 4))}, "rerank_depth": 2}, "3 image rows"),
-    "another rule": (
-        {"rerank": {"i2t": np.ones((N, M))}, "combine": "max"},
-        "combine is 'max'\n  fix: use replace, add or add:0.5",
-    ),
-    "no number": ({"rerank": {"i2t": np.ones((N, M))}, "combine": "add:x"}, "combine is 'add:x'"),
-    "a rule alone": ({"combine": "add"}, "combine has no meaning without rerank"),
-    "a depth alone": ({"rerank_depth": 5}, "rerank_depth=5 has no meaning without rerank"),
-    "ties": (
-        {"rerank": {"i2t": np.ones((N, M))}, "rerank_depth": 5, "ties": "expected"},
-        "rerank has no meaning with ties='expected'",
-    ),
+REFUSED: dict[str, dict[str, Any]] = {
+    "no depth": {"rerank": {"i2t": np.random.default_rng(0).random((N, M))}},
+    "another direction": {"rerank": {"i2i": np.ones((N, N))}},
+    "a file without a direction": {"rerank": ["scores.npy"]},
+    "another shape": {"rerank": {"i2t": np.ones((3, 4))}, "rerank_depth": 2},
+    "another rule": {"rerank": {"i2t": np.ones((N, M))}, "combine": "max"},
+    "no number": {"rerank": {"i2t": np.ones((N, M))}, "combine": "add:x"},
+    "a rule alone": {"combine": "add"},
+    "a depth alone": {"rerank_depth": 5},
+    "ties": {"rerank": {"i2t": np.ones((N, M))}, "rerank_depth": 5, "ties": "expected"},
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(case: str, stages: tuple[Array, ...]):
+def test_what_is_refused(case: str, stages: tuple[Array, ...], pinned: Pinned):
     images, captions, _, _ = stages
-    given, message = REFUSED[case]
     with pytest.raises(VsebenchError) as refused:
-        vb.evaluate(images, captions, captions_per_image=2, metrics="R@1", trust=True, **given)
-    assert message in str(refused.value)
+        vb.evaluate(images, captions, captions_per_image=2, metrics="R@1", trust=True, **REFUSED[case])
+    pinned(refused.value)
     assert isinstance(refused.value, UsageError | BadInput)
 
 
@@ -284,7 +278,7 @@ def uneven(first: Array, second: Array, none: float) -> Array:
 
 
 @pytest.mark.parametrize("none", [-100.0, -np.inf, np.nan])
-def test_queries_with_scores_for_different_numbers_of_items(stages: tuple[Array, ...], none: float):
+def test_queries_with_scores_for_different_numbers_of_items(stages: tuple[Array, ...], none: float, pinned: Pinned):
     """Items without a score stand behind those with one, in the order of the first stage."""
     images, captions, i2t, _ = stages
     first = images.astype(float) @ captions.T
@@ -295,11 +289,12 @@ def test_queries_with_scores_for_different_numbers_of_items(stages: tuple[Array,
     expected = vb.evaluate(scores=places, direction="i2t", **options)
     assert {k: v for k, v in values(report).items() if k[1] == "i2t"} == values(expected)
     assert "re-ranking, i2t: images have scores for 5 to 12 items" in report.notes and "i2t@12#" in report.signature
-    with pytest.raises(BadInput, match="of 720 captions that the first stage ranks first have no score"):
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(images, captions, similarity="dot", rerank=given, rerank_depth=12, **options)
+    pinned(caught.value)
 
 
-def test_scores_of_items_that_are_not_at_the_top(stages: tuple[Array, ...]):
+def test_scores_of_items_that_are_not_at_the_top(stages: tuple[Array, ...], pinned: Pinned):
     images, captions, i2t, _ = stages
     first = images.astype(float) @ captions.T
     options: dict[str, Any] = {"captions_per_image": 2, "similarity": "dot", "ci": 0, "metrics": "R@1", "trust": True}
@@ -312,16 +307,18 @@ def test_scores_of_items_that_are_not_at_the_top(stages: tuple[Array, ...]):
         "1 of 540 scores are of captions that the first stage does not rank among its first 18" in n
         for n in report.notes
     )
-    with pytest.raises(BadInput, match="of 540 scores are of captions that the first stage does not rank"):
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(images, captions, rerank={"i2t": np.roll(given, 7, axis=0)}, **options)
+    pinned(caught.value)
 
 
-def test_scores_of_the_other_direction(stages: tuple[Array, ...]):
+def test_scores_of_the_other_direction(stages: tuple[Array, ...], pinned: Pinned):
     images, captions, _, t2i = stages
     first = images.astype(float) @ captions.T
     given = top_only(first.T, t2i.T, DEPTH, -100).T
-    with pytest.raises(BadInput, match=r"every caption has scores for 9 images, .* these are scores of t2i"):
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(images, captions, captions_per_image=2, rerank={"i2t": given}, metrics="R@1", trust=True)
+    pinned(caught.value)
 
 
 def test_a_table_and_a_run_of_scores(stages: tuple[Array, ...], tmp_path: Path):
@@ -340,14 +337,15 @@ def test_a_table_and_a_run_of_scores(stages: tuple[Array, ...], tmp_path: Path):
         assert values(vb.evaluate(tmp_path / "A.npz", rerank={"i2t": tmp_path / name}, **options)) == expected
 
 
-def test_a_matrix_of_two_numbers_is_complete() -> None:
+def test_a_matrix_of_two_numbers_is_complete(pinned: Pinned) -> None:
     """As many ones in every row are scores, and so are the zeros; no depth can be told from them."""
     rng = np.random.default_rng(0)
     scores, two = rng.random((20, 20)), np.zeros((20, 20))
     for row in two:
         row[rng.choice(20, 3, replace=False)] = 1
     given: dict[str, Any] = {"captions_per_image": 1, "metrics": "R@1", "ci": 0, "trust": True, "direction": "i2t"}
-    with pytest.raises(UsageError, match="every pair has a score"):
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(scores=scores, rerank={"i2t": two}, **given)
+    pinned(caught.value)
     report = vb.evaluate(scores=scores, rerank={"i2t": two}, rerank_depth=5, **given)
     assert len(report.results) == 1

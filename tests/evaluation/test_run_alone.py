@@ -13,6 +13,7 @@ import pytest
 
 import vsebench as vb
 from tests.commands import invoke
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 from vsebench.results.report import Report
 
@@ -99,7 +100,7 @@ def test_one_and_two_queries(queries: int, tmp_path: Path) -> None:
     assert {value for value, _ in values(one).values()} == {1.0}
 
 
-def test_queries_without_a_list_are_said_and_follow_short_lists() -> None:
+def test_queries_without_a_list_are_said_and_follow_short_lists(pinned: Pinned) -> None:
     run, judged = world()
     given = {"t2i": {q: items for q, items in run.items() if q not in ("q0", "q7")}}
     binary = METRICS.removesuffix(",mine:nDCG@10")
@@ -108,8 +109,9 @@ def test_queries_without_a_list_are_said_and_follow_short_lists() -> None:
     expected = pytrec({**run, "q0": {"other": 1.0}, "q7": {"other": 1.0}}, judged)
     for name, (value, n) in values(report).items():
         assert (value, n) == (pytest.approx(expected[name], abs=1e-7), 30)
-    with pytest.raises(BadInput, match=r"2 of 30 lists are missing \(first: that of query q0\)"):
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(run=given, judgements={"mine": judged}, metrics="mine:R@1", ci=0)
+    pinned(caught.value)
     some = {q: items for q, items in judged.items() if q != "q3"}
     report = evaluate({"t2i": run}, some, METRICS)
     assert {name: value for name, (value, _) in values(report).items()} == {
@@ -145,7 +147,7 @@ def test_directions(tmp_path: Path) -> None:
         assert len(assumed) == (given is path and set(of) - {"i2t", "t2i"} != set())
 
 
-def test_both_directions(tmp_path: Path) -> None:
+def test_both_directions(tmp_path: Path, pinned: Pinned) -> None:
     run, judged = world()
     back: Run = {}
     for query, items in run.items():
@@ -156,8 +158,9 @@ def test_both_directions(tmp_path: Path) -> None:
     assert values(evaluate([f"t2i={one}", other], judged, "mine:Recall@5")) == values(report)
     assert {r.direction for r in report.results} == {"i2t", "t2i"}
     assert report["mine:Recall@5", "t2i"].value == evaluate({"t2i": one}, judged, "mine:Recall@5").results[0].value
-    with pytest.raises(BadInput, match="nothing says which of the runs has images as queries"):
+    with pytest.raises(BadInput) as caught:
         evaluate([one, other], judged)
+    pinned(caught.value)
 
 
 def test_ids_in_two_spellings_are_one(tmp_path: Path) -> None:
@@ -169,7 +172,7 @@ def test_ids_in_two_spellings_are_one(tmp_path: Path) -> None:
     assert values(evaluate({"t2i": numbers}, odd)) == values(evaluate({"t2i": run}, judged))
 
 
-def test_the_command_and_its_notes(tmp_path: Path) -> None:
+def test_the_command_and_its_notes(tmp_path: Path, pinned: Pinned) -> None:
     run, judged = world()
     ended = {q: {**items, "-1": -9.0} for q, items in run.items()}
     path, of = trec(tmp_path / "run.txt", ended), qrels(tmp_path / "qrels.txt", judged)
@@ -178,14 +181,14 @@ def test_the_command_and_its_notes(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     found = {r["metric"]: (r["value"], r["n"]) for r in json.loads(done.stdout)["results"]}
     assert found == values(evaluate({"t2i": run}, judged))
-    assert "no data set is given: queries and gallery are those of the lists and the judgements, " in done.stderr
-    assert "queries are taken to be texts (t2i)" in done.stderr and "30 of 30 lists end with -1" in done.stderr
+    pinned(done.stderr)
     plain = invoke("eval", "--run", str(path), *words)  # what is measured without metrics
     assert plain.exit_code == 0 and "mAP@R" in plain.stdout, plain.stderr
     named = invoke("eval", "--run", str(path), *words, "--split", "custom")
     assert named.exit_code == 0 and named.stdout == plain.stdout
     alone = invoke("eval", "--run", str(path), "--metrics", "R@1")
-    assert alone.exit_code == 3 and "or give judgements of these lists: --judgements NAME=FILE" in alone.stderr
+    assert alone.exit_code == 3
+    pinned(alone.stderr)
 
 
 def test_intervals_and_several_judgements() -> None:
@@ -213,14 +216,18 @@ def test_runs_are_fused() -> None:
     assert values(report) == values(expected)
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_what_is_refused(tmp_path: Path, pinned: Pinned) -> None:
     run, judged = world()
-    with pytest.raises(UsageError, match="the image that a caption was written for is not known"):
+    with pytest.raises(UsageError) as caught:
         evaluate({"t2i": run}, judged, "R@1")
+    pinned(caught.value)
     for given in (np.ones((3, 4)), {"labels": ([1], [1])}):
-        with pytest.raises(UsageError, match="are a matrix or labels, and lists without a data set have no order"):
+        with pytest.raises(UsageError) as caught:
             evaluate({"t2i": run}, given)
-    with pytest.raises(BadInput, match=r"has no query and no item of the run \(first: a in the judgements, q0 in the"):
+        pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         evaluate({"t2i": run}, {"a": ["b"]})
-    with pytest.raises(UsageError, match="need a declared split or judgements"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(run={"t2i": run}, split="custom", metrics="R@1")
+    pinned(caught.value)

@@ -118,7 +118,7 @@ def test_mteb_reads_its_results(report, tmp_path):
         assert package.get_task(mteb.TASKS[split, direction]).metadata.category == direction
 
 
-def test_languages_are_subsets_of_one_task_of_mteb(vectors, report, tmp_path):
+def test_languages_are_subsets_of_one_task_of_mteb(vectors, report, tmp_path, pinned):
     """XFlickrCO: one file a direction for the reports of all languages, of their joint table, or of one language."""
     package = needs("mteb")
     spoken = {}
@@ -148,14 +148,16 @@ def test_languages_are_subsets_of_one_task_of_mteb(vectors, report, tmp_path):
     assert package.TaskResult.from_disk(alone).hf_subsets == ["de"]
     of_mteb = {code: [language] for code, language in mteb.XFLICKRCO.items()}
     assert package.get_task("XFlickr30kCoT2IRetrieval").metadata.eval_langs == of_mteb
-    for reports, words in (
-        ([spoken["de"], spoken["de"]], "reports are of xflickrco:de, xflickrco:de, and a file of MTEB has one task"),
-        ([spoken["de"], report], "reports are of xflickrco:de, f30k, and a file of MTEB has one task"),
+    for reports in (
+        [spoken["de"], spoken["de"]],
+        [spoken["de"], report],
     ):
-        with pytest.raises(UsageError, match=words):
+        with pytest.raises(UsageError) as caught:
             vb.export(reports, "mteb", tmp_path / "no")
-    with pytest.raises(UsageError, match="2 reports for the format model-index\n  fix: export every report by itself"):
+        pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         vb.export(list(spoken.values()), "model-index", tmp_path / "no")
+    pinned(caught.value)
 
 
 def test_values_of_mteb_are_those_of_trec_eval(vectors, report, tmp_path):
@@ -182,16 +184,17 @@ def test_values_of_mteb_are_those_of_trec_eval(vectors, report, tmp_path):
             assert part[key] == pytest.approx(math.fsum(theirs) / len(theirs), abs=1e-9), key
 
 
-def test_what_mteb_lacks_is_refused(report, tmp_path):
-    with pytest.raises(UsageError, match=r"main score, nDCG@10 .* is not in the report \(i2t\)\n  fix: .*gt:nDCG@10"):
+def test_what_mteb_lacks_is_refused(report, tmp_path, pinned):
+    with pytest.raises(UsageError) as caught:
         vb.export(replace(report, results=report.results[:1]), "mteb", tmp_path)
+    pinned(caught.value)
     ranks = tuple(r for r in report.results if str(r.metric) in ("MedR", "RSum"))
-    with pytest.raises(UsageError, match=r"main score, nDCG@10 .* is not in the report \(both directions\)"):
+    with pytest.raises(UsageError) as caught:
         vb.export(replace(report, results=ranks), "mteb", tmp_path)
-    with pytest.raises(
-        UsageError, match="no task for the test set 'custom'\n  fix: export a report of coco-5k, f30k or xflickrco"
-    ):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         vb.export(replace(report, split="custom"), "mteb", tmp_path)
+    pinned(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -222,10 +225,11 @@ def test_names_stay_inside_the_folder(report, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["inside"]
 
 
-def test_a_file_that_is_no_report(tmp_path):
+def test_a_file_that_is_no_report(tmp_path, pinned):
     (tmp_path / "A.json").write_text("{}")
-    with pytest.raises(BadInput, match=r"A\.json: is not a vsebench/report/1 document"):
+    with pytest.raises(BadInput) as caught:
         vb.export(tmp_path / "A.json", "mteb", tmp_path)
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize("inputs", [None, [], {"images": {"file": "x.npz"}}, ["x.npz"], [{"name": "x"}], 3])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.caption_text import plain_lines
 from vsebench.sets.caption_files import all_of_file, from_file, lines_of
@@ -152,29 +153,32 @@ def test_names_of_files_that_count_are_no_numbers_of_lines(head: str, tmp_path: 
     assert rows.captions is not None and rows.captions[3] == "a cat and 3 dogs"
 
 
-def test_numbers_that_may_be_anything_are_refused(tmp_path: Path) -> None:
+def test_numbers_that_may_be_anything_are_refused(tmp_path: Path, pinned: Pinned) -> None:
     path = tmp_path / "c.txt"
     path.write_text("".join(f"{7 * i}\t{text}\n" for i, text in enumerate(TEXTS)), encoding="utf-8")
-    with pytest.raises(BadInput, match="line 1 begins with '0', which may be the id of a caption, of an image"):
+    with pytest.raises(BadInput) as caught:
         all_of_file(path)
+    pinned(caught.value)
 
 
-def test_a_text_of_several_images_has_judgements(tmp_path: Path) -> None:
+def test_a_text_of_several_images_has_judgements(tmp_path: Path, pinned: Pinned) -> None:
     path = tmp_path / "c.jsonl"
     path.write_text(json.dumps({"text_id": 1, "text": "a dog", "image_ids": [1, 2]}) + "\n", encoding="utf-8")
-    with pytest.raises(BadInput, match="lists 2 images: a caption of a data set has one") as refused:
+    with pytest.raises(BadInput) as refused:
         all_of_file(path)
+    pinned(refused.value)
     assert "judgements" in str(refused.value.fix)
 
 
-def test_captions_have_the_part_of_their_video(tmp_path: Path) -> None:
+def test_captions_have_the_part_of_their_video(tmp_path: Path, pinned: Pinned) -> None:
     path = tmp_path / "v.json"
     videos = [{"video_id": n, "split": "test" if i % 2 else "train"} for i, n in enumerate(NAMES)]
     said = [{"video_id": n, "sen_id": i, "caption": t} for i, (n, _, t) in enumerate(FLAT)]
     path.write_text(json.dumps({"videos": videos, "sentences": said}), encoding="utf-8")
     assert all_of_file(path, "test").images()[0].tolist() == NAMES[1::2]
-    with pytest.raises(UsageError, match="holds 2 parts: train, test"):
+    with pytest.raises(UsageError) as caught:
         all_of_file(path)
+    pinned(caught.value)
 
 
 def test_captions_are_matched_without_the_folders_of_their_images(tmp_path: Path) -> None:

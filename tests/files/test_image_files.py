@@ -60,30 +60,32 @@ def test_other_files_are_counted_or_ignored(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ids", "files", "message"),
+    ("ids", "files"),
     [
-        (["a.jpg", "b.jpg", "c.jpg"], ["a.jpg"], r"2 of the 3 images have no file \(first: b\.jpg\)"),
-        ([12], ["x/12.jpg", "y/12.png"], "image '12' is x/12.jpg or y/12.png"),
-        (["a.jpg"], ["x/a.jpg", "y/a.jpg"], "image 'a.jpg' is x/a.jpg or y/a.jpg"),
-        (["7", "007.jpg"], ["007.jpg"], "images '7' and '007.jpg' are the same file: 007.jpg"),
-        (["a.jpg"], ["a.txt"], "no image is in this folder or below it"),
-        (["a.jpg"], [], "no such folder of images"),
+        (["a.jpg", "b.jpg", "c.jpg"], ["a.jpg"]),
+        ([12], ["x/12.jpg", "y/12.png"]),
+        (["a.jpg"], ["x/a.jpg", "y/a.jpg"]),
+        (["7", "007.jpg"], ["007.jpg"]),
+        (["a.jpg"], ["a.txt"]),
+        (["a.jpg"], []),
     ],
 )
-def test_a_folder_that_does_not_fit(tmp_path, ids, files, message):
+def test_a_folder_that_does_not_fit(tmp_path, ids, files, pinned):
     folder = empty_files(tmp_path / "photos", *files)
-    with pytest.raises(BadInput, match=message) as caught:
+    with pytest.raises(BadInput) as caught:
         find_images(folder, np.array(ids))
+    pinned(caught.value)
     assert caught.value.where == str(folder) and caught.value.fix
 
 
-def test_a_file_is_no_folder(tmp_path):
+def test_a_file_is_no_folder(tmp_path, pinned):
     (tmp_path / "a.zip").touch()
-    with pytest.raises(BadInput, match="this is a file"):
+    with pytest.raises(BadInput) as caught:
         find_images(tmp_path / "a.zip", np.array(["a.jpg"]))
+    pinned(caught.value)
 
 
-def test_damaged_images_are_named(tmp_path):
+def test_damaged_images_are_named(tmp_path, pinned):
     image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
     pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
     image_module.fromarray(pixels).save(tmp_path / "whole.png")
@@ -93,8 +95,9 @@ def test_damaged_images_are_named(tmp_path):
     (tmp_path / "page.jpg").write_text("<html>Not found</html>")
     (tmp_path / "empty.jpg").touch()
     for name in ("cut.png", "page.jpg", "empty.jpg", "missing.jpg"):
-        with pytest.raises(BadInput, match=r"no such file|cannot be read as an image") as caught:
+        with pytest.raises(BadInput) as caught:
             read_image(tmp_path / name)
+        pinned(caught.value)
         assert caught.value.where == str(tmp_path / name)
 
 
@@ -116,7 +119,7 @@ def png_of(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
 
 
-def test_the_size_of_an_image_is_checked_before_it_is_decoded(tmp_path, recwarn, monkeypatch):
+def test_the_size_of_an_image_is_checked_before_it_is_decoded(tmp_path, recwarn, monkeypatch, pinned):
     """Of all these one row is there. Pillow itself only warns of those in the middle."""
     pytest.importorskip("PIL", reason="Pillow is not installed (extra: scenes)")
     path = tmp_path / "bomb.jpg"
@@ -125,13 +128,14 @@ def test_the_size_of_an_image_is_checked_before_it_is_decoded(tmp_path, recwarn,
         with pytest.raises(BadInput) as caught:
             read_image(path)
         if width < 60_000:  # Pillow refuses the largest one itself
-            assert caught.value.what.startswith(f"is an image of {width * height:,} pixels, and at most 50,000,000")
+            pinned(caught.value)
     monkeypatch.setattr("vsebench.files.image_files.MOST_PIXELS", 1_000)
     path.write_bytes(png_of(100, 10))
     assert read_image(path).size == (100, 10)
     path.write_bytes(png_of(100, 11))
-    with pytest.raises(BadInput, match="is an image of 1,100 pixels, and at most 1,000 are decoded"):
+    with pytest.raises(BadInput) as caught:
         read_image(path)
+    pinned(caught.value)
     assert not recwarn.list
 
 
@@ -145,13 +149,14 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_other_formats_are_not_opened(tmp_path, monkeypatch, kind):
+def test_other_formats_are_not_opened(tmp_path, monkeypatch, kind, pinned):
     pytest.importorskip("PIL", reason="Pillow is not installed (extra: scenes)")
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a program was started"))
     path = tmp_path / "image.jpg"
     path.write_bytes(OTHERS[kind])
-    with pytest.raises(BadInput, match=r"as an image \(no JPEG, PNG, WEBP, GIF, BMP or TIFF, or damaged\)"):
+    with pytest.raises(BadInput) as caught:
         read_image(path)
+    pinned(caught.value)
 
 
 def test_a_small_jpeg_is_decoded_at_a_smaller_size(tmp_path):

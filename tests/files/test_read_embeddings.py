@@ -252,8 +252,9 @@ def test_npy_pairs_that_do_not_work(tmp_path: Path, pinned: Pinned) -> None:
     path = save(tmp_path / "e.npz", **FULL)
     both = "holds image and text vectors, so it is no file of one side"
     refused(path, both, error=UsageError, texts=tmp_path / "i.npy")
-    with pytest.raises(UsageError, match=f"e\\.npz: {both}"):
+    with pytest.raises(UsageError) as caught:
         read_embeddings(tmp_path / "i.npy", texts=path)
+    pinned(caught.value)
 
 
 # --- what a path can be ----------------------------------------------------------------------------------
@@ -295,11 +296,12 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.real_data
-def test_a_real_file(real_data: Path) -> None:
+def test_a_real_file(real_data: Path, pinned: Pinned) -> None:
     raw = read_embeddings(real_data / "proxy" / "coco5k_minilm_proxy.npz")
     assert raw.images.shape == (5000, 384) and raw.texts.shape == (25000, 384)
     assert raw.images.dtype == np.float16 and raw.image_ids is not None and raw.text_ids is not None
     assert raw.image_ids.dtype == np.int64 and raw.image_ids[0] == 391895
     assert raw.notes == ("ignored arrays: text_gallery (25000,) bool",)
-    with pytest.raises(BadInput, match="has no text vectors under a known name"):
+    with pytest.raises(BadInput) as caught:
         read_embeddings(real_data / "proxy" / "coco5k_label_proxy.npz")
+    pinned(caught.value.what)

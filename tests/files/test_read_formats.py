@@ -23,6 +23,7 @@ from tests.embedding_files import (
     refused,
     same,
 )
+from tests.messages import Pinned
 from tests.notes import with_notes
 from vsebench.errors import BadInput, MissingPackage
 from vsebench.files import read
@@ -430,31 +431,35 @@ def test_shards_in_numeric_order(tmp_path: Path) -> None:
     assert raw.image_ids is None and raw.notes == ("no metadata: rows have no ids",)
 
 
-def test_shards_that_do_not_fit(tmp_path: Path) -> None:
+def test_shards_that_do_not_fit(tmp_path: Path, pinned: Pinned) -> None:
     root = folder(tmp_path / "f", 3)
     np.save(root / "text_emb" / "text_emb_2.npy", np.zeros((2, 4), np.float16))
     shard = root / "text_emb" / "text_emb_2.npy"
     with pytest.raises(BadInput) as caught:
         read_embeddings(root)
-    assert str(caught.value).startswith(f"{shard}: has 4 columns, text_emb_0.npy has 3")
+    pinned(caught.value)
     np.save(shard, np.zeros((2, 3), int))
-    with pytest.raises(BadInput, match="is int64"):
+    with pytest.raises(BadInput) as caught:
         read_embeddings(root)
+    pinned(caught.value)
     (root / "text_emb" / "text_emb_1.npy").unlink()
-    with pytest.raises(BadInput, match=r"shard text_emb_1\.npy is missing \(found up to 2\)"):
+    with pytest.raises(BadInput) as caught:
         read_embeddings(root)
+    pinned(caught.value)
     np.save(root / "text_emb" / "text_emb_00.npy", TEXTS)
-    with pytest.raises(BadInput, match="occurs twice"):
+    with pytest.raises(BadInput) as caught:
         read_embeddings(root)
+    pinned(caught.value)
     for file in (root / "text_emb").iterdir():
         file.unlink()
-    with pytest.raises(BadInput, match=r"has no text_emb_0\.npy"):
+    with pytest.raises(BadInput) as caught:
         read_embeddings(root)
+    pinned(caught.value)
     (root / "text_emb").rmdir()
     refused(root, "has no folder text_emb")
 
 
-def test_metadata_gives_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metadata_gives_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
@@ -467,11 +472,13 @@ def test_metadata_gives_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert raw.image_ids is None and raw.image_of_text is not None and raw.image_of_text.tolist() == [0, 0, 1, 1]
     assert raw.text_ids is not None and raw.text_ids.tolist() == ["0#0", "0#1", "1#0", "1#1"]
     pq.write_table(pa.table({"image_id": [1]}), root / "metadata" / "metadata_1.parquet")
-    with pytest.raises(BadInput, match="column 'caption_id' is missing from some files"):
+    with pytest.raises(BadInput) as caught:
         read_embeddings(root)
+    pinned(caught.value)
     (root / "metadata" / "metadata_1.parquet").write_bytes(b"PAR1")
-    with pytest.raises(BadInput, match="is a truncated or damaged table"):
+    with pytest.raises(BadInput) as caught:
         read_embeddings(root)
+    pinned(caught.value)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "metadata skipped" in read_embeddings(root).notes[0]
 

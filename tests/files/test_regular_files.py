@@ -6,24 +6,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import Pinned
 from vsebench.errors import BadInput
 from vsebench.files.regular import check_file, read_bytes, reading
 
 
-def test_what_is_no_regular_file(tmp_path: Path) -> None:
+def test_what_is_no_regular_file(tmp_path: Path, pinned: Pinned) -> None:
     (tmp_path / "a.json").write_bytes(b"{}")
     (tmp_path / "link.json").symlink_to("a.json")
     assert read_bytes(tmp_path / "a.json", "fix") == read_bytes(tmp_path / "link.json", "fix") == b"{}"
     (tmp_path / "loop").symlink_to("loop")
-    for path, what in (
-        (tmp_path, "this is a folder"),
-        (tmp_path / "b.json", "no such file"),
-        (tmp_path / "loop", "is a link to a missing file"),
-        (Path("/dev/zero"), "is no regular file"),
-        (tmp_path / ("x" * 3000), "cannot be opened"),
+    for path in (
+        tmp_path,
+        tmp_path / "b.json",
+        tmp_path / "loop",
+        Path("/dev/zero"),
+        tmp_path / ("x" * 3000),
     ):
-        with pytest.raises(BadInput, match=what):
+        with pytest.raises(BadInput) as caught:
             check_file(path, "fix")
+        pinned(caught.value.what)
 
 
 def test_the_advice_for_a_missing_file(tmp_path: Path) -> None:
@@ -41,15 +43,15 @@ def test_the_advice_for_a_missing_file(tmp_path: Path) -> None:
         assert (caught.value.what, caught.value.fix) == (what, fix)
 
 
-def test_what_a_library_raises_is_one_error_of_the_file() -> None:
-    for error, what in (
-        (OSError(5, "Input/output error"), "f.npz: cannot be read (Input/output error)"),
-        (KeyError("a"), "f.npz: cannot be read ('a')"),
-        (MemoryError(), "f.npz: does not fit into memory"),
-        (BadInput("is a pickle", where="f.npz"), "f.npz: is a pickle"),
+def test_what_a_library_raises_is_one_error_of_the_file(pinned: Pinned) -> None:
+    for error in (
+        OSError(5, "Input/output error"),
+        KeyError("a"),
+        MemoryError(),
+        BadInput("is a pickle", where="f.npz"),
     ):
         with pytest.raises(BadInput) as caught, reading("f.npz"):
             raise error
-        assert str(caught.value).startswith(what), str(caught.value)
+        pinned(caught.value)
     with pytest.raises(KeyboardInterrupt), reading("f.npz"):
         raise KeyboardInterrupt

@@ -126,10 +126,11 @@ def test_sizes_are_read(text, size, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "1e9", "5 apples", "1..5G", "٣G"])
-def test_a_wrong_limit_is_named_before_anything_is_written(text, monkeypatch):
+def test_a_wrong_limit_is_named_before_anything_is_written(text, monkeypatch, pinned):
     monkeypatch.setenv("VSEBENCH_CACHE_LIMIT", text)
-    with pytest.raises(UsageError, match=r"VSEBENCH_CACHE_LIMIT is '.*', which is no size"):
+    with pytest.raises(UsageError) as caught:
         put("a")
+    pinned(caught.value)
     assert not store.root().exists()
 
 
@@ -138,17 +139,20 @@ def test_the_limit_is_four_gib_by_default():
 
 
 @pytest.mark.parametrize("name", ["", "..", "../x", "a/b", "A", ".hidden", "a" * 200])
-def test_names_cannot_leave_the_store(name):
-    with pytest.raises(UsageError, match="cannot name an entry"):
+def test_names_cannot_leave_the_store(name, pinned):
+    with pytest.raises(UsageError) as caught:
         store.get("kind", name)
-    with pytest.raises(UsageError, match="cannot name an entry"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         store.get(name, "key")
+    pinned(caught.value)
 
 
-def test_a_cache_that_cannot_be_written_is_named(cache):
+def test_a_cache_that_cannot_be_written_is_named(cache, pinned):
     cache.write_text("a file where a folder should be")
-    with pytest.raises(DiskError, match="this folder cannot be made"):
+    with pytest.raises(DiskError) as caught:
         put("a")
+    pinned(caught.value)
 
 
 @given(st.lists(st.text(max_size=4), min_size=1, max_size=4), st.lists(st.text(max_size=4), min_size=1, max_size=4))

@@ -245,10 +245,12 @@ def test_metrics_that_are_refused(names: list[str], views: list[str], pinned: Pi
 def test_shapes_that_are_refused(pinned: Pinned) -> None:
     world = large_world(9, 2, seed=11)
     gains = {"cider": FakeGains(world.gains)}
-    with pytest.raises(UsageError, match=r"scores of shape \(8, 21\) for a split of 9 images and 21 captions"):
+    with pytest.raises(UsageError) as caught:
         run(Matrix(world.scores[1:]), world.split, [parse("NCS@1")], gains)
-    with pytest.raises(UsageError, match=r"gains 'cider' of shape \(9, 20\) for a split of 9 images and 21 captions"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         run(Matrix(world.scores), world.split, [parse("NCS@1")], {"cider": FakeGains(world.gains[:, 1:])})
+    pinned(caught.value)
     without_folds = Split("custom", np.arange(9), np.arange(21), world.split.image_of)
     with pytest.raises(UsageError) as error:
         run(Matrix(world.scores), without_folds, [parse("NCS[on=folds]@1")], gains)

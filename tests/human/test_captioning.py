@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.messages import Pinned
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.relevance import captioning
 from vsebench.relevance.captioning import TITLES, pair_scores
@@ -90,13 +91,13 @@ def test_meteor_is_that_of_the_package_and_is_remembered(monkeypatch: pytest.Mon
 @needs_package
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script instead of Java")
 @pytest.mark.parametrize(
-    ("says", "message"),
+    "says",
     [
-        ("echo 'Error: out of memory' >&2", r"METEOR failed \(it ended without an answer\): Error: out of memory"),
-        ("echo nonsense; echo nonsense; echo nonsense; sleep 5", r"METEOR failed \(could not convert string to float"),
+        "echo 'Error: out of memory' >&2",
+        "echo nonsense; echo nonsense; echo nonsense; sleep 5",
     ],
 )
-def test_a_java_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, message: str) -> None:
+def test_a_java_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, pinned: Pinned) -> None:
     from vsebench.text import java as spice_java
 
     program = tmp_path / "bin" / "java"
@@ -106,26 +107,28 @@ def test_a_java_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says
     monkeypatch.setattr(
         spice_java, "find_java", lambda asked=None: spice_java.Java(17, "17", tmp_path, tmp_path / "libjvm.so")
     )
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(BadInput) as caught:
         pair_scores("meteor", TEXTS, REFERENCES, CAPTIONS[:1], IMAGES[:1])
+    pinned(caught.value.what)
 
 
-def test_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     from vsebench.text import java as spice_java
 
-    with pytest.raises(UsageError, match=r"unknown caption score 'bleu-5'[\s\S]*did you mean 'bleu-"):
+    with pytest.raises(UsageError) as caught:
         pair_scores("bleu-5", TEXTS, REFERENCES, CAPTIONS, IMAGES)
+    pinned(caught.value)
 
     def nowhere(asked: object = None) -> None:
         raise MissingPackage("there is no java on the path", fix="x")
 
     if find_spec("pycocoevalcap") is not None:
         monkeypatch.setattr(spice_java, "find_java", nowhere)
-        with pytest.raises(
-            MissingPackage, match=r"METEOR needs Java: there is no java on the path[\s\S]*vsebench\[spice"
-        ):
+        with pytest.raises(MissingPackage) as caught:
             pair_scores("meteor", TEXTS, REFERENCES, CAPTIONS, IMAGES)
+        pinned(caught.value)
     monkeypatch.setattr(captioning, "package_file", lambda *_: None)
     for name in TITLES:
-        with pytest.raises(MissingPackage, match=rf"{name} needs the package pycocoevalcap[\s\S]*vsebench\[text"):
+        with pytest.raises(MissingPackage) as caught:
             pair_scores(name, TEXTS, REFERENCES, CAPTIONS, IMAGES)
+        pinned(caught.value)

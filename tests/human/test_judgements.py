@@ -53,15 +53,16 @@ def test_absent_files_end_with_the_command(tmp_path: Path, monkeypatch: pytest.M
     pinned(error.value)
     files.flickr8k(tmp_path / "f")
     (tmp_path / "f" / "ExpertAnnotations.txt").unlink()
-    with pytest.raises(
-        MissingPackage, match=r"no ExpertAnnotations.txt \(plain or .gz\)[\s\S]*curl -LO https://github"
-    ):
+    with pytest.raises(MissingPackage) as caught:
         read_flickr8k(tmp_path / "f")
-    with pytest.raises(UsageError, match=r"human_data is no folder"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         find(["x"], tmp_path / "absent", "run: x")
+    pinned(caught.value)
     monkeypatch.setenv("VSEBENCH_HUMAN_DATA", str(tmp_path / "absent"))
-    with pytest.raises(UsageError, match=r"VSEBENCH_HUMAN_DATA is no folder"):
+    with pytest.raises(UsageError) as caught:
         find(["x"], None, "run: x")
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -84,16 +85,19 @@ def test_a_bad_line_of_cxc(tmp_path: Path, line: str, pinned: Pinned) -> None:
     assert error.value.where == str(path)
 
 
-def test_another_file(tmp_path: Path) -> None:
+def test_another_file(tmp_path: Path, pinned: Pinned) -> None:
     files.cxc(tmp_path, "sts", []).rename(tmp_path / "sits_test.csv")
-    with pytest.raises(BadInput, match=r"the first line is 'caption1,caption2.*expected 'caption,image,agg_score"):
+    with pytest.raises(BadInput) as caught:
         read_cxc("sits", tmp_path)
+    pinned(caught.value)
     files.cxc(tmp_path, "sits", [])
-    with pytest.raises(BadInput, match="no ratings below the first line"):
+    with pytest.raises(BadInput) as caught:
         read_cxc("sits", tmp_path)
+    pinned(caught.value)
     (tmp_path / "sits_test.csv").write_bytes(b"\x1f\x8b\x08garbage")
-    with pytest.raises(BadInput, match=r"ended before the end-of-stream marker[\s\S]*download the file again"):
+    with pytest.raises(BadInput) as caught:
         read_cxc("sits", tmp_path)
+    pinned(caught.value)
 
 
 def test_flickr8k(tmp_path: Path) -> None:

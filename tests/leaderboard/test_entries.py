@@ -236,24 +236,26 @@ def test_tampered_numbers_are_refused_with_both_values(submitted):
     assert found.startswith("R@1 i2t is")
 
 
-def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted):
+def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted, pinned):
     folder, path = submitted
     before = path.read_bytes()
-    with pytest.raises(UsageError, match="would be replaced, and is the input of this command"):
+    with pytest.raises(UsageError) as caught:
         submit.add(path, "A model", folder=folder, replace_old=True)
+    pinned(caught.value)
     kept = tmp_path / "thesis.json"
     kept.write_text("{}")
     path.rename(tmp_path / "kept.json")
     for target in (kept, tmp_path / "nowhere.json"):
         path.unlink(missing_ok=True)
         path.symlink_to(target)
-        with pytest.raises(UsageError, match="is a link"):
+        with pytest.raises(UsageError) as caught:
             submit.add(tmp_path / "A.json", "A model", folder=folder, replace_old=True)
+        pinned(caught.value)
     assert kept.read_text() == "{}" and (tmp_path / "kept.json").read_bytes() == before
     assert not (tmp_path / "nowhere.json").exists()
 
 
-def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch):
+def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch, pinned):
     """Those of suites are kept first, and a smaller one behind one that is too large; chosen metrics always."""
     folder = worlds.folder(tmp_path / "board")
     given = "MRR,R@1,R@5,R@10,R@7,MedR,RSum"
@@ -267,13 +269,16 @@ def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch):
     note = f"An entry takes at most {(size - 1) / 1e6:.1f} MB: 1 metric is left out."
     assert entry.model.notes == ("mine", note)
     done = run("leaderboard", "add", str(tmp_path / "A.json"), "--name", "again", "--folder", str(folder))
-    assert done.exit_code == 0 and note in done.stderr.replace("\n", " ")
+    assert done.exit_code == 0
+    pinned(done.stderr)
     assert read(folder, again=True).faults == ()
-    with pytest.raises(UsageError, match="MB, and at most"):
+    with pytest.raises(UsageError) as caught:
         submit.add(tmp_path / "A.json", "chosen", metrics=given, folder=folder)
+    pinned(caught.value)
     monkeypatch.setattr("vsebench.leaderboard.submit.LARGEST", 10)
-    with pytest.raises(UsageError, match="MB, and at most"):
+    with pytest.raises(UsageError) as caught:
         submit.add(tmp_path / "A.json", "none", folder=folder)
+    pinned(caught.value)
 
 
 @pytest.mark.real_data
@@ -294,23 +299,28 @@ def test_the_documented_submission(tmp_path, monkeypatch, real_data):
     assert (tmp_path / "leaderboards" / "site" / "entries" / "my-model-vit-b-32-coco-5k.html").is_file()
 
 
-def test_add_refuses(tmp_path, submitted):
+def test_add_refuses(tmp_path, submitted, pinned):
     folder, _ = submitted
-    with pytest.raises(UsageError, match="'a-model-custom' is there already"):
+    with pytest.raises(UsageError) as caught:
         submit.add(tmp_path / "A.json", "A model", folder=folder)
+    pinned(caught.value)
     bare = tmp_path / "bare.json"
     bare.write_text(worlds.report().to_json(per_query=False))
-    with pytest.raises(BadInput, match="has no per-query values"):
+    with pytest.raises(BadInput) as caught:
         submit.add(bare, "Other", folder=folder)
+    pinned(caught.value)
     worlds.report().save(bare)
     edit(bare, lambda d: d.update(intervals=None))
-    with pytest.raises(BadInput, match="has no intervals"):
+    with pytest.raises(BadInput) as caught:
         submit.add(bare, "Other", folder=folder)
-    with pytest.raises(BadInput, match="holds no leaderboards"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         submit.add(tmp_path / "A.json", "Other", folder=tmp_path)
+    pinned(caught.value)
     edit(tmp_path / "A.json", lambda d: d["results"][0].update(value=0.25))
-    with pytest.raises(BadInput, match=r"R@1 i2t is 0.25, and its per-query values give"):
+    with pytest.raises(BadInput) as caught:
         submit.add(tmp_path / "A.json", "Other", folder=folder)
+    pinned(caught.value)
     assert [p.name for p in (folder / "entries").iterdir()] == ["a-model-custom.json"]
 
 
@@ -326,32 +336,34 @@ def test_an_entry_without_faults(tmp_path, url):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    "words",
     [
-        (["--name", "N", "--url", "example.org"], "--url: 'example.org' is no link"),
-        (["--name", "N", "--image-input", "x" * 101], "--image-input: is too long, expected at most 100 characters"),
-        (["--name", ""], "--name: is too short, expected at least 1 character(s)"),
-        (["--name", "N", "--id", "../x"], "--id is '../x'"),
-        (["--name", "N", "--id", "a" * 101], "at most 100"),
+        ["--name", "N", "--url", "example.org"],
+        ["--name", "N", "--image-input", "x" * 101],
+        ["--name", ""],
+        ["--name", "N", "--id", "../x"],
+        ["--name", "N", "--id", "a" * 101],
     ],
 )
-def test_wrong_options_of_add_are_those_of_the_command_line(tmp_path, submitted, words, message):
+def test_wrong_options_of_add_are_those_of_the_command_line(tmp_path, submitted, words, pinned):
     folder, _ = submitted
     before = sorted((folder / "entries").iterdir())
     done = run("leaderboard", "add", str(tmp_path / "A.json"), *words, "--folder", str(folder))
-    assert done.exit_code == 2 and message in done.stderr
+    assert done.exit_code == 2
+    pinned(done.stderr)
     assert sorted((folder / "entries").iterdir()) == before
 
 
-def test_add_some_metrics(tmp_path, submitted):
+def test_add_some_metrics(tmp_path, submitted, pinned):
     folder, _ = submitted
     entry = submit.add(tmp_path / "A.json", "Sum alone", metrics="RSum", folder=folder)
     assert list(entry.values) == [("RSum", None)] and read(folder, again=True).faults == ()
-    with pytest.raises(UsageError, match="has no MeanR"):
+    with pytest.raises(UsageError) as caught:
         submit.add(tmp_path / "A.json", "Other", metrics="MeanR", folder=folder)
+    pinned(caught.value)
 
 
-def test_commands(tmp_path, submitted):
+def test_commands(tmp_path, submitted, pinned):
     folder, path = submitted
     done = run("leaderboard", "add", str(tmp_path / "A.json"), "--name", "B", "--note", "n", "--folder", str(folder))
     assert done.exit_code == 0 and "b-custom.json" in done.stdout
@@ -360,7 +372,8 @@ def test_commands(tmp_path, submitted):
     assert (done.exit_code, done.stdout) == (0, "all entries are valid\n")
     edit(path, lambda d: d["results"][1]["interval"].reverse())
     done = run("leaderboard", "validate", "--folder", str(folder))
-    assert done.exit_code == 1 and done.stderr == "· 3 entries (2 published, 1 submitted), 1 fault\n"
+    assert done.exit_code == 1
+    pinned(done.stderr)
     assert "entries/a-model-custom.json: the interval of R@1 t2i ends before" in done.stdout
     edit(path, lambda d: d["results"][1]["interval"].reverse())
     done = run("leaderboard", "validate", "b-custom", "--folder", str(folder), "--json")

@@ -99,20 +99,18 @@ def test_the_best_possible_ranking(m: Metric) -> None:
 
 
 @pytest.mark.usefixtures("new_metrics")
-def test_declarations_that_are_refused() -> None:
+def test_declarations_that_are_refused(pinned: Pinned) -> None:
     def unknown(gains: Any, colour: Any) -> Any:
         return gains
 
     with pytest.raises(UsageError) as error:
         metric("Colour@{k}", formula="x", cite=("x",))(unknown)
-    assert str(error.value) == (
-        "metric 'Colour@{k}' takes 'colour'\n  fix: take some of ranks, gains, tied, count, ideal, pseudo_positive, "
-        "pseudo_positives, gain_order, distance, ks"
-    )
+    pinned(error.value)
     assert families(graded=True) == GRADED
 
 
 @pytest.mark.parametrize("m", SUMS, ids=str)
-def test_a_sum_has_no_value_for_a_query(m: Metric) -> None:
-    with pytest.raises(UsageError, match="is a sum over metrics and has no value for a single query"):
+def test_a_sum_has_no_value_for_a_query(m: Metric, pinned: Pinned) -> None:
+    with pytest.raises(UsageError) as caught:
         values([m], None)  # type: ignore[arg-type]
+    pinned(caught.value)

@@ -129,23 +129,17 @@ def test_lists_that_are_refused(words: str, pinned: Pinned) -> None:
 
 
 @pytest.mark.parametrize("word", ["eccv", "cxc:R@5", "1k"])
-def test_views_that_a_split_does_not_have(word: str) -> None:
+def test_views_that_a_split_does_not_have(word: str, pinned: Pinned) -> None:
     with pytest.raises(UsageError) as error:
         vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics=word)
-    first = str(expand(word, ["gt"])[0])
-    assert str(error.value) == (
-        f"{first}: split 'custom' has no view '{first.partition(':')[0]}' (it has gt)\n"
-        f"  fix: leave it out; {first.partition(':')[0]} is defined on all of coco-5k"
-    )
+    pinned(error.value)
 
 
-def test_a_sum_needs_both_directions() -> None:
+def test_a_sum_needs_both_directions(pinned: Pinned) -> None:
     split = Split("custom", np.arange(3), np.arange(3), np.arange(3))
     with pytest.raises(UsageError) as error:
         choose_metrics("RSum", split=split, directions=["i2t"], judgements=judgements_of(split))
-    assert str(error.value) == (
-        "RSum is a sum over both directions, and only i2t is ranked\n  fix: leave it out, or rank both directions"
-    )
+    pinned(error.value)
     alone = choose_metrics("recall", split=split, directions=["i2t"], judgements=judgements_of(split))
     assert "RSum" not in [str(m) for m in alone]
     both = choose_metrics("RSum,R@1", split=split, directions=DIRECTIONS, judgements=judgements_of(split))

@@ -22,6 +22,7 @@ import pytest
 import vsebench
 from tests import choice_files, clip_models
 from tests.commands import invoke
+from tests.messages import Pinned
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files import store
 from vsebench.pretrained import encode as encoding
@@ -253,7 +254,7 @@ def test_damaged_parts_are_not_used(open_clip_model, data, read):
     assert np.array_equal(vsebench.encode(open_clip_model, *data, batch=2).images.vectors, want.images.vectors)
 
 
-def test_a_file_that_cannot_be_written_loses_no_vectors(open_clip_model, data, read, monkeypatch):
+def test_a_file_that_cannot_be_written_loses_no_vectors(open_clip_model, data, read, monkeypatch, pinned):
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -261,7 +262,8 @@ def test_a_file_that_cannot_be_written_loses_no_vectors(open_clip_model, data, r
     done = invoke(
         "encode", open_clip_model, "--images", data[0], "--captions", data[1], "-o", "emb.npz", "--batch", "2"
     )
-    assert done.exit_code == 6 and "emb.npz: cannot be written: No space left on device" in done.stderr
+    assert done.exit_code == 6
+    pinned(done.stderr)
     monkeypatch.undo()
 
 
@@ -368,43 +370,39 @@ def test_what_does_not_work_is_named(open_clip_model, more, code, pinned):
     pinned(done.stderr)
 
 
-def test_options_of_pretrained_models_do_not_go_with_checkpoints():
-    done = invoke("encode", "nowhere", "--images", "photos")
-    assert done.exit_code == 2 and "'nowhere' is no model, and no such file exists" in done.stderr
+def test_options_of_pretrained_models_do_not_go_with_checkpoints(pinned: Pinned):
     Path("run").mkdir()
-    done = invoke("encode", "run", "--split", "coco-5k")
-    assert done.exit_code == 2 and "--split has no meaning for 'run'" in done.stderr
-    with pytest.raises(UsageError, match="'run' is no model that is known"):
+    for words in (("nowhere", "--images", "photos"), ("run", "--split", "coco-5k")):
+        done = invoke("encode", *words)
+        assert done.exit_code == 2
+        pinned(done.stderr)
+    with pytest.raises(UsageError) as caught:
         vsebench.encode("run", "photos", "captions.csv")
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize("module", ["open_clip", "PIL", "torch"])
-def test_a_package_that_is_missing(module, monkeypatch, data):
+def test_a_package_that_is_missing(module, monkeypatch, data, pinned):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingPackage, match="which is not installed") as caught:
+    with pytest.raises(MissingPackage) as caught:
         vsebench.encode("open_clip:ViT-B-32/laion2b_s34b_b79k", *data)
-    assert caught.value.fix == "pip install 'vsebench[clip]'" and caught.value.exit_code == 4
+    pinned(caught.value)
+    assert caught.value.exit_code == 4
 
 
-@pytest.mark.parametrize(
-    ("model", "message", "fix"),
-    [
-        ("ViT-B32/laion2b_s34b_b79k", "unknown model of open_clip 'ViT-B32'", "ViT-B-32"),
-        ("ViT-B-32/laion2b", "unknown weights of ViT-B-32 'laion2b'", "laion2b_e16"),
-        ("ViT-B-32/openai", "trained with another activation", "give open_clip:ViT-B-32-quickgelu/openai"),
-    ],
-)
-def test_names_that_open_clip_does_not_have(open_clip_model, data, model, message, fix):
-    with pytest.raises(UsageError, match=message) as caught:
+@pytest.mark.parametrize("model", ["ViT-B32/laion2b_s34b_b79k", "ViT-B-32/laion2b", "ViT-B-32/openai"])
+def test_names_that_open_clip_does_not_have(open_clip_model, data, model, pinned):
+    with pytest.raises(UsageError) as caught:
         vsebench.encode(f"open_clip:{model}", *data)
-    assert fix in caught.value.fix
+    pinned(caught.value)
 
 
-def test_published_models_are_not_asked_for_offline(open_clip_model, sentence_model, data, monkeypatch, tmp_path):
+def test_published_models_are_not_fetched_offline(open_clip_model, sentence_model, data, monkeypatch, tmp_path, pinned):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     for model in ("open_clip:ViT-B-32/laion2b_s34b_b79k", "sentence-transformers:no-such-clip-model"):
-        with pytest.raises(BadInput, match=r"is not among the downloaded models, and HF_HUB_OFFLINE forbids"):
+        with pytest.raises(BadInput) as caught:
             vsebench.encode(model, *data)
+        pinned(caught.value)
 
 
 @pytest.mark.slow
@@ -441,33 +439,37 @@ def test_models_that_were_downloaded_before_need_no_network(open_clip_model, sen
             np.testing.assert_allclose(file["image_embeddings"], again, rtol=1e-5, atol=1e-6)
 
 
-def test_damaged_models_and_models_of_captions_alone(open_clip_model, sentence_model, data, tmp_path):
+def test_damaged_models_and_models_of_captions_alone(open_clip_model, sentence_model, data, tmp_path, pinned):
     broken = clip_models.open_clip_folder(tmp_path / "broken")
     weights = broken / "open_clip_model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(BadInput, match=r"model 'open_clip:broken' cannot be loaded \("):
+    with pytest.raises(BadInput) as caught:
         vsebench.encode(broken, *data)
+    pinned(caught.value)
     weights.unlink()
-    with pytest.raises(BadInput, match=r"model 'open_clip:broken' cannot be loaded \("):  # never with random weights
+    with pytest.raises(BadInput) as caught:  # never with random weights
         vsebench.encode(broken, *data)
+    pinned(caught.value)
 
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import BoW
 
     SentenceTransformer(modules=[BoW(["dog", "cat"])]).save(str(tmp_path / "words"))
-    with pytest.raises(BadInput, match="model 'sentence-transformers:words' encodes captions, no images"):
+    with pytest.raises(BadInput) as caught:
         vsebench.encode(tmp_path / "words", *data)
+    pinned(caught.value)
 
 
-def test_weights_that_are_not_finite(open_clip_model, data, tmp_path):
+def test_weights_that_are_not_finite(open_clip_model, data, tmp_path, pinned):
     from safetensors.torch import load_file, save_file
 
     folder = clip_models.open_clip_folder(tmp_path / "nan")
     tensors = load_file(folder / "open_clip_model.safetensors")
     tensors["visual.proj"][0, 0] = float("nan")
     save_file(tensors, folder / "open_clip_model.safetensors")
-    with pytest.raises(BadInput, match=r"vectors that are not finite for 5 images \(first: a\.png\)"):
+    with pytest.raises(BadInput) as caught:
         vsebench.encode(folder, *data)
+    pinned(caught.value)
 
 
 def test_threads_and_gradients_are_as_before(open_clip_model, data):
@@ -522,12 +524,13 @@ def test_an_array_of_that_name_from_elsewhere_is_harmless(encoder, rng):
     assert not any("encoded by" in note for note in found.notes)
 
 
-def test_the_text_of_a_model_is_shown_as_text(rng):
+def test_the_text_of_a_model_is_shown_as_text(rng, pinned):
     about = {"model": "a\x1b[31m\nb", "weights_sha256": "<script>", "library": "x" * 5000}
     sides = {"images": rng.standard_normal((60, 8)), "texts": rng.standard_normal((300, 8))}
     np.savez("other.npz", **sides, encoder=np.array(json.dumps(about)))
     done = invoke("eval", "other.npz", "--metrics", "R@1", "--trust", "--ci", "0")
-    assert "encoded by a\\x1b[31m\\nb (weights <script>" in done.stderr and "x" * 300 not in done.stderr
+    assert "x" * 300 not in done.stderr
+    pinned(done.stderr)
 
 
 @pytest.mark.gpu
@@ -541,7 +544,7 @@ def test_on_a_gpu(open_clip_model, data):
     assert np.abs(cpu.captions.vectors - gpu.captions.vectors).max() < 1e-5
 
 
-def test_a_set_of_choices_is_encoded_and_measured(open_clip_model, tmp_path):
+def test_a_set_of_choices_is_encoded_and_measured(open_clip_model, tmp_path, pinned):
     files = [f"00000000000{n}.jpg" for n in (1, 2, 3)]
     folder = choice_files.sugarcrepe(tmp_path / "set")
     photos = clip_models.photos(tmp_path / "val2017", files)
@@ -560,8 +563,9 @@ def test_a_set_of_choices_is_encoded_and_measured(open_clip_model, tmp_path):
     result = vsebench.choice("tiny-clip-set.npz", set=folder, ci=0)
     assert result["all items"].value == pytest.approx(np.mean(right))
     assert any("encoded by open_clip:tiny-clip" in note for note in result.notes)
-    with pytest.raises(UsageError, match="unknown split 'sugarcrep'"):
+    with pytest.raises(UsageError) as caught:
         vsebench.encode(open_clip_model, photos, split="sugarcrep")
+    pinned(caught.value)
 
 
 def test_the_ten_lines_of_the_page(

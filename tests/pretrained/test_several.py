@@ -14,6 +14,7 @@ import pytest
 import vsebench
 from tests import clip_models
 from tests.commands import invoke
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 from vsebench.pretrained import several
 
@@ -171,28 +172,52 @@ def test_the_command_prints_a_table_of_models(models: list[Path], photos: Path):
     assert table.exit_code == 0 and "one" in table.stdout and "two" in table.stdout and "kept" in table.stderr
 
 
-WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "no place": ({"template": "a photo"}, UsageError, "with 0 places for a caption"),
-    "two places": ({"template": "{} {}"}, UsageError, "with 2 places for a caption"),
-    "a long context": ({"context_length": 90}, UsageError, "has 12 positions"),
-    "another precision": ({"precision": "int8"}, UsageError, "precision"),
-    "no image": ({"images": "broken.tar"}, BadInput, "broken.tar: b.png"),
-    "no archive": ({"images": "text.tar"}, BadInput, "text.tar"),
-    "twice": ({"images": "twice"}, BadInput, "is also that of"),
-    "without captions": ({"images": "photos"}, UsageError, "the captions of the images are not given"),
+WRONG: dict[str, tuple[dict[str, Any], type[Exception]]] = {
+    "no place": (
+        {"template": "a photo"},
+        UsageError,
+    ),
+    "two places": (
+        {"template": "{} {}"},
+        UsageError,
+    ),
+    "a long context": (
+        {"context_length": 90},
+        UsageError,
+    ),
+    "another precision": (
+        {"precision": "int8"},
+        UsageError,
+    ),
+    "no image": (
+        {"images": "broken.tar"},
+        BadInput,
+    ),
+    "no archive": (
+        {"images": "text.tar"},
+        BadInput,
+    ),
+    "twice": (
+        {"images": "twice"},
+        BadInput,
+    ),
+    "without captions": (
+        {"images": "photos"},
+        UsageError,
+    ),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_named(case: str, models: list[Path], photos: Path):
+def test_what_is_wrong_is_named(case: str, models: list[Path], photos: Path, pinned: Pinned):
     as_tar(photos, Path("good.tar"))
     as_tar(photos, Path("broken.tar"), broken=True)
     Path("text.tar").write_text("no archive")
     Path("twice").mkdir()
     for name in ("a.tar", "b.tar"):
         as_tar(photos, Path("twice") / name)
-    given, kind, message = WRONG[case]
+    given, kind = WRONG[case]
     with pytest.raises(kind) as caught:
         vsebench.encode_all(models[0], **{"images": "good.tar", **given}, output="out.npz")
-    assert message in str(caught.value)
+    pinned(caught.value)
     assert not Path("out.npz").exists()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 from vsebench.sets.synthetic import blocks, lsa, standin_embeddings, tfidf, unit
 from vsebench.types import Split
@@ -102,17 +103,21 @@ def test_the_stand_in_finds_the_right_image_and_follows_the_order_of_the_split(r
     assert np.allclose(mixed_images @ mixed_captions.T, (images @ captions.T)[:, place], atol=1e-5)
 
 
-def test_inputs_that_are_refused() -> None:
+def test_inputs_that_are_refused(pinned: Pinned) -> None:
     split = toy()
     bare = Split("toy", split.image_ids, split.caption_ids, split.image_of)
-    with pytest.raises(UsageError, match="'toy' was loaded without captions\n  fix: load it with captions=True"):
+    with pytest.raises(UsageError) as caught:
         standin_embeddings(bare)
+    pinned(caught.value)
     assert split.captions is not None
     odd = Split("toy", split.image_ids, split.caption_ids[:-1], split.image_of[:-1], split.captions[:-1])
-    with pytest.raises(UsageError, match="needs 5 captions for every image; image 11 has 4"):
+    with pytest.raises(UsageError) as caught:
         standin_embeddings(odd)
+    pinned(caught.value)
     for dim in (0, 500):
-        with pytest.raises(UsageError, match=f"dim {dim} is not between 1 and"):
+        with pytest.raises(UsageError) as caught:
             standin_embeddings(split, dim=dim)
-    with pytest.raises(BadInput, match="no caption holds a word"):
+        pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         lsa(["?", "!"], 1)
+    pinned(caught.value)

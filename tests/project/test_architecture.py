@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("vsebench", "train_reference")
 MAX_LINES = 600
 
+SENTENCE = 3  # words
 MAX_FUNCTION = 60  # lines of code of a function, without signature and docstring
 BESIDE = {"arguments", "environment", "errors", "log", "memory", "options", "registry", "signature", "types"}
 BESIDE |= {"__init__", "__main__", "plugins"}
@@ -337,6 +338,28 @@ def test_functions_stay_short():
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and code_lines(node) > MAX_FUNCTION
     ]
     assert long == []
+
+
+def words_of(node: ast.expr) -> int:
+    """How many words of two letters or more a literal text has; fields of an f-string are none."""
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    texts = [p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)]
+    return sum(bool(re.search("[A-Za-z]{2}", word)) for word in "".join(texts).split())
+
+
+def test_sentences_stand_in_the_stored_messages():
+    """Elsewhere a test asserts the class and the named value, and hands the error to the fixture ``pinned``."""
+    found = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            literals: list[ast.expr] = []
+            if isinstance(node, ast.Call):
+                literals = [k.value for k in node.keywords if k.arg == "match"]
+            elif isinstance(node, ast.Compare):
+                sides = [node.left, *node.comparators]
+                literals = sides if any(re.search(r"stderr|\berr\b", ast.unparse(s)) for s in sides) else []
+            found += [f"{path.relative_to(ROOT)}:{n.lineno}" for n in literals if words_of(n) >= SENTENCE]
+    assert not found, f"sentences of messages; use the fixture pinned of tests/conftest.py: {', '.join(found)}"
 
 
 def test_nothing_is_left_for_later():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz import bundle, change, contract
 from tests.fuzz.targets import TARGETS, Target
+from tests.messages import Pinned
 from vsebench.errors import BadInput
 from vsebench.files.formats import FORMATS
 from vsebench.files.read_pairs import FORMS
@@ -90,7 +91,7 @@ def test_every_format_has_a_target() -> None:
     assert covered == read
 
 
-def test_the_contract_can_be_broken(tmp_path: Path) -> None:
+def test_the_contract_can_be_broken(tmp_path: Path, pinned: Pinned) -> None:
     """Each rule fails for a reader that does not keep it, so that the other tests show something."""
 
     def refuse(path: Path) -> None:
@@ -106,14 +107,15 @@ def test_the_contract_can_be_broken(tmp_path: Path) -> None:
         raise KeyError("images")
 
     assert contract.reads(refuse, tmp_path) is None
-    for reader, words in ((unnamed, "name the file"), (helpless, "what to do"), (unexpected, "KeyError instead")):
-        with pytest.raises(contract.Broken, match=words):
+    for reader in (unnamed, helpless, unexpected):
+        with pytest.raises(contract.Broken) as caught:
             contract.reads(reader, tmp_path)
+        pinned(caught.value)
 
 
 def test_limits_of_time_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contract, "SECONDS", 0.01)
-    with pytest.raises(contract.Broken, match="s of computing"):
+    with pytest.raises(contract.Broken, match="took"):
         contract.reads(lambda path: sum(range(1 << 20)), tmp_path)
     monkeypatch.setattr(contract, "SECONDS", 60)
     monkeypatch.setattr(contract, "MEMORY", 1 << 20)

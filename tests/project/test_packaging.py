@@ -87,24 +87,27 @@ def test_the_readme_of_a_release_has_links_that_work_elsewhere():
     assert release.absolute(made, "https://example.org/us/vsebench", "v1.2.3") == made
 
 
-def test_a_release_is_prepared(tmp_path):
+def test_a_release_is_prepared(tmp_path, pinned):
     for name in ("README.md", "pyproject.toml"):
         (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
     (tmp_path / "CHANGELOG.md").write_text(f"## [{vsebench.__version__}] - 2026-12-01\n", encoding="utf-8")
     readme = tmp_path / "README.md"
     if release.UNRELEASED in readme.read_text(encoding="utf-8"):
-        with pytest.raises(SystemExit, match=r"README\.md says 'There is no release"):
+        with pytest.raises(SystemExit) as caught:
             release.prepare(tmp_path, "https://example.org/us/vsebench", f"v{vsebench.__version__}")
+        pinned(str(caught.value).replace(vsebench.__version__, "VERSION"))
         readme.write_text(readme.read_text(encoding="utf-8").replace(release.UNRELEASED, ""), encoding="utf-8")
     release.prepare(tmp_path, "https://example.org/us/vsebench", f"v{vsebench.__version__}")
     project = tomllib.loads((tmp_path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["urls"]["Changelog"] == f"https://example.org/us/vsebench/blob/v{vsebench.__version__}/CHANGELOG.md"
     assert project["optional-dependencies"] == PROJECT["project"]["optional-dependencies"]
-    with pytest.raises(SystemExit, match=r"the tag is v9\.9\.9, and the version"):
+    with pytest.raises(SystemExit) as caught:
         release.prepare(tmp_path, "https://example.org/us/vsebench", "v9.9.9")
+    pinned(str(caught.value).replace(vsebench.__version__, "VERSION"))
     (tmp_path / "CHANGELOG.md").write_text(f"## [{vsebench.__version__}] - Unreleased\n", encoding="utf-8")
-    with pytest.raises(SystemExit, match=r"CHANGELOG\.md has no date of"):
+    with pytest.raises(SystemExit) as caught:
         release.prepare(tmp_path, "https://example.org/us/vsebench", f"v{vsebench.__version__}")
+    pinned(str(caught.value).replace(vsebench.__version__, "VERSION"))
 
 
 def test_every_optional_package_is_imported():

@@ -21,6 +21,7 @@ from tests.devices import DEVICES, GRADED, same_observations
 from tests.gates import gate
 from tests.graded_worlds import same_values, vector_world
 from tests.hard_vectors import hard_vectors
+from tests.messages import Pinned
 from tests.reports import same_reports
 from vsebench.errors import DeviceFault, DeviceMemory, UsageError
 from vsebench.graded import engine as graded
@@ -239,15 +240,17 @@ def reduced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return dtype
 
 
-def test_reduced_precision_is_found_before_a_device_is_used(reduced: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reduced_precision_is_found_before_a_device_is_used(
+    reduced: Any, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+) -> None:
     cpu, kind = torch.device("cpu"), str(reduced).removeprefix("torch.")
     failed = settings.fault.__wrapped__(cpu)
     assert failed is not None
     assert re.fullmatch(rf"products of {kind} have [\d.e+]+ times the error that they can have in {kind}", failed.what)
     monkeypatch.setattr(settings, "fault", settings.fault.__wrapped__)
-    with pytest.raises(UsageError, match=f"'torch:cpu', and torch fails on it: products of {kind}") as caught:
+    with pytest.raises(UsageError) as caught:
         backends.ranker("torch:cpu")
-    assert caught.value.fix == "use backend='numpy', or switch TF32 and emulated products off for this device"
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize("dim", [64, 256])
@@ -258,17 +261,16 @@ def test_reduced_precision_is_found_where_it_changes_ranks(
     images = rng.normal(size=(60, dim)).astype(np.float32)
     captions = (np.repeat(images, 50, axis=0) + 3 * rng.normal(size=(3000, dim))).astype(np.float32)
     scorer, ours = Dot(images, captions, cosine=True), partial(scan.scan, device)
-    message = "products of the device .* are less precise than they have to be"
     if reduced == torch.float64:
-        with pytest.raises(DeviceFault, match=message):
+        with pytest.raises(DeviceFault, match=str(device)):
             order.order_of(device, scorer, "i2t", np.arange(60), 300, None)
         return
     requests = [Targets("x", worlds.relevance("i2t", {i: list(range(50 * i, 50 * i + 50)) for i in range(60)}))]
     by = ordering.Order(partial(order.order_of, device))
     for own, depth in ((requests, {}), ([], {"i2t": 5}), ([], {"t2i": 9})):
-        with pytest.raises(DeviceFault, match=message):
+        with pytest.raises(DeviceFault, match=str(device)):
             observe(scorer, own, scan=ours, depth=depth, order=by)
-    with pytest.raises(DeviceFault, match=message):
+    with pytest.raises(DeviceFault, match=str(device)):
         order.order_of(device, scorer, "i2t", np.arange(60), 10, None)
     monkeypatch.setattr(vectors.Resident, "compare", lambda *_: None)  # what would have been reported
     found, want = (observe(scorer, requests, scan=s)["i2t"].ranks["x"].rank for s in (ours, None))
@@ -313,10 +315,10 @@ WANTS = (torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("CUDA error:
 
 @pytest.mark.parametrize("error", WANTS)
 @pytest.mark.parametrize("attempts", [1, 2])
-def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     world = worlds.tied_world(40, 300, 3, 2, seed=1)
     scorer, requests = Dot(world.images, world.captions), [Targets("x", r) for r in world.judged.values()]
-    queries, cpu, message = np.arange(40), torch.device("cpu"), "the device cpu has too little free memory"
+    queries, cpu = np.arange(40), torch.device("cpu")
     calls, tiles = failing_at_first(scan.corners, attempts, error)
     monkeypatch.setattr(scan, "corners", tiles)
     orders, one = failing_at_first(order._of_block, attempts, error)
@@ -326,10 +328,12 @@ def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.
         found = order.order_of(cpu, scorer, "i2t", queries, 20, None)
         assert np.array_equal(found.items, ordering.order(scorer, "i2t", queries, 20, None).items)
     else:
-        with pytest.raises(DeviceMemory, match=message):
+        with pytest.raises(DeviceMemory) as caught:
             observe(scorer, requests, scan=partial(scan.scan, cpu))
-        with pytest.raises(DeviceMemory, match=message):
+        pinned(caught.value)
+        with pytest.raises(DeviceMemory) as caught:
             order.order_of(cpu, scorer, "i2t", queries, 20, None)
+        pinned(caught.value)
     assert [height for _, height, _ in calls] == [40, 5]
     assert [len(arguments[3]) for arguments in orders] == [40, *[5] * (8 if attempts == 1 else 1)]
 
@@ -344,9 +348,10 @@ def test_other_errors_are_no_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_gpu_that_is_not_there() -> None:
-    with pytest.raises(UsageError, match="backend is 'torch:cuda', but torch finds no CUDA device"):
+def test_a_gpu_that_is_not_there(pinned: Pinned) -> None:
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, backend="torch:cuda")
+    pinned(caught.value)
 
 
 @pytest.fixture
@@ -359,11 +364,14 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     yield
 
 
-def test_auto_takes_torch_where_it_finds_a_gpu(two_gpus: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_auto_takes_torch_where_it_finds_a_gpu(
+    two_gpus: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pinned: Pinned
+) -> None:
     assert backends.chosen("auto") == ("torch:cuda:0", "torch finds a GPU")
     assert backends.chosen("torch:cuda:1") == ("torch:cuda:1", "requested")
-    with pytest.raises(UsageError, match=r"'torch:cuda:2', but torch finds 2 CUDA devices"):
+    with pytest.raises(UsageError) as caught:
         backends.chosen("torch:cuda:2")
+    pinned(caught.value)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert backends.chosen("auto") == ("numpy", "torch finds no GPU")
     monkeypatch.setattr(backends, "DRIVERS", (tmp_path / "absent",))
@@ -376,7 +384,7 @@ def test_drivers_of_linux_of_wsl_and_of_a_jetson(name: str, monkeypatch: pytest.
     assert backends.has_driver()
 
 
-def test_auto_leaves_a_gpu_that_does_not_work(two_gpus: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_leaves_a_gpu_that_does_not_work(two_gpus: None, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     def old(*_: Any, **__: Any) -> Any:
         raise RuntimeError("CUDA error: no kernel image is available for execution on the device\nmore")
 
@@ -391,8 +399,9 @@ def test_auto_leaves_a_gpu_that_does_not_work(two_gpus: None, monkeypatch: pytes
     assert backends.chosen("auto") == ("numpy", f"torch fails on the GPU: {failed.what}; {failed.fix}")
     report = vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="R@1", ci=0, trust=True)
     assert report.provenance is not None and report.provenance["backend"] == "numpy"
-    with pytest.raises(UsageError, match=r"'torch:cuda:0', and torch fails on it: CUDA error: no kernel image"):
+    with pytest.raises(UsageError) as caught:
         backends.ranker("torch:cuda")
+    pinned(caught.value)
 
 
 def test_auto_and_doctor_with_a_torch_that_does_not_import(tmp_path: Path) -> None:

@@ -26,12 +26,12 @@ def test_unknown_name(name: str, pinned: Pinned) -> None:
     pinned(caught.value)
 
 
-def test_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     absent = dataclasses.replace(backends.BACKENDS["numpy"], module="no_such_module", install="'vsebench[gpu]'")
     monkeypatch.setitem(backends.BACKENDS, "numpy", absent)
-    with pytest.raises(MissingPackage, match=r"the back-end numpy needs no_such_module") as caught:
+    with pytest.raises(MissingPackage) as caught:
         vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, backend="numpy")
-    assert caught.value.fix == "pip install 'vsebench[gpu]'"
+    pinned(caught.value)
 
 
 def test_orders_of_another_back_end_give_the_same_values() -> None:

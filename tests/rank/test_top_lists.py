@@ -96,9 +96,10 @@ def test_the_saved_run_keeps_its_depth(tmp_path):
 
 
 @pytest.mark.parametrize("lists", [-1, 101])
-def test_too_many(lists):
-    with pytest.raises(UsageError, match=f"lists is {lists}"):
+def test_too_many(lists, pinned):
+    with pytest.raises(UsageError) as caught:
         evaluate(lists=lists)
+    pinned(caught.value)
 
 
 def test_lists_that_no_page_would_show_are_left_out(coco, monkeypatch):
@@ -130,10 +131,11 @@ def test_damaged_lists_are_refused(tmp_path, change, pinned):
     pinned(caught.value)
 
 
-def test_an_item_that_does_not_exist_is_refused(tmp_path):
+def test_an_item_that_does_not_exist_is_refused(tmp_path, pinned):
     document = json.loads(evaluate().to_json())
     document["lists"][1]["items"] = document["lists"][0]["items"]
     document["lists"][1] |= {"k": 4}
     (tmp_path / "a.json").write_text(json.dumps(document))
-    with pytest.raises(BadInput, match="numbers where"):
+    with pytest.raises(BadInput) as caught:
         vb.load(tmp_path / "a.json")
+    pinned(caught.value)

@@ -87,18 +87,20 @@ def test_errors_name_the_file_and_the_line(tmp_path: Path, lines: list[str], pin
         pinned(caught.value)
 
 
-def test_other_files_are_refused(tmp_path: Path) -> None:
-    for name, data, message in (
-        ("e.txt", b"", "the file is empty"),
-        ("z.txt", b"PK\x03\x04abc", "this is a zip archive"),
-        ("c.gz", gzip.compress(b"cat 1 2\ndog 3 4\n")[:-9], "cannot be read .Compressed file ended before"),
-        ("l.txt", b"a " + b"1" * (word_vectors.LONGEST + 9), "line 1 is longer than 1,048,576 bytes"),
+def test_other_files_are_refused(tmp_path: Path, pinned: Pinned) -> None:
+    for name, data in (
+        ("e.txt", b""),
+        ("z.txt", b"PK\x03\x04abc"),
+        ("c.gz", gzip.compress(b"cat 1 2\ndog 3 4\n")[:-9]),
+        ("l.txt", b"a " + b"1" * (word_vectors.LONGEST + 9)),
     ):
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(BadInput, match=f"{name}: {message}"):
+        with pytest.raises(BadInput) as caught:
             read_word_vectors(tmp_path / name, ["cat"])
-    with pytest.raises(BadInput, match="a folder"):
+        pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         read_word_vectors(tmp_path, ["cat"])
+    pinned(caught.value)
     with pytest.raises(BadInput, match=r"missing\.txt"):
         read_word_vectors(tmp_path / "missing.txt", ["cat"])
 
@@ -160,13 +162,17 @@ def test_idf_of_one_image_is_zero(tmp_path: Path, log: Log) -> None:
         assert not gains.rows("i2t", 0, 1).any()
 
 
-def test_errors_name_what_is_missing(tmp_path: Path) -> None:
+def test_errors_name_what_is_missing(tmp_path: Path, pinned: Pinned) -> None:
     path = saved(tmp_path / "v.txt", lines_of(TABLE))
-    with pytest.raises(UsageError, match="bow needs a file of word vectors"):
+    with pytest.raises(UsageError) as caught:
         load_gains("bow", split_of(["a cat"], [0]))
-    with pytest.raises(BadInput, match=r"v\.txt: none of its 4 words occurs in the captions of split 'custom'"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         load_gains(f"bow:{path}", split_of(["un chat"], [0]))
-    with pytest.raises(BadInput, match="bow needs the captions of split 'custom'"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         load_gains(f"bow:{path}", Split("custom", np.arange(1), np.arange(1), np.array([0])))
-    with pytest.raises(UsageError, match="bow: idf is 'maybe'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         load_gains(f"bow:{path}:idf=maybe", split_of(["a cat"], [0]))
+    pinned(caught.value)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import vsebench
+from tests.messages import Pinned
 from tests.word_world import split_of
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
@@ -72,17 +73,20 @@ def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SOURCES, "lengths", length_gains.KIND)
 
 
-def test_a_new_kind_is_one_file_and_one_entry(lengths: None) -> None:
+def test_a_new_kind_is_one_file_and_one_entry(lengths: None, pinned: Pinned) -> None:
     split = split_of(["a dog", "a big dog", "cats"], [0, 0, 1])
     gains = load_gains("lengths", split)
     assert gains.rows("i2t", 0, 2).tolist() == np.float32([[2 / 3, 2 / 3, 0.4], [0.5, 1 / 3, 1]]).tolist()
     assert dict(load_gains("lengths:unit=letters", split).settings) == {"unit": "letters"}
-    with pytest.raises(UsageError, match="lengths: unit is 'lines'\n  fix: use words, letters"):
+    with pytest.raises(UsageError) as caught:
         parse_spec("lengths:unit=lines")
-    with pytest.raises(UsageError, match="lengths takes no 'x'\n  fix: settings are unit"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         parse_spec("lengths:x")
-    with pytest.raises(BadInput, match="lengths needs the captions of split 'custom'"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         load_gains("lengths", vsebench.Split("custom", split.image_ids, split.caption_ids, split.image_of))
+    pinned(caught.value)
     assert str(parse("lengths:NCS@5")) == "lengths:NCS@5"
     for direction in DIRECTIONS:
         n = gains.shape[0] if direction == "i2t" else gains.shape[1]
@@ -90,7 +94,7 @@ def test_a_new_kind_is_one_file_and_one_entry(lengths: None) -> None:
         assert np.array_equal(gains.at(direction, np.arange(n), every), gains.rows(direction, 0, n))
 
 
-def test_the_table_is_consistent() -> None:
+def test_the_table_is_consistent(pinned: Pinned) -> None:
     for name, kind in kinds_of_gains().items():
         assert kind.name == name
         assert all((kind.title, kind.rule, kind.needs)) and (kind.reference or kind.endings)
@@ -98,6 +102,7 @@ def test_the_table_is_consistent() -> None:
         assert kind.low is None or kind.high is None or kind.low < kind.high
         assert source_of("gains.npy" if kind.endings else name) is kind
     assert {*named(), "matrix"} == set(kinds_of_gains()) and {*judgements(), *kinds_of_gains()} == set(SOURCES)
-    with pytest.raises(UsageError, match="there is a source of relevance 'gt' already"):
+    with pytest.raises(UsageError) as caught:
         register(replace(SOURCES["cxc"], name="gt"))
+    pinned(caught.value)
     assert source_of("nothing") is source_of("matrix") is None

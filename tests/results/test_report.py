@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import vsebench
 from tests import reports
+from tests.messages import Pinned
 from tests.worlds import per_query_columns
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
@@ -97,34 +98,36 @@ def damaged(report: Report, change: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("change", "place"),
+    "change",
     [
-        (lambda d: d.update(schema="vsebench/report/2"), "schema: "),
-        (lambda d: d.pop("signature"), "signature: is missing"),
-        (lambda d: d.update(mood="good"), "mood: is no field that is known here"),
-        (lambda d: d["results"][0].update(direction="t2v"), "results.0.direction: "),
-        (lambda d: d["results"][1].update(value="high"), "results.1.value: "),
-        (lambda d: d["results"][1].update(n=-1), "results.1.n: "),
-        (lambda d: d["results"][2].pop("metric"), "results.2.metric: is missing"),
-        (lambda d: d["results"][0].update(value=float("nan")), "results.0.value: "),
+        lambda d: d.update(schema="vsebench/report/2"),
+        lambda d: d.pop("signature"),
+        lambda d: d.update(mood="good"),
+        lambda d: d["results"][0].update(direction="t2v"),
+        lambda d: d["results"][1].update(value="high"),
+        lambda d: d["results"][1].update(n=-1),
+        lambda d: d["results"][2].pop("metric"),
+        lambda d: d["results"][0].update(value=float("nan")),
     ],
 )
-def test_damaged_documents_are_refused(report: Report, tmp_path: Path, change: Any, place: str) -> None:
+def test_damaged_documents_are_refused(report: Report, tmp_path: Path, change: Any, pinned: Pinned) -> None:
     path = tmp_path / "report.json"
     path.write_text(damaged(report, change), encoding="utf-8")
     with pytest.raises(BadInput) as error:
         document.read(path, parse)
-    assert str(error.value).startswith(f"{path}: is not a vsebench/report/1 document: {place}")
+    pinned(error.value)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 1}'])
-def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
+def test_other_files_are_refused(tmp_path: Path, text: str, pinned: Pinned) -> None:
     path = tmp_path / "report.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(BadInput, match="is not a vsebench/report/1 document"):
+    with pytest.raises(BadInput) as caught:
         document.read(path, parse)
-    with pytest.raises(BadInput, match="no such file"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         document.read(tmp_path / "absent.json", parse)
+    pinned(caught.value)
 
 
 def test_documents_of_other_commands_are_named(tmp_path: Path, pinned: Any) -> None:
@@ -143,9 +146,10 @@ def test_documents_of_other_commands_are_named(tmp_path: Path, pinned: Any) -> N
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_result_is_a_finite_number(value: float) -> None:
-    with pytest.raises(UsageError, match=r"R@1 i2t has no finite value"):
+def test_a_result_is_a_finite_number(value: float, pinned: Pinned) -> None:
+    with pytest.raises(UsageError) as caught:
         Result(parse("R@1"), "i2t", value, 3)
+    pinned(caught.value)
 
 
 def test_per_query_values(report: Report, tmp_path: Path) -> None:
@@ -200,15 +204,16 @@ def test_ids_of_queries_are_integers_where_all_of_them_are(
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    "name",
     [
-        ("values.xlsx", "per-query values are written as parquet or CSV"),
-        ("absent/values.csv", "cannot be written: no such folder"),
+        "values.xlsx",
+        "absent/values.csv",
     ],
 )
-def test_per_query_paths_that_are_refused(tmp_path: Path, name: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+def test_per_query_paths_that_are_refused(tmp_path: Path, name: str, pinned: Pinned) -> None:
+    with pytest.raises(UsageError) as caught:
         per_query.check_path(tmp_path / name)
+    pinned(caught.value)
 
 
 def test_the_table(report: Report) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import vsebench
+from tests.messages import Pinned
 from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError
 from vsebench.files.atomic import hidden_of
 from vsebench.scenes import build as building
@@ -82,7 +84,7 @@ def partial() -> Path:
 
 def no_data_set(name: str) -> bool:
     """Whether nothing looks like a finished data set."""
-    with pytest.raises(MissingPackage, match="not built here"):
+    with pytest.raises(MissingPackage, match=re.escape(name)):
         open_scenes(name)
     for part in PARTS:
         with pytest.raises(MissingPackage) as caught:
@@ -237,15 +239,15 @@ def test_kill_9(times: tuple[float, ...], whole: Any) -> None:
     assert [p.name for p in folder.root().iterdir()] == [PARTIAL]
 
 
-def test_two_builds_at_once(whole: Any) -> None:
+def test_two_builds_at_once(whole: Any, pinned: Pinned) -> None:
     process = start(PARTIAL)
     wait_for((partial() / "captions.jsonl").exists)
     with pytest.raises(DiskError) as caught:
         build(parse(PARTIAL))
-    assert caught.value.what == f"'{PARTIAL}' is being built by another process"
-    assert "wait until it has finished" in str(caught.value.fix)
-    with pytest.raises(DiskError, match="is being built"):
+    pinned(caught.value)
+    with pytest.raises(DiskError) as caught:
         catalogue.remove(PARTIAL)
+    pinned(caught.value)
     build(parse(SMALL))  # another data set is not concerned
     assert process.wait(60) == 0, process.communicate()
     assert contents(PARTIAL) == whole
@@ -271,11 +273,11 @@ def test_many_builds_at_once(whole: Any) -> None:
 # --- the disk ----------------------------------------------------------------------------------------------
 
 
-def test_too_little_space(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_space(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     monkeypatch.setattr(building.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10 << 20}))
     with pytest.raises(DiskError) as caught:
         build(parse("scenes-10k"))
-    assert "'scenes-10k' needs some " in caught.value.what and "and 10.0 MiB are free" in caught.value.what
+    pinned(caught.value)
     assert "VSEBENCH_CACHE" in str(caught.value.fix)
     assert no_data_set("scenes-10k")
     build(parse(SMALL))
@@ -294,28 +296,30 @@ def test_the_estimate_of_space_is_enough(monkeypatch: pytest.MonkeyPatch, cache:
     assert taken < asked[0] < 1.6 * taken
 
 
-def test_a_full_disk(cache: Path) -> None:
+def test_a_full_disk(cache: Path, pinned: Pinned) -> None:
     """Files may take so many bytes only: an exit code, and nothing is left on the disk."""
     resource = pytest.importorskip("resource")
     command = [sys.executable, "-m", "vsebench", "data", "build", PARTIAL]
     limit = 20_000
     limited = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))  # noqa: E731
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, preexec_fn=limited)
-    assert done.returncode == 6 and "cannot be written" in done.stderr
+    assert done.returncode == 6
+    pinned(done.stderr)
     assert no_data_set(PARTIAL) and list(folder.root().iterdir()) == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0 if hasattr(os, "geteuid") else True, reason="root may write anywhere")
 def test_a_cache_without_permission(cache: Path) -> None:
     cache.mkdir(mode=0o500)
-    with pytest.raises(DiskError, match="Permission denied"):
+    with pytest.raises(DiskError, match=re.escape(str(cache))):
         build(parse(SMALL))
 
 
-def test_a_cache_that_is_a_file(cache: Path) -> None:
+def test_a_cache_that_is_a_file(cache: Path, pinned: Pinned) -> None:
     cache.write_text("x")
-    with pytest.raises(DiskError, match="this folder cannot be made"):
+    with pytest.raises(DiskError) as caught:
         build(parse(SMALL))
+    pinned(caught.value)
 
 
 # --- what must hold of every data set ----------------------------------------------------------------------
@@ -386,16 +390,17 @@ def test_share_of_missed_objects(thousand: Path) -> None:
 # --- names, opening, damage --------------------------------------------------------------------------------
 
 
-def test_names_and_settings() -> None:
+def test_names_and_settings(pinned: Pinned) -> None:
     assert named("scenes", {}) == Settings() == parse("scenes-10k")
     assert named("scenes", {"images": 2500, "seed": 3, "size": 32}).name == "scenes-2500-seed3-size32"
     assert named("scenes-200", {}).name == named("scenes-tiny-val", {}).name == "scenes-tiny"
     assert build_scenes("scenes", images=10, seed=1, size=16).name == SMALL
-    with pytest.raises(UsageError, match=r"has 3\d\d characters, and names of scenes at most 200"):
+    with pytest.raises(UsageError) as caught:
         build_scenes(near=1e-300)
+    pinned(caught.value)
     with pytest.raises(UsageError) as caught:
         build_scenes("scenes-tiny", seed=3)
-    assert "seed is given, and the name 'scenes-tiny' has all settings" in str(caught.value)
+    pinned(caught.value)
     for wrong in ("scenes-10q", "scenes-10-colour3", "scenes-5", "scenes-10-seed1-seed2", "Scenes-tiny", "other"):
         with pytest.raises(UsageError):
             build_scenes(wrong)
@@ -409,7 +414,7 @@ def test_a_name_with_every_setting() -> None:
     assert f"{name}-test" in catalogue.names()
 
 
-def test_rows_of_ids() -> None:
+def test_rows_of_ids(pinned: Pinned) -> None:
     scenes = build_scenes("scenes-60-size16")
     split = vsebench.load_split("scenes-60-size16-val")
     images = scenes.part("val")
@@ -418,11 +423,13 @@ def test_rows_of_ids() -> None:
     assert open_scenes("scenes-60-size16-val").name == "scenes-60-size16"
     wrong = ["scenes-60-000001", "scenes-60-size16-000060", "scenes-60-size16-1", "scenes-60-size16-00001-0", "", "7"]
     for text in [*wrong, "scenes-60-size16-000001-2"]:
-        with pytest.raises(BadInput, match="is the id of no image"):
+        with pytest.raises(BadInput) as caught:
             scenes.image_rows(np.array([text]))
+        pinned(caught.value)
     for text in [*wrong, "scenes-60-size16-000001", "scenes-60-size16-000001-5", "scenes-60-size16-000001-02"]:
-        with pytest.raises(BadInput, match="is the id of no caption"):
+        with pytest.raises(BadInput) as caught:
             scenes.caption_rows(np.array([text]))
+        pinned(caught.value)
 
 
 def test_what_is_built_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -433,65 +440,71 @@ def test_what_is_built_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> No
     assert {p: p.stat().st_mtime_ns for p in before} == before
 
 
-def test_damaged_files() -> None:
+def test_damaged_files(pinned: Pinned) -> None:
     build(parse(SMALL))
     path = folder.folder_of(SMALL) / "scenes.npy"
     content = path.read_bytes()
     path.write_bytes(content[:-1])
     for call in (lambda: open_scenes(SMALL), lambda: vsebench.load_split(f"{SMALL}-test"), lambda: build(parse(SMALL))):
-        with pytest.raises(BadInput, match=r"is damaged: \d+ bytes, not \d+") as caught:
+        with pytest.raises(BadInput) as caught:
             call()
-        assert caught.value.fix == f"build it again: vsebench data build {SMALL} --replace"
+        pinned(caught.value)
         assert caught.value.where == str(path)
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))  # found only where the content is read
     assert [c.name for c in catalogue.verify(SMALL) if not c.ok] == ["scenes.npy"]
     path.write_bytes(b"\x00" * len(content))
-    with pytest.raises(BadInput, match="is damaged"):
+    with pytest.raises(BadInput) as caught:
         open_scenes(SMALL)
+    pinned(caught.value)
     path.unlink()
-    with pytest.raises(BadInput, match="it is missing"):
+    with pytest.raises(BadInput) as caught:
         open_scenes(SMALL)
+    pinned(caught.value)
     (folder.folder_of(SMALL) / "about.json").unlink()
-    with pytest.raises(BadInput, match=r"about\.json is missing"):
+    with pytest.raises(BadInput) as caught:
         open_scenes(SMALL)
+    pinned(caught.value)
     build(parse(SMALL), replace=True)
     assert all(check.ok for check in catalogue.verify(SMALL))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"generator": 1}', '{"schema": "vsebench/scenes/1", "files": 3}'])
-def test_a_damaged_description(text: str) -> None:
+def test_a_damaged_description(text: str, pinned: Pinned) -> None:
     (build(parse(SMALL)) / "about.json").write_text(text)
-    with pytest.raises(BadInput, match="is damaged"):
+    with pytest.raises(BadInput) as caught:
         open_scenes(SMALL)
+    pinned(caught.value)
 
 
-def test_another_version_of_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_of_the_generator(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     build(parse(SMALL))
     for module in (building, folder):
         monkeypatch.setattr(module, "GENERATOR", 3)
     for call in (lambda: open_scenes(SMALL), lambda: vsebench.load_split(f"{SMALL}-test"), lambda: build(parse(SMALL))):
-        with pytest.raises(BadInput, match="built by version 2 of the generator, and this is version 3") as caught:
+        with pytest.raises(BadInput) as caught:
             call()
-        assert caught.value.fix == f"build it again: vsebench data build {SMALL} --replace"
+        pinned(caught.value)
     assert {s.available for s in catalogue.status() if s.name.startswith(SMALL)} == {"damaged"}
     build(parse(SMALL), replace=True)
     assert open_scenes(SMALL).name == SMALL and vsebench.load_split(f"{SMALL}-test") is not None
 
 
-def test_a_damaged_split_is_stored_again() -> None:
+def test_a_damaged_split_is_stored_again(pinned: Pinned) -> None:
     build(parse(SMALL))
     path = stored.stored_path(f"{SMALL}-val")
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(BadInput, match=f"vsebench data build {SMALL} --replace"):
+    with pytest.raises(BadInput) as caught:
         vsebench.load_split(f"{SMALL}-val")
+    pinned(caught.value)
     build(parse(SMALL))
     assert len(vsebench.load_split(f"{SMALL}-val", captions=True).captions or ()) == 10
 
 
-def test_rows_of_a_list_of_ids_and_unknown_parts() -> None:
+def test_rows_of_a_list_of_ids_and_unknown_parts(pinned: Pinned) -> None:
     build(parse(SMALL))
     scenes = open_scenes(SMALL)
     assert scenes.image_rows([f"{SMALL}-000007", f"{SMALL}-000003"]).tolist() == [7, 3]
     assert scenes.caption_rows([f"{SMALL}-000003-4"]).tolist() == [19]
-    with pytest.raises(UsageError, match="unknown part 'tset'"):
+    with pytest.raises(UsageError) as caught:
         scenes.part("tset")
+    pinned(caught.value)

@@ -21,6 +21,7 @@ import vsebench
 from tests import oracle_scenes as oracle
 from tests.commands import document, printed
 from tests.conftest import SCENES
+from tests.messages import Pinned
 from tests.scene_worlds import encoded, renamed, small_facts, small_scenes, world
 from tests.word_world import whole
 from vsebench import relevance
@@ -201,27 +202,32 @@ def test_captions_that_state_nothing_have_no_value_as_queries(scenes_split: Spli
 
 
 def test_gains_of_other_splits_are_refused(
-    scenes_split: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scenes_split: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
 ) -> None:
     other = Split("custom", scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
-    with pytest.raises(UsageError, match="truth is known of scenes, not of split 'custom'\n  fix: give split='scenes-"):
+    with pytest.raises(UsageError) as caught:
         load_gains("match", other)
-    with pytest.raises(UsageError, match="truth is known of scenes, not of split 'custom'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         relevance.load("entails", other, "i2t")
+    pinned(caught.value)
     ids = scenes_split.image_ids.copy()
     ids[0] = "nobody"
-    with pytest.raises(BadInput, match="'nobody' is the id of no image"):
+    with pytest.raises(BadInput) as caught:
         load_gains("match", Split(scenes_split.name, ids, scenes_split.caption_ids, scenes_split.image_of))
-    for text, message in (
-        ("match:x", "match takes no 'x'"),
-        ("match:own=out", "match has no settings, so none called"),
+    pinned(caught.value)
+    for text in (
+        "match:x",
+        "match:own=out",
     ):
-        with pytest.raises(UsageError, match=f"{message}.*\n  fix: write match alone"):
+        with pytest.raises(UsageError) as caught:
             parse_spec(text)
+        pinned(caught.value)
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     absent = Split(scenes_split.name, scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
-    with pytest.raises(MissingPackage, match=f"vsebench data build {SCENES}"):
+    with pytest.raises(MissingPackage) as caught:
         load_gains("match", absent)
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -304,14 +310,15 @@ def test_every_command_reads_gains_and_judgements_of_scenes(scenes_split: Split,
     assert "NCS@10" in printed("agree", *saved)
 
 
-def test_other_splits_have_no_entailment(tmp_path: Path) -> None:
+def test_other_splits_have_no_entailment(tmp_path: Path, pinned: Pinned) -> None:
     np.savez(tmp_path / "own.npz", images=np.eye(3), texts=np.eye(3))
     done = CliRunner().invoke(
         app, ["eval", str(tmp_path / "own.npz"), "--captions-per-image", "1", "--metrics", "entails:R@1"]
     )
-    assert done.exit_code == 2 and "has no view 'entails'" in done.stderr
-    assert "fix: leave it out; entails is defined on splits named scenes-*" in done.stderr
+    assert done.exit_code == 2
+    pinned(done.stderr)
     done = CliRunner().invoke(
         app, ["eval", str(tmp_path / "own.npz"), "--captions-per-image", "1", "--gains", "match", "--metrics", "NCS@1"]
     )
-    assert done.exit_code == 2 and "truth is known of scenes, not of split 'custom'" in done.stderr
+    assert done.exit_code == 2
+    pinned(done.stderr)

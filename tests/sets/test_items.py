@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.files.raw import Raw
 from vsebench.log import logged
@@ -71,23 +72,26 @@ def test_rows_that_repeat_nearly_in_any_order_and_number(counts: np.ndarray, dty
     assert len(groups) == 40 == len({a for a, _ in groups}) == len({b for _, b in groups})
 
 
-def test_few_equal_images_are_images_of_their_own() -> None:
+def test_few_equal_images_are_images_of_their_own(pinned: Pinned) -> None:
     images = X.copy()
     images[:4] = images[4:8]
     ready = aligned(images=images, texts=Y[:40], image_of_text=np.arange(40))
     assert len(ready.split.image_ids) == 40 and not any("repeat" in note for note in ready.notes) and not ready.warnings
-    with pytest.raises(BadInput, match="40 texts for 40 images") as refused:
+    with pytest.raises(BadInput) as refused:
         aligned(images=images, texts=Y[:40])
+    pinned(refused.value)
     assert "captions_per_image" not in str(refused.value.fix)
     (warning,) = (words for words in aligned(images, Y[:40], 1).warnings if "equal" in words)
     assert warning.startswith("4 image rows equal another exactly, of 40")
 
 
-def test_rows_with_ids_of_their_own_are_not_removed() -> None:
-    with pytest.raises(BadInput, match="image rows repeat under different ids: 200 rows are 40 images"):
+def test_rows_with_ids_of_their_own_are_not_removed(pinned: Pinned) -> None:
+    with pytest.raises(BadInput) as caught:
         aligned(image_ids=np.arange(200))
-    with pytest.raises(BadInput, match="image rows repeat under different ids"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         aligned(image_ids=np.arange(200), text_ids=np.arange(200))  # ids of pairs, on both sides
+    pinned(caught.value)
     named = aligned(image_ids=np.arange(200), text_ids=np.array([f"{i}#0" for i in range(200)]))
     assert len(named.split.image_ids) == 200
 
@@ -102,32 +106,36 @@ def test_text_ids_that_name_images_come_before_pairs() -> None:
         assert [names[FIVE[row[v.tobytes()]]] for v in ready.captions.vectors] == image.tolist()
 
 
-def test_one_id_of_several_images_is_that_of_a_class() -> None:
-    with pytest.raises(BadInput, match="20 image ids occur more than once, and the vectors differ") as refused:
+def test_one_id_of_several_images_is_that_of_a_class(pinned: Pinned) -> None:
+    with pytest.raises(BadInput) as refused:
         aligned(images=X, texts=Y[:40], image_ids=np.arange(40) // 2)
+    pinned(refused.value)
     assert "judgements={'NAME': {'labels': ...}}" in str(refused.value.fix) or "labels:" in str(refused.value.fix)
 
 
-def test_texts_that_repeat_have_several_images() -> None:
-    with pytest.raises(BadInput, match="text rows repeat: 40 rows are 20 texts"):
+def test_texts_that_repeat_have_several_images(pinned: Pinned) -> None:
+    with pytest.raises(BadInput) as caught:
         aligned(images=X, texts=np.repeat(Y[:20], 2, axis=0))
+    pinned(caught.value)
 
 
-def test_rows_that_are_near_and_nearer_are_refused() -> None:
+def test_rows_that_are_near_and_nearer_are_refused(pinned: Pinned) -> None:
     base = X / np.linalg.norm(X, axis=1, keepdims=True)
     step = np.zeros((1, 6), np.float32)
     step[0, 0] = 1
     images = np.concatenate([base, base + np.float32(0.001) * step, base + np.float32(0.04) * step])
-    with pytest.raises(BadInput, match="are nearly equal, and other rows nearer"):
+    with pytest.raises(BadInput) as caught:
         aligned(images=images, texts=Y[:120])
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize("captions_per_image", [None, 5])
-def test_rows_of_a_pair_beside_the_number_of_captions(captions_per_image: int | None) -> None:
+def test_rows_of_a_pair_beside_the_number_of_captions(captions_per_image: int | None, pinned: Pinned) -> None:
     report = vb.evaluate(X[FIVE], Y, metrics="R@1", ci=0, captions_per_image=captions_per_image)
     assert report["R@1", "t2i"].value == vb.evaluate(X, Y, metrics="R@1", ci=0)["R@1", "t2i"].value
-    with pytest.raises(UsageError, match="contradicts what the rows say"):
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(X[FIVE], Y, metrics="R@1", ci=0, captions_per_image=1)
+    pinned(caught.value)
 
 
 def padded(fill: float, most: int = 6) -> tuple[np.ndarray, np.ndarray]:
@@ -173,18 +181,21 @@ def test_one_vector_at_the_ends_of_images_is_padding() -> None:
     assert len(aligned(images=X, texts=texts).captions.vectors) == 240
 
 
-def test_what_is_no_padding() -> None:
+def test_what_is_no_padding(pinned: Pinned) -> None:
     failed = Y.copy()
     failed[[3, 51, 102, 155]] = 0  # inside of images
-    with pytest.raises(BadInput, match="text row 3 is all zeros"):
+    with pytest.raises(BadInput) as caught:
         aligned(images=X, texts=failed)
+    pinned(caught.value)
     whole = Y.copy()
     whole[10:15] = 0  # all captions of an image
-    with pytest.raises(BadInput, match="text row 10 is all zeros"):
+    with pytest.raises(BadInput) as caught:
         aligned(images=X, texts=whole)
+    pinned(caught.value)
     texts, _ = padded(0.0)
-    with pytest.raises(BadInput, match="region \\(or token\\) features"):
+    with pytest.raises(BadInput) as caught:
         aligned(images=np.repeat(X[:, None], 3, axis=1), texts=texts)
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize("fill", [-np.inf, -1e4, 0.0, np.nan])
@@ -206,16 +217,18 @@ def test_columns_of_padded_captions_are_left_out(fill: float, captions_per_image
 @pytest.mark.parametrize("fill", [-100.0, 0.0, -np.inf])
 @pytest.mark.parametrize("side", ["rows", "columns"])
 @pytest.mark.parametrize("share", [slice(20, 40), slice(0, 10), slice(7, 8)])
-def test_shares_of_processes_are_refused_in_every_direction(fill: float, side: str, share: slice) -> None:
+def test_shares_of_processes_are_refused_in_every_direction(
+    fill: float, side: str, share: slice, pinned: Pinned
+) -> None:
     scores = (X @ Y.T).astype(np.float32)
     if side == "rows":
         scores[share] = fill
     else:
         scores[:, 5 * share.start : 5 * share.stop] = fill
     for direction in ("both", "i2t", "t2i"):
-        with pytest.raises(BadInput, match=f"{side} hold no scores|{side[:-1]} {share.start}") as refused:
+        with pytest.raises(BadInput) as refused:
             vb.evaluate(scores=scores, metrics="R@1", ci=0, direction=direction)
-        assert "put the shares of all processes together" in str(refused.value.fix)
+        pinned(refused.value)
         assert "direction=" not in str(refused.value.fix) and "trust" not in str(refused.value.fix)
 
 
@@ -260,9 +273,10 @@ def test_square_arrays_are_transposed_where_columns_have_unit_length(ids: dict[s
     assert not any("transposed" in note for note in upright.notes)
 
 
-def test_where_the_axes_are_not_known() -> None:
-    with pytest.raises(BadInput, match="6 image and 6 text vectors of 40 numbers; transposed, 40 of 6") as refused:
+def test_where_the_axes_are_not_known(pinned: Pinned) -> None:
+    with pytest.raises(BadInput) as refused:
         aligned(images=X.T, texts=Y[:40].T)
+    pinned(refused.value)
     assert "captions_per_image" not in str(refused.value.fix)
     (warning,) = aligned(X.T, Y[:40].T, 1).warnings
     assert warning.startswith("6 items of 40 dimensions are unusual")
@@ -341,13 +355,15 @@ def test_constant_lines() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-4])
-def test_score_matrices_of_pairs_are_refused(noise: float) -> None:
+def test_score_matrices_of_pairs_are_refused(noise: float, pinned: Pinned) -> None:
     images = (X[FIVE] * (1 + noise * RNG.standard_normal((200, 6)))).astype(np.float32)
     for captions_per_image in (None, 1, 5):
-        with pytest.raises(BadInput, match="rows of the score matrix repeat: 200 rows are 40") as refused:
+        with pytest.raises(BadInput) as refused:
             vb.evaluate(scores=images @ Y.T, metrics="R@1", ci=0, captions_per_image=captions_per_image)
+        pinned(refused.value)
         assert "captions_per_image" not in str(refused.value.fix)
-    with pytest.raises(BadInput, match="columns of the score matrix repeat"):
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(scores=Y @ images.T, metrics="R@1", ci=0, captions_per_image=1)
+    pinned(caught.value)
     known = {"image_ids": np.arange(40), "image_id_of_text": FIVE}
     assert vb.evaluate(scores=X @ Y.T, **known, metrics="R@1", ci=0).results

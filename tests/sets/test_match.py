@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.messages import Pinned
 from tests.notes import with_notes
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files.raw import Raw
@@ -83,9 +84,10 @@ def test_image_of_text_by_row_and_by_id_agree(ids: np.ndarray) -> None:
     assert by_id.notes == ("image_of_text holds image ids",)
 
 
-def test_captions_per_image_must_agree_with_image_of_text() -> None:
-    with pytest.raises(UsageError, match="contradicts what the rows say: image_of_text holds image rows"):
+def test_captions_per_image_must_agree_with_image_of_text(pinned: Pinned) -> None:
+    with pytest.raises(UsageError) as caught:
         match_rows(rows_with(image_of_text=np.arange(20) % 4), None, 5)
+    pinned(caught.value)
     in_order = np.repeat(np.arange(4), 5)
     found = match_rows(rows_with(image_of_text=in_order), None, 5)
     assert np.array_equal(found.split.image_of, in_order)
@@ -110,14 +112,15 @@ def test_inputs_are_not_changed() -> None:
     assert np.array_equal(ids, IDS) and np.array_equal(owner, IDS[IMAGE_OF])
 
 
-def test_without_the_package_ids_are_just_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_ids_are_just_ids(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     def absent(name: str, **_: Any) -> Split:
         raise MissingPackage(f"no {name}", fix="pip install it")
 
     monkeypatch.setattr(splits, "load_split", absent)
     assert match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=IMAGE_OF)).split.name == "custom"
-    with pytest.raises(MissingPackage, match="no coco-5k"):
+    with pytest.raises(MissingPackage) as caught:
         match_rows(rows_with(), "coco-5k")
+    pinned(caught.value)
 
 
 SHIFTED = np.array([1, 2, 3, 0])  # ids that are rows of other images
@@ -318,9 +321,10 @@ def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:
     assert refused(lost, "custom").what.startswith("10 texts belong to images that are not in the file (first: caption")
 
 
-def test_captions_per_image_is_not_for_declared_splits(coco: Split) -> None:
-    with pytest.raises(UsageError, match="captions_per_image has no meaning for split 'coco-5k'"):
+def test_captions_per_image_is_not_for_declared_splits(coco: Split, pinned: Pinned) -> None:
+    with pytest.raises(UsageError) as caught:
         match_rows(coco_rows(coco), "coco-5k", 5)
+    pinned(caught.value)
     assert splits.load_split("coco-5k").name == "coco-5k"
 
 
@@ -387,17 +391,19 @@ def test_other_numbers(numbers: tuple[int, int]) -> None:
     assert suggestion(*numbers) == ""
 
 
-def test_the_split_is_suggested() -> None:
+def test_the_split_is_suggested(pinned: Pinned) -> None:
     def matched(name: str | None, captions_per_image: int | None = None) -> tuple[str, ...]:
         rows = rows_with(4992, 24960)
         return match_rows(rows, name, captions_per_image).warnings
 
     assert matched(None) == (suggestion(4992, 24960),)
     assert matched("custom") == matched(None, 5) == (), "who names the split or the texts an image knows"
-    with pytest.raises(BadInput, match=r"24,832 texts for 4,864 images, .*\n.*drop_last=True.*batches of 256"):
+    with pytest.raises(BadInput) as caught:
         match_rows(rows_with(4864, 24832))
+    pinned(caught.value)
 
 
-def test_the_cause_of_missing_rows_is_named(coco: Split) -> None:
-    with pytest.raises(BadInput, match=r"4,992 image rows, but split 'coco-5k' has 5,000 images\n.*drop_last=True"):
+def test_the_cause_of_missing_rows_is_named(coco: Split, pinned: Pinned) -> None:
+    with pytest.raises(BadInput) as caught:
         match_rows(rows_with(4992, 24960), "coco-5k")
+    pinned(caught.value)

@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import vsebench
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.raw import Raw
@@ -155,7 +156,7 @@ def test_errors_name_the_line(tmp_path: Path, text: str, what: str, fix: str | N
 
 
 @pytest.mark.parametrize("make", [as_jsonl, as_table])
-def test_a_declared_data_set_is_known_to_every_command(tmp_path: Path, make: Any) -> None:
+def test_a_declared_data_set_is_known_to_every_command(tmp_path: Path, make: Any, pinned: Pinned) -> None:
     source, file = write(tmp_path / "c", make(records())), embeddings(tmp_path / "e.npz")
     built = invoke("data", "build", "mine", "--from", source)
     assert built.exit_code == 0 and built.stdout.splitlines()[1] == "30 images, 90 captions; use it with --split mine"
@@ -185,7 +186,8 @@ def test_a_declared_data_set_is_known_to_every_command(tmp_path: Path, make: Any
 
     assert invoke("data", "remove", "mine").exit_code == 0
     gone = invoke("eval", file, "--split", "mine")
-    assert gone.exit_code == 2 and gone.stderr.startswith("error: unknown split 'mine'")
+    assert gone.exit_code == 2
+    pinned(gone.stderr)
 
 
 def test_values_are_those_of_the_same_split_in_memory(tmp_path: Path) -> None:
@@ -212,7 +214,7 @@ def test_without_ids_rows_are_in_the_order_of_the_file(tmp_path: Path) -> None:
     assert f"no image and text ids: rows are taken to be {order}" in report.notes
 
 
-def test_parts_and_numbers_of_captions(tmp_path: Path) -> None:
+def test_parts_and_numbers_of_captions(tmp_path: Path, pinned: Pinned) -> None:
     images = [
         {"filename": f"{i}.jpg", "split": part, "sentences": [{"raw": f"{i} {j}"} for j in range(2 + i)]}
         for i, part in enumerate(["train", "test", "val", "val"])
@@ -224,21 +226,26 @@ def test_parts_and_numbers_of_captions(tmp_path: Path) -> None:
     assert len(every.caption_id) == 2 + 3 + 4 + 5 and every.images()[0].tolist() == [f"{i}.jpg" for i in range(4)]
     catalogue.build("k-val", karpathy, part="val", captions_per_image=4)
     assert vsebench.load_split("k-val", captions=True).captions == tuple(f"{i} {j}" for i in (2, 3) for j in range(4))
-    with pytest.raises(BadInput, match=r"1 image has fewer than 5 captions \(first: 2\.jpg, 4\)"):
+    with pytest.raises(BadInput) as caught:
         catalogue.build("k-val", karpathy, part="val", captions_per_image=5, replace=True)
-    with pytest.raises(BadInput, match=r"no image has split 'dev' \(there are train, test, val\)"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         catalogue.build("dev", karpathy, part="dev")
+    pinned(caught.value)
     lines = [{**r, "split": "test" if i >= 60 else "train"} for i, r in enumerate(records())]
     for path in (write(tmp_path / "c.jsonl", as_jsonl(lines)), write(tmp_path / "c.csv", as_table(lines))):
-        with pytest.raises(UsageError, match=r"holds 2 parts: train, test\n  fix: choose one with part='test', or all"):
+        with pytest.raises(UsageError) as caught:
             catalogue.build("mine", path)
+        pinned(caught.value)
         assert len(all_of_file(path, "test").caption_id) == 30 and len(all_of_file(path, "all").caption_id) == 90
-        with pytest.raises(BadInput, match=r"holds no part 'val' \(split is train, test\)"):
+        with pytest.raises(BadInput) as caught:
             all_of_file(path, "val")
+        pinned(caught.value)
         assert len(from_file(path).caption_id) == 90  # --captions takes what it needs by id
     plain = write(tmp_path / "p.jsonl", as_jsonl(records()))
-    with pytest.raises(UsageError, match="part is 'test', and the file has no field split"):
+    with pytest.raises(UsageError) as caught:
         all_of_file(plain, "test")
+    pinned(caught.value)
 
 
 def test_annotations_like_those_of_coco(tmp_path: Path) -> None:
@@ -248,29 +255,33 @@ def test_annotations_like_those_of_coco(tmp_path: Path) -> None:
     assert split.caption_ids.tolist() == list(range(9, 0, -1)) and split.image_of.tolist() == [0, 1, 2] * 3
 
 
-def test_names_that_are_refused(tmp_path: Path) -> None:
+def test_names_that_are_refused(tmp_path: Path, pinned: Pinned) -> None:
     source = write(tmp_path / "c.csv", as_table(records()))
-    for name, what in (
-        ("custom", "'custom' has a meaning already"), ("Mine", "'Mine' cannot name a data set"),
-        ("../x", "'../x' cannot name a data set"), ("", "'' cannot name a data set"), (".x", "'.x' cannot name"),
+    for name in (
+        "custom", "Mine",
+        "../x", "", ".x",
     ):  # fmt: skip
         with pytest.raises(UsageError) as caught:
             catalogue.build(name, source)
-        assert caught.value.what.startswith(what)
-    with pytest.raises(BadInput, match=r"'f30k' has 5,000 of 1,000\n.*; a data set of your own needs another name"):
+        pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         catalogue.build("f30k", source)
-    with pytest.raises(UsageError, match="part and captions_per_image have no meaning for 'coco-5k'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         catalogue.build("coco-5k", source, part="test")
-    with pytest.raises(UsageError, match=r"unknown split 'mine'\n.*vsebench data build mine --from captions\.jsonl"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         catalogue.build("mine")
+    pinned(caught.value)
     assert stored.stored_names() == []
 
 
-def test_a_failed_build_leaves_the_older_one(tmp_path: Path, cache: Path) -> None:
+def test_a_failed_build_leaves_the_older_one(tmp_path: Path, cache: Path, pinned: Pinned) -> None:
     path = catalogue.build("mine", write(tmp_path / "c.jsonl", as_jsonl(records())))
     before = path.read_bytes()
-    with pytest.raises(UsageError, match="split 'mine' is built already, and the source was not read"):
+    with pytest.raises(UsageError) as caught:
         catalogue.build("mine", tmp_path / "none")
+    pinned(caught.value)
     with pytest.raises(BadInput, match="line 2"):
         catalogue.build("mine", write(tmp_path / "d.jsonl", as_jsonl(records()[:1] * 2)), replace=True)
     assert path.read_bytes() == before and [p.name for p in (cache / "splits").iterdir()] == ["mine.npz"]
@@ -278,7 +289,7 @@ def test_a_failed_build_leaves_the_older_one(tmp_path: Path, cache: Path) -> Non
     assert len(vsebench.load_split("mine").caption_ids) == 6
 
 
-def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Path) -> None:
+def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Path, pinned: Pinned) -> None:
     source = write(tmp_path / "c.jsonl", as_jsonl(records()))
     path = catalogue.build("mine", source)
     catalogue.build("yours", write(tmp_path / "d.jsonl", as_jsonl(records()[:60])))
@@ -286,12 +297,12 @@ def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Pa
     (cache / "splits" / "other.npz").write_bytes((cache / "splits" / "yours.npz").read_bytes())
     status = {s.name: s for s in catalogue.status()}
     assert status["mine"].available == status["other"].available == "damaged" and status["yours"].available == "own"
-    with pytest.raises(
-        BadInput, match=r"mine\.npz: the stored split is damaged .*\n  fix: build it again: vsebench data b"
-    ):
+    with pytest.raises(BadInput) as caught:
         vsebench.load_split("mine")
-    with pytest.raises(BadInput, match="holds the data set 'yours'"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         vsebench.load_split("other")
+    pinned(caught.value)
     report = vsebench.evaluate(embeddings(tmp_path / "e.npz"), captions_per_image=EACH, trust=True, metrics="R@1", ci=0)
     assert report.split == "custom"
     for name in ("mine", "other"):
@@ -299,15 +310,15 @@ def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Pa
     assert stored.stored_names() == ["yours"]
 
 
-def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp_path: Path) -> None:
+def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp_path: Path, pinned: Pinned) -> None:
     catalogue.build("mine", write(tmp_path / "c.jsonl", as_jsonl(records())))
     catalogue.build("copy", write(tmp_path / "c.jsonl", as_jsonl(records())))
     ids = np.array([r["image_id"] for r in records()]), np.array([r["caption_id"] for r in records()])
-    both = "the ids are those of the data sets copy and mine\n  fix: give split='copy' or split='mine'"
-    with pytest.raises(UsageError, match=both):
+    with pytest.raises(UsageError) as caught:
         match.match_rows(
             Raw((np.unique(ids[0])[:, None], ids[1][:, None]), np.unique(ids[0]), ids[1], sources=(tmp_path,))
         )
+    pinned(caught.value)
     catalogue.remove("copy")
     assert split_of_ids(*ids) == ["mine"] == split_of_ids(ids[0][::-1], ids[1][::-1])
     assert not split_of_ids(None, ids[1]) and not split_of_ids(ids[0], None)
@@ -316,11 +327,13 @@ def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp
     assert not split_of_ids(np.arange(10), np.arange(20))
 
 
-def test_a_split_of_vsebench_is_not_removed_without_a_file() -> None:
-    with pytest.raises(UsageError, match=r"split 'coco-5k' has no file in the cache"):
+def test_a_split_of_vsebench_is_not_removed_without_a_file(pinned: Pinned) -> None:
+    with pytest.raises(UsageError) as caught:
         catalogue.remove("coco-5k")
-    with pytest.raises(UsageError, match=r"unknown split 'f30'\n  fix: did you mean 'f30k'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         catalogue.remove("f30")
+    pinned(caught.value)
 
 
 # --- captions in a file of embeddings ----------------------------------------------------------------------
@@ -341,7 +354,7 @@ def column(report: vsebench.Report, name: str) -> list[float]:
     return report[name, "t2i"].per_query.tolist()
 
 
-def test_the_file_of_embeddings_may_have_the_captions_and_their_images(tmp_path: Path) -> None:
+def test_the_file_of_embeddings_may_have_the_captions_and_their_images(tmp_path: Path, pinned: Pinned) -> None:
     file = embeddings(tmp_path / "ids.npz")
     strings, owners = texts_in_rows(file), owners_in_rows(file)
     with_all = embeddings(tmp_path / "all.npz", captions=np.array(strings), image_of=np.array(owners))
@@ -360,8 +373,9 @@ def test_the_file_of_embeddings_may_have_the_captions_and_their_images(tmp_path:
     known = vsebench.evaluate(with_all, **metrics)
     assert "the captions in the file are not used: those of mine are declared" in known.notes
     short = embeddings(tmp_path / "short.npz", captions=np.array(strings[:-1]), image_of=np.array(owners))
-    with pytest.raises(BadInput, match="89 captions for 90 text rows\n  fix: save one caption a text row"):
+    with pytest.raises(BadInput) as caught:
         vsebench.evaluate(short, split="custom", **metrics)
+    pinned(caught.value)
 
 
 def test_scores_and_other_formats_may_have_them_too(tmp_path: Path) -> None:
@@ -414,14 +428,15 @@ def test_slice_takes_the_captions_that_eval_took(tmp_path: Path, form: str) -> N
         assert few.value == pytest.approx(done["R@1", "t2i"].per_query[expected < 6].mean())
 
 
-def test_a_report_with_wrong_rows_of_captions_is_refused(tmp_path: Path) -> None:
+def test_a_report_with_wrong_rows_of_captions_is_refused(tmp_path: Path, pinned: Pinned) -> None:
     file = embeddings(tmp_path / "e.npz", image_of_text=np.array(owners_in_rows(embeddings(tmp_path / "o.npz"))))
     report = vsebench.evaluate(file, metrics="R@1", ci=0)
     document = report.document()
     document["per_query"]["caption_rows"] = document["per_query"]["image_of"]
     (tmp_path / "r.json").write_text(json.dumps(document))
-    with pytest.raises(BadInput, match="caption_rows does not number the captions"):
+    with pytest.raises(BadInput) as caught:
         vsebench.load(tmp_path / "r.json")
+    pinned(caught.value)
 
 
 def test_lines_may_end_with_a_carriage_return_alone(tmp_path: Path) -> None:

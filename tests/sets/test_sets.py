@@ -60,7 +60,7 @@ def test_every_set_is_tried_with_real_files_or_with_files_in_its_layout() -> Non
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_a_set_is_built_from_files_in_its_published_layout(name: str, tmp_path: Path) -> None:
+def test_a_set_is_built_from_files_in_its_published_layout(name: str, tmp_path: Path, pinned: Pinned) -> None:
     published_files.MAKE[name](tmp_path / "files")
     built = document("data", "build", name, "--from", tmp_path / "files")
     assert built["split"] == name and Path(built["file"]) == stored.stored_path(name)
@@ -77,8 +77,9 @@ def test_a_set_is_built_from_files_in_its_published_layout(name: str, tmp_path: 
     listed = {line["name"]: line for line in document("data", "list")["splits"]}
     assert listed[name]["available"] == "cached" and (of.name not in listed or of.languages or name == of.name)
     document("data", "remove", name)
-    with pytest.raises(MissingPackage, match=f"split '{name}' is not built here"):
+    with pytest.raises(MissingPackage) as caught:
         vsebench.load_split(name)
+    pinned(caught.value)
 
 
 def test_images_of_urban1k_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -96,7 +97,9 @@ def test_a_table_may_be_packed_and_have_the_other_name_of_its_column(tmp_path: P
     assert len(vsebench.load_split("msrvtt-1k").caption_ids) == 1000
 
 
-def test_languages_are_splits_and_their_name_alone_stands_for_all_that_the_folder_has(tmp_path: Path) -> None:
+def test_languages_are_splits_and_their_name_alone_stands_for_all_that_the_folder_has(
+    tmp_path: Path, pinned: Pinned
+) -> None:
     published_files.xtd10(tmp_path / "files")
     built = document("data", "build", "xtd10", "--from", tmp_path / "files")
     assert built["splits"] == ["xtd10:de", "xtd10:it", "xtd10:jp"] == catalogue.splits_of("xtd10")
@@ -109,22 +112,25 @@ def test_languages_are_splits_and_their_name_alone_stands_for_all_that_the_folde
         len([line for line in document("data", "verify", "xtd10")["checks"] if line["check"].startswith("xtd10:de")])
         == 6
     )
-    with pytest.raises(UsageError, match="'xtd10' has 11 languages, and each is a split"):
+    with pytest.raises(UsageError) as caught:
         vsebench.load_split("xtd10")
-    with pytest.raises(UsageError, match="split 'xtd10:de' is built already"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         catalogue.build("xtd10", tmp_path / "files")
+    pinned(caught.value)
     document("data", "remove", "xtd10")
     assert not list(stored.stored_path("any").parent.iterdir())
 
 
-def test_a_set_with_known_training_images_warns_when_it_is_built_and_in_every_report(tmp_path: Path) -> None:
+def test_a_set_with_known_training_images_warns_when_it_is_built_and_in_every_report(
+    tmp_path: Path, pinned: Pinned
+) -> None:
     published_files.xtd10(tmp_path / "files")
     said = invoke("data", "build", "xtd10:it", "--from", tmp_path / "files")
-    assert said.exit_code == 0 and "some 800 of the 1,000 images of XTD10 are COCO training images" in " ".join(
-        said.stderr.split()
-    )
+    assert said.exit_code == 0
+    pinned(said.stderr)
     vectors = np.random.default_rng(0).standard_normal((1000, 4)).astype(np.float32)
-    with pytest.warns(vsebench.VsebenchWarning, match="COCO training images"):
+    with pytest.warns(vsebench.VsebenchWarning):
         report = vsebench.evaluate(vectors, vectors, split="xtd10:it", metrics="R@1", ci=0)
     assert report["R@1", "i2t"].value == 1.0 and sets.SETS["xtd10"].warning in report.warnings
 
@@ -152,7 +158,7 @@ def test_wrong_files_say_what_the_published_ones_look_like(name: str, spoil, tmp
     spoil(tmp_path)
     with pytest.raises(BadInput) as error:
         catalogue.build(name, tmp_path)
-    assert str(tmp_path) in str(error.value) and f"'{of}' is published as" in str(error.value)
+    assert str(tmp_path) in str(error.value)
     pinned(error.value)
     assert name not in catalogue.names()
 
@@ -230,7 +236,7 @@ def test_the_larger_gallery_of_coco_is_in_the_order_of_the_test_set(real_data: P
     assert split.image_of.tolist() == coco.image_of.tolist()
 
 
-def test_another_order_and_the_array_of_names_of_the_authors(real_data: Path, tmp_path: Path) -> None:
+def test_another_order_and_the_array_of_names_of_the_authors(real_data: Path, tmp_path: Path, pinned: Pinned) -> None:
     source = real_data / "fine_grained"
     names = gzip.decompress((source / "Flickr30K_FG_img_filenames.txt.gz").read_bytes()).decode().split()
     shutil.copy(source / "Flickr30K_FG_ann.json.gz", tmp_path)
@@ -238,14 +244,17 @@ def test_another_order_and_the_array_of_names_of_the_authors(real_data: Path, tm
     catalogue.build("f30k-fg", tmp_path)
     assert vsebench.load_split("f30k-fg").image_ids.tolist() == names
     np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names[::-1]))
-    with pytest.raises(BadInput, match="these are not the ids of 'f30k-fg', or in another order"):
+    with pytest.raises(BadInput) as caught:
         catalogue.build("f30k-fg", tmp_path, replace=True)
+    pinned(caught.value)
     np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names[:-1]))
-    with pytest.raises(BadInput, match="5,000 captions of 6,866 images; 'f30k-fg' has 5,000 of 6,867"):
+    with pytest.raises(BadInput) as caught:
         catalogue.build("f30k-fg", tmp_path, replace=True)
+    pinned(caught.value)
     np.save(tmp_path / "Flickr30K_FG_img_filenames.npy", np.array(names, object), allow_pickle=True)
-    with pytest.raises(BadInput, match="holds pickled Python objects"):
+    with pytest.raises(BadInput) as caught:
         catalogue.build("f30k-fg", tmp_path, replace=True)
+    pinned(caught.value)
     assert vsebench.load_split("f30k-fg").image_ids.tolist() == names  # a failed build leaves the split as it is
 
 

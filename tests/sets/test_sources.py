@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.messages import Pinned
 from vsebench.errors import BadInput, DiskError, UsageError
 from vsebench.files.atomic import write_atomically
 from vsebench.files.cache import cache_dir
@@ -72,20 +73,21 @@ def test_an_atomic_file_keeps_links_and_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "b").stat().st_mode == plain.stat().st_mode  # as any new file, not readable by the owner only
 
 
-def test_places_that_cannot_be_written_are_named(tmp_path: Path) -> None:
-    for path, words in (
-        (tmp_path, "it is a folder"),
-        (Path("/dev/null"), "not a regular file"),
-        (tmp_path / "no" / "x", "no such folder\n  fix: make the folder"),
+def test_places_that_cannot_be_written_are_named(tmp_path: Path, pinned: Pinned) -> None:
+    for path in (
+        tmp_path,
+        Path("/dev/null"),
+        tmp_path / "no" / "x",
     ):
-        with pytest.raises(UsageError, match=words), write_atomically(path):
+        with pytest.raises(UsageError) as caught, write_atomically(path):
             pass
+        pinned(caught.value)
     with write_atomically(tmp_path / "yes" / "x", parents=True) as stream:
         stream.write(b"1")
     assert (tmp_path / "yes" / "x").read_bytes() == b"1"
 
 
-def test_a_full_disk_is_named_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_named_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     path = write(tmp_path / "a.txt", "old")
 
     def full(handle: int) -> None:
@@ -94,10 +96,7 @@ def test_a_full_disk_is_named_with_the_file(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(DiskError) as error, write_atomically(path, "w") as stream:
         stream.write("half")
-    assert str(error.value) == (
-        f"{path}: cannot be written: {os.strerror(errno.ENOSPC)}\n"
-        "  fix: choose a folder with write permission and free space"
-    )
+    pinned(error.value)
     assert path.read_text(encoding="utf-8") == "old" and [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
@@ -134,81 +133,61 @@ def test_karpathy_files_keep_the_first_five_sentences_of_test_images(tmp_path: P
     assert rows.caption_id.tolist() == [f"4.jpg#{j}" for j in range(5)]
 
 
-def test_official_annotations_give_the_wanted_captions_in_their_order(tmp_path: Path) -> None:
+def test_official_annotations_give_the_wanted_captions_in_their_order(tmp_path: Path, pinned: Pinned) -> None:
     notes = [{"id": i, "image_id": i // 10, "caption": f"c{i}"} for i in range(40)]
     path = write(tmp_path / "a.json", {"annotations": notes, "images": []})
     rows = from_file(path, np.array([31, 2]))
     assert rows.image_id.tolist() == [3, 0] and rows.captions == ("c31", "c2")
-    with pytest.raises(BadInput, match=r"1 of 2 test captions are absent \(first: id 99\)"):
+    with pytest.raises(BadInput) as caught:
         from_file(path, np.array([31, 99]))
+    pinned(caught.value)
 
 
-BAD_FILES: list[tuple[str, bytes, str]] = [
-    ("empty", b" \n", "the file is empty"),
-    ("zip", b"PK\x03\x04rest", "this is a zip archive\n  fix: unpack it"),
-    ("pickle", b"\x80\x04\x95", "this is a pickle"),
-    ("page", b"<!DOCTYPE html><html>", "a web page"),
-    ("lfs", b"version https://git-lfs.github.com/spec/v1\n", "git-lfs pointer"),
-    ("binary", b"{\xff\xfe", "not UTF-8"),
-    ("gzip", gzip.compress(b'{"a": 1}' * 99)[:-9], "ended before the end-of-stream marker"),
-    ("truncated", b'{"images": [{"split": "test", "sent', "not valid JSON at line 1"),
-    ("nested", b"[" * 100_000, "nested too deeply"),
-    ("number", b"[" + b"9" * 5000 + b"]", "numbers of too many digits"),
-    ("list", b"[1, 2]", r"not a file of captions: JSON, but \[1, 2\]"),
-    ("other", b'{"info": 1}', "a JSON object with the fields info"),
-    (
-        "lines",
-        b'{"id": 1, "text": "a dog"}\n{"id": 2, "text": "a cat"}\n',
-        "line 1 has the fields id, text, not a caption and its image\n  fix: call the caption caption or text, its "
-        "image image_id or image",
-    ),
-    ("instances", b'{"annotations": [{"id": 1, "category_id": 2}]}', "object annotations, not captions"),
-    ("untested", json.dumps({"images": [karpathy_image(1, split="val")]}).encode(), "no image has split 'test'"),
-    (
-        "short",
-        json.dumps({"images": [karpathy_image(1, 0)]}).encode(),
-        r"images\[0\]: has no sentence",
-    ),
-    (
-        "no raw",
-        json.dumps({"images": [{**karpathy_image(1), "sentences": [{}] * 5}]}).encode(),
-        r"images\[0\].sentences\[0\]: field 'raw' is missing",
-    ),
-    ("line", lines(coco_lines(1)).encode() + b'{"caption_id": 3, "image', "line 6: not valid JSON at line 1, column 1"),
-    (
-        "field",
-        lines([*coco_lines(1), {"caption_id": 99, "caption": "x"}]).encode(),
-        r"line 6: field 'image_id' is missing \(fields found: caption_id, caption\)",
-    ),
-    (
-        "text",
-        lines([{"caption_id": 1, "image_id": 1, "caption": None}]).encode(),
-        "field 'caption' is None, expected a text",
-    ),
-    ("record", lines(coco_lines(1)).encode() + b"[1]\n", r"line 6: a JSON object is expected, found \[1\]"),
-    (
-        "huge id",
-        lines([{"caption_id": 10**30, "image_id": 1, "caption": ""}]).encode(),
-        "caption ids are neither integers of 64 bits nor texts",
-    ),
-]
+BAD_FILES: dict[str, bytes] = {
+    "empty": b" \n",
+    "zip": b"PK\x03\x04rest",
+    "pickle": b"\x80\x04\x95",
+    "page": b"<!DOCTYPE html><html>",
+    "lfs": b"version https://git-lfs.github.com/spec/v1\n",
+    "binary": b"{\xff\xfe",
+    "gzip": gzip.compress(b'{"a": 1}' * 99)[:-9],
+    "truncated": b'{"images": [{"split": "test", "sent',
+    "nested": b"[" * 100_000,
+    "number": b"[" + b"9" * 5000 + b"]",
+    "list": b"[1, 2]",
+    "other": b'{"info": 1}',
+    "lines": b'{"id": 1, "text": "a dog"}\n{"id": 2, "text": "a cat"}\n',
+    "instances": b'{"annotations": [{"id": 1, "category_id": 2}]}',
+    "untested": json.dumps({"images": [karpathy_image(1, split="val")]}).encode(),
+    "short": json.dumps({"images": [karpathy_image(1, 0)]}).encode(),
+    "no raw": json.dumps({"images": [{**karpathy_image(1), "sentences": [{}] * 5}]}).encode(),
+    "line": lines(coco_lines(1)).encode() + b'{"caption_id": 3, "image',
+    "field": lines([*coco_lines(1), {"caption_id": 99, "caption": "x"}]).encode(),
+    "text": lines([{"caption_id": 1, "image_id": 1, "caption": None}]).encode(),
+    "record": lines(coco_lines(1)).encode() + b"[1]\n",
+    "huge id": lines([{"caption_id": 10**30, "image_id": 1, "caption": ""}]).encode(),
+}
 
 
-@pytest.mark.parametrize(("content", "words"), [b[1:] for b in BAD_FILES], ids=[b[0] for b in BAD_FILES])
-def test_bad_files_are_refused_by_name(tmp_path: Path, content: bytes, words: str) -> None:
+@pytest.mark.parametrize("content", BAD_FILES.values(), ids=BAD_FILES)
+def test_bad_files_are_refused_by_name(tmp_path: Path, content: bytes, pinned: Pinned) -> None:
     path = tmp_path / "captions.json"
     path.write_bytes(content)
-    with pytest.raises(BadInput, match=words) as caught:
+    with pytest.raises(BadInput) as caught:
         from_file(path, np.array([1]))
+    pinned(caught.value)
     assert str(caught.value).startswith(str(path))
 
 
-def test_missing_files_name_a_neighbour(tmp_path: Path) -> None:
+def test_missing_files_name_a_neighbour(tmp_path: Path, pinned: Pinned) -> None:
     write(tmp_path / "captions.jsonl", "x")
-    with pytest.raises(BadInput, match=r"no such file\n  fix: did you mean '.*captions.jsonl'"):
+    with pytest.raises(BadInput) as caught:
         read_text(tmp_path / "caption.jsonl")
-    with pytest.raises(BadInput, match="this is a folder"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         read_text(tmp_path)
+    pinned(caught.value)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BadInput, match="is no regular file"):
+    with pytest.raises(BadInput) as caught:
         read_text(tmp_path / "pipe")
+    pinned(caught.value)

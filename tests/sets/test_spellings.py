@@ -90,7 +90,7 @@ def test_most_ids_in_one_spelling_leave_the_missing_one_named() -> None:
 
 @pytest.mark.parametrize("texts", [lambda n: n, lambda n: n.replace(".wav", ""), lambda n: f"a/{n}"])
 @pytest.mark.parametrize(("files", "name"), [(1, ""), (2, "ids"), (2, "names"), (2, "video_name")])
-def test_the_same_ids_on_both_sides(texts: Any, files: int, name: str, tmp_path: Path) -> None:
+def test_the_same_ids_on_both_sides(texts: Any, files: int, name: str, tmp_path: Path, pinned: Pinned) -> None:
     a, b = RNG.permutation(N), RNG.permutation(5 * N)
     of_images, of_texts = NAMES[a], np.array([texts(NAMES[OWNER[i]]) for i in b])
     if files == 1:
@@ -103,16 +103,18 @@ def test_the_same_ids_on_both_sides(texts: Any, files: int, name: str, tmp_path:
         np.savez(tmp_path / "t.npz", text_embeddings=Y[b], ids=of_texts)
         given = {"texts": tmp_path / "t.npz"}
     assert values(tmp_path / "e.npz", **given) == RIGHT
-    with pytest.raises(UsageError, match="contradicts what the rows say: the text ids are image ids"):
+    with pytest.raises(UsageError) as caught:
         values(tmp_path / "e.npz", captions_per_image=5, **given)
+    pinned(caught.value)
 
 
-def test_numbers_that_some_texts_share_with_images_name_none(tmp_path: Path) -> None:
+def test_numbers_that_some_texts_share_with_images_name_none(tmp_path: Path, pinned: Pinned) -> None:
     np.savez(
         tmp_path / "e.npz", image_embeddings=X, text_embeddings=Y[:7], image_ids=np.arange(N), text_ids=np.arange(7)
     )
-    with pytest.raises(BadInput, match="7 texts for 60 images, and no image_of_text"):
+    with pytest.raises(BadInput) as caught:
         values(tmp_path / "e.npz")
+    pinned(caught.value)
 
 
 COUNTS = (np.arange(N) + 1) % 3 + 2
@@ -135,11 +137,12 @@ def test_numbers_in_place_of_image_of_text(form: str, name: str, tmp_path: Path)
     assert values(tmp_path / "e.npz", **options) == values(tmp_path / "right.npz", **options)
 
 
-def test_first_or_last_rows_that_may_be_either_are_refused(tmp_path: Path) -> None:
+def test_first_or_last_rows_that_may_be_either_are_refused(tmp_path: Path, pinned: Pinned) -> None:
     rows = np.array([0, 3, 4])
     np.savez(tmp_path / "e.npz", image_embeddings=X[:3], text_embeddings=Y[:5], image_of_text=rows)
-    with pytest.raises(BadInput, match="it has the first or the last row of every image"):
+    with pytest.raises(BadInput) as caught:
         values(tmp_path / "e.npz")
+    pinned(caught.value)
 
 
 def test_ones_are_counts_only_under_a_name_of_counts(tmp_path: Path) -> None:
@@ -204,7 +207,7 @@ def test_a_square_matrix_says_what_its_rows_are_taken_for() -> None:
     assert "a square matrix without ids: its rows are taken to be images and its columns texts" in report.notes
 
 
-def test_judgements_do_without_an_image_of_their_own() -> None:
+def test_judgements_do_without_an_image_of_their_own(pinned: Pinned) -> None:
     texts = {i: [i % 5, (i + 1) % 5] for i in range(12)}
     vectors = RNG.standard_normal((5, 8)), RNG.standard_normal((12, 8))
     given: dict[str, Any] = {"judgements": {"mine": {"t2i": texts}}}
@@ -219,10 +222,12 @@ def test_judgements_do_without_an_image_of_their_own() -> None:
     assert "captions have no image of their own: judgements alone say what is relevant" in report.notes
     assert report.warnings == ()
     assert str(vb.evaluate(*vectors, **given, ci=0).results[0].metric).startswith("mine:")
-    with pytest.raises(UsageError, match="the image that a caption was written for is not known"):
+    with pytest.raises(UsageError) as caught:
         vb.evaluate(*vectors, **given, metrics="R@1", ci=0)
-    with pytest.raises(BadInput, match="12 texts for 5 images, and no image_of_text"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(*vectors, metrics="R@1", ci=0)
+    pinned(caught.value)
 
 
 def test_a_report_without_own_images_is_saved_and_compared(tmp_path: Path) -> None:
@@ -250,5 +255,5 @@ def test_systems_in_other_orders_are_warned_of() -> None:
     one = vb.evaluate(X, Y, metrics="R@1", ci=0)
     same, other = (vb.evaluate(X[o], noisy[o].reshape(-1, 16), metrics="R@1", ci=0) for o in (np.arange(N), order))
     assert vb.compare({"A": one, "B": same}, permutations=50).warnings == ()
-    with pytest.warns(match="A and B succeed on different queries"):
+    with pytest.warns(vb.VsebenchWarning, match="A and B "):
         vb.compare({"A": one, "B": other}, permutations=50)

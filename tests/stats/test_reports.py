@@ -48,21 +48,22 @@ def test_the_format_is_what_the_documentation_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("", "'' is no packed array"),
-        ("u9:AAAA", "'u9:AAAA' is no packed array"),
-        ("u1:%%", "a packed array is damaged"),
-        ("u1:" + base64.b64encode(b"plain").decode(), "a packed array is damaged"),
-        (pack(np.arange(1000))[:-8], "a packed array is damaged"),
-        ("f8:" + base64.b64encode(zlib.compress(b"1234567")).decode(), "a packed array is damaged"),
-        ("text:" + base64.b64encode(zlib.compress(b'{"a": 1}')).decode(), "not a list of strings"),
-        ("text:" + base64.b64encode(zlib.compress(b"[" * 100_000)).decode(), "a packed array is damaged"),
+        "",
+        "u9:AAAA",
+        "u1:%%",
+        "u1:" + base64.b64encode(b"plain").decode(),
+        pack(np.arange(1000))[:-8],
+        "f8:" + base64.b64encode(zlib.compress(b"1234567")).decode(),
+        "text:" + base64.b64encode(zlib.compress(b'{"a": 1}')).decode(),
+        "text:" + base64.b64encode(zlib.compress(b"[" * 100_000)).decode(),
     ],
 )
-def test_damaged_arrays_are_refused(text: str, message: str) -> None:
-    with pytest.raises(BadInput, match=message):
+def test_damaged_arrays_are_refused(text: str, pinned: Pinned) -> None:
+    with pytest.raises(BadInput) as caught:
         unpack(text)
+    pinned(caught.value)
 
 
 @given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30)))
@@ -193,15 +194,16 @@ def test_a_report_that_contradicts_itself_is_refused(tmp_path: Path, change: Any
     check_refused(path, data, pinned)
 
 
-def test_values_without_per_query_values_are_checked_by_their_range(tmp_path: Path) -> None:
+def test_values_without_per_query_values_are_checked_by_their_range(tmp_path: Path, pinned: Pinned) -> None:
     data = json.loads(reports.report(1.0, metrics="R@1,RSum,MedR").to_json(per_query=False))
     path = tmp_path / "r.json"
     path.write_text(json.dumps(data), encoding="utf-8")
     assert systems.load(path).items is None
     entry(data, "R@1", "i2t")["value"] = 1e308
     path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(BadInput, match=r"R@1 i2t is 1e\+308, and the metric is from 0 to 1"):
+    with pytest.raises(BadInput) as caught:
         systems.load(path)
+    pinned(caught.value)
 
 
 @pytest.mark.slow
@@ -249,5 +251,6 @@ def test_systems_and_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(UsageError) as caught:
         systems.load_systems(["joint.json", "joint.json"])
     pinned(caught.value)
-    with pytest.raises(UsageError, match="1 report given, 2 needed"):
+    with pytest.raises(UsageError) as caught:
         systems.load_systems(texts[:1], needed=2)
+    pinned(caught.value)

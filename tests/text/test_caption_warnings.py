@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import vsebench
+from tests.messages import Pinned
 from vsebench.errors import UsageError
 from vsebench.text.warnings import of_captions
 from vsebench.types import Embeddings
@@ -72,21 +73,21 @@ def test_gains_that_are_all_zero() -> None:
     assert not [w for w in evaluate(ENGLISH, gains=some, metrics="matrix:SR@1").warnings if said in w]
 
 
-def test_masked_entries_are_refused() -> None:
+def test_masked_entries_are_refused(pinned: Pinned) -> None:
     images = np.random.default_rng(0).standard_normal((4, 3))
     texts, mask = np.repeat(images, 5, axis=0), np.zeros((4, 3), bool)
     report = vsebench.evaluate(np.ma.masked_array(images, mask), texts, metrics="R@1", ci=0)
     assert report["R@1", "i2t"].value == 1
     mask[1, 2] = mask[3, 0] = True
     masked = np.ma.masked_array(images, mask)
-    fix = "fix: leave these rows out, or fill them: array.filled"
     for call in (
         lambda: vsebench.evaluate(masked, texts), lambda: vsebench.evaluate(texts[::5], masked),
         lambda: vsebench.evaluate(scores=masked), lambda: vsebench.evaluate(images, texts, gains=masked, metrics="ncs"),
         lambda: vsebench.evaluate_unimodal(images, masked), lambda: Embeddings("image", np.arange(4), masked),
     ):  # fmt: skip
-        with pytest.raises(UsageError, match=f"has 2 masked entries\n  {fix}"):
+        with pytest.raises(UsageError) as caught:
             call()
+        pinned(caught.value)
 
 
 @pytest.mark.parametrize("blank", [" {}", "{} ", "\t{}"])

@@ -49,7 +49,7 @@ def needs_depth(depth):
 """
 
 
-def test_encoders_of_a_file_are_trained_and_encode(tmp_path):
+def test_encoders_of_a_file_are_trained_and_encode(tmp_path, pinned):
     file, out = tmp_path / "my_encoder.py", tmp_path / "run"
     file.write_text(OWN)
     own = [*OPTIONS, "--encoder", f"{file}:of_regions", "--set", f"model.text={file}:LastWord", "--out", out]
@@ -62,13 +62,17 @@ def test_encoders_of_a_file_are_trained_and_encode(tmp_path):
     assert cli("encode", out, "-o", tmp_path / "a.npz").exit_code == 0
     file.write_text(OWN + "\n# changed\n")
     changed = cli("train-reference", *own, "--epochs", "2", "--resume")
-    assert changed.exit_code == 2 and f"run: {file} was changed since" in changed.stderr
-    with pytest.raises(UsageError, match=r"needs_depth' takes 'depth'\n  fix: let it take of kind, width"):
+    assert changed.exit_code == 2
+    pinned(changed.stderr)
+    with pytest.raises(UsageError) as caught:
         train.prepare(small(model={"image": f"{file}:needs_depth"}))
-    with pytest.raises(UsageError, match=r"encoder 'x' is of 'sounds'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         encoder("x", of="sounds")
-    with pytest.raises(UsageError, match=r"encoder 'x' is pretrained, and of vectors\n  fix: give it of=\"pixels\""):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         encoder("x", of="vectors", pretrained=True)
+    pinned(caught.value)
 
 
 FAULTY = """
@@ -101,32 +105,30 @@ def later(dim):
 """
 
 
-def test_a_fault_of_an_encoder_of_a_file_names_what_its_network_takes_and_returns(tmp_path, monkeypatch):
+def test_a_fault_of_an_encoder_of_a_file_names_what_its_network_takes_and_returns(tmp_path, monkeypatch, pinned):
     """Of the function itself, of two items before anything is computed, and of a later batch."""
     (file := tmp_path / "own.py").write_text(FAULTY)
-    takes = r"let its network take images \({n}, \d+, \d+\) and mask \({n}, \d+\), and return \({n}, 8\) torch.float32$"
-    images, tested = takes.format(n=2), takes.format(n=10)
-    for function, message, fix in [
-        ("makes", r"fails \(ZeroDivisionError: division by zero; line 11 of own.py\)", "correct the function$"),
-        ("nothing", "returns NoneType", "return a torch.nn.Module"),
-        ("widths", r"fails \(RuntimeError: .*mat1 and mat2 .*; line 13 of own.py\)", images),
-        ("two", "its network returns tuple", images),
-        ("half", r"its network returns \(2, 8\) torch.float16", images),
-        ("narrow", r"its network returns \(2, 7\) torch.float32", images),
-        ("later", r"fails \(ValueError: no; line 25 of own.py\)", tested),
-        ("linear", r"fails \(TypeError: .*forward\(\) takes .*\)", images),
+    for function in [
+        "makes",
+        "nothing",
+        "widths",
+        "two",
+        "half",
+        "narrow",
+        "later",
+        "linear",
     ]:
-        with pytest.raises(UsageError, match=f"^{file}:{function}: {message}\n  fix: {fix}"):
+        with pytest.raises(UsageError) as caught:
             train.train(small(model={"image": f"{file}:{function}"}), tmp_path / "run", say=train.no_say)
-    words = r"let its network take word vectors \(2, \d+, 8\) and lengths \(2,\), and return \(2, 8\) torch.float32$"
-    with pytest.raises(UsageError, match=rf"^{file}:words: fails \(TypeError: .*\)\n  fix: {words}"):
+        pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         train.train(small(model={"text": f"{file}:words"}), tmp_path / "run", say=train.no_say)
+    pinned(caught.value)
     assert not any((tmp_path / "run").glob("*.*"))
     pixels = {"data": {"features": "pixels"}, "model": {"image": f"{file}:flat"}}
-    with pytest.raises(
-        UsageError, match=r"RuntimeError(.|\n)*let its network take images \(2, 3, 16, 16\), and return"
-    ):
+    with pytest.raises(UsageError) as caught:
         train.prepare(small(**pixels))
+    pinned(caught.value)
     with pytest.raises(MemoryError):
         train.prepare(small(model={"image": f"{file}:large"}))
     own = small(model={"image": f"{file}:draws"})
@@ -239,14 +241,16 @@ def test_the_temperature_is_trained_with_the_model(name, learned, tmp_path):
     assert run.model.hyper_parameters()["scale"].item() == pytest.approx(100)
 
 
-def test_a_hyper_parameter_without_a_number_is_not_trained(tmp_path):
+def test_a_hyper_parameter_without_a_number_is_not_trained(tmp_path, pinned):
     (tmp_path / "c.toml").write_text('[loss]\nname = "info_nce"\nlearned = ["scale"]\n')
     other = config.configured("sh", tmp_path / "c.toml").loss
     assert (other.name, other.learned) == ("sh", []), "those of the other loss"
-    with pytest.raises(UsageError, match=r"loss.learned has 'scale', which begins at 0"):
+    with pytest.raises(UsageError) as caught:
         train.prepare(small(loss={"name": "info_nce", "learned": ["scale"], "settings": {"scale": 0}}))
-    with pytest.raises(UsageError, match=r"'margin', which loss 'mh' cannot learn\n  fix: leave loss.learned out"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         train.prepare(small(loss={"learned": ["margin"]}))
+    pinned(caught.value)
     own = tmp_path / "my_loss.py"
     own.write_text("def f(scores, positive, *, a=1.0, b=2, reduction='sum'):\n    return (a * scores).sum()\n")
     assert get_loss(f"{own}:f").learnable == ("a",)

@@ -31,7 +31,7 @@ def command(out: Path, *more: str) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of files")
-def test_a_full_disk_leaves_the_last_checkpoint(tmp_path):
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, pinned):
     import resource
 
     train.train(small(), tmp_path, say=silent)
@@ -44,7 +44,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path):
     full = command(tmp_path, "--epochs", "3", "--resume")
     done = subprocess.run(full, capture_output=True, text=True, preexec_fn=limited)
     assert done.returncode == 6, done.stderr
-    assert "safetensors: cannot be written: File too large" in done.stderr
+    pinned(done.stderr[done.stderr.index("error: ") :])
     assert "free space" in done.stderr
     assert (tmp_path / checkpoint.LAST).read_bytes() == before
     assert not list(tmp_path.glob("*.tmp"))
@@ -54,7 +54,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize(("number", "code"), gate([(signal.SIGINT, 130), (signal.SIGTERM, 143)], (signal.SIGINT, 130)))
-def test_an_interrupted_run_says_how_to_continue(number, code, tmp_path):
+def test_an_interrupted_run_says_how_to_continue(number, code, tmp_path, pinned):
     process = subprocess.Popen(
         command(tmp_path, "--epochs", "200"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -65,12 +65,12 @@ def test_an_interrupted_run_says_how_to_continue(number, code, tmp_path):
     assert out == ""
     assert "Traceback" not in err
     if number == signal.SIGINT:
-        assert "interrupted; the same command with --resume continues" in err
+        assert "--resume" in err
     assert 0 < len(checkpoint.read(tmp_path / checkpoint.LAST).log) < 200
     assert not list(tmp_path.glob(".*"))  # neither a lock nor a temporary file
     unfinished = cli("eval", tmp_path)
     assert unfinished.exit_code == 3
-    assert "holds a training run that is not finished" in unfinished.stderr
+    pinned(unfinished.stderr)
     assert "--resume" in unfinished.stderr
 
 
@@ -94,21 +94,22 @@ def test_options_that_are_refused_before_training(options, words, tmp_path, monk
     assert not Path("run").exists()
 
 
-def test_a_run_that_is_not_there_is_not_resumed_in_silence(tmp_path):
+def test_a_run_that_is_not_there_is_not_resumed_in_silence(tmp_path, pinned):
     found = cli("train-reference", *OPTIONS, "--epochs", "1", "--resume", "--out", tmp_path / "run")
     assert found.exit_code == 0, found.stderr
-    assert "to resume: it begins" in found.stderr
+    pinned(found.stderr.splitlines()[0])
 
 
-def test_a_folder_that_is_a_file_or_may_not_be_written(tmp_path):
+def test_a_folder_that_is_a_file_or_may_not_be_written(tmp_path, pinned):
     file = tmp_path / "run"
     file.write_text("mine")
     found = cli("train-reference", *OPTIONS, "--out", file)
     assert (found.exit_code, file.read_text()) == (2, "mine")
-    assert "is a file" in found.stderr
+    pinned(found.stderr)
     for words in (OPTIONS, ["--suite", "smoke"]):
         below = cli("train-reference", *words, "--out", file / "run")
-        assert below.exit_code == 6 and f"{file / 'run'}: this folder cannot be made" in below.stderr
+        assert below.exit_code == 6
+        pinned(below.stderr)
         assert "untrained" not in below.stderr, "a run has begun"
     if os.name == "posix" and os.geteuid() != 0:
         (tmp_path / "closed").mkdir(mode=0o500)
@@ -116,24 +117,27 @@ def test_a_folder_that_is_a_file_or_may_not_be_written(tmp_path):
         assert closed.exit_code == 6
 
 
-def test_two_runs_in_one_folder(tmp_path):
+def test_two_runs_in_one_folder(tmp_path, pinned):
     with (
         locked(tmp_path / ".lock", "this folder is used"),
-        pytest.raises(DiskError, match="this folder is used by another process"),
+        pytest.raises(DiskError) as caught,
     ):
         train.train(small(), tmp_path, say=silent)
+    pinned(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_epochs_evaluate_the_model_as_it_begins(tmp_path):
+def test_no_epochs_evaluate_the_model_as_it_begins(tmp_path, pinned):
     report = train.train(small(train={"epochs": 0}), tmp_path, say=silent)
     assert report["R@1", "i2t"].value < 0.5
     assert checkpoint.read(tmp_path).log == []
     other = small(train={"lr": 0.1})
-    with pytest.raises(UsageError, match="holds a run already"):
+    with pytest.raises(UsageError) as caught:
         train.train(other, tmp_path, say=silent)
-    with pytest.raises(UsageError, match=r"was trained with train\.lr"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         train.train(other, tmp_path, resume=True, say=silent)
+    pinned(caught.value)
 
 
 def test_a_batch_that_is_larger_than_the_data(tmp_path):
@@ -144,7 +148,7 @@ def test_a_batch_that_is_larger_than_the_data(tmp_path):
     train.train(small(train={"batch": 1000}), tmp_path, say=silent)
 
 
-def test_features_that_are_no_numbers(tmp_path, monkeypatch):
+def test_features_that_are_no_numbers(tmp_path, monkeypatch, pinned):
     """NaN in the features of an image that is trained on, and in one of the validation part."""
 
     def broken(part: str):
@@ -161,14 +165,16 @@ def test_features_that_are_no_numbers(tmp_path, monkeypatch):
         return opened
 
     monkeypatch.setattr(train, "open_data", broken("train"))
-    with pytest.raises(BadInput, match=r"row \d+ has features that are not numbers"):
+    with pytest.raises(BadInput) as caught:
         train.train(small(), tmp_path / "one", say=silent)
+    pinned(caught.value)
     monkeypatch.setattr(train, "open_data", broken("val"))
-    with pytest.raises(BadInput, match=r"finite|NaN|nan"):
+    with pytest.raises(BadInput) as caught:
         train.train(small(), tmp_path / "two", say=silent)
+    pinned(caught.value)
 
 
-def test_a_damaged_description_of_a_run(tmp_path):
+def test_a_damaged_description_of_a_run(tmp_path, pinned):
     train.train(small(), tmp_path, say=silent)
     shown = cli("inspect", tmp_path, "--json")
     assert shown.exit_code == 0, shown.stderr
@@ -177,16 +183,16 @@ def test_a_damaged_description_of_a_run(tmp_path):
     assert cli("inspect", tmp_path).exit_code == 3
     found = cli("eval", tmp_path)
     assert found.exit_code == 3
-    assert "run.json: does not describe a run of this version" in found.stderr
+    pinned(found.stderr)
     (tmp_path / "run.json").write_text('{"schema": "vsebench/run/1", "kind": "embeddings"}')
     assert cli("eval", tmp_path).exit_code == 3
 
 
-def test_encoding_other_data(tmp_path, monkeypatch):
+def test_encoding_other_data(tmp_path, monkeypatch, pinned):
     train.train(small(), tmp_path, say=silent)
     other = cli("encode", tmp_path, "--part", "dev", "-o", tmp_path / "a.npz")
     assert other.exit_code == 2
-    assert "unknown part 'dev'" in other.stderr
+    pinned(other.stderr)
 
     def wider(given: config.Config) -> dict:
         parts = open_data(given)
@@ -195,14 +201,15 @@ def test_encoding_other_data(tmp_path, monkeypatch):
     monkeypatch.setattr(encode, "open_data", wider)
     found = cli("encode", tmp_path, "-o", tmp_path / "a.npz")
     assert found.exit_code == 2
-    assert "has regions of width 3" in found.stderr
+    pinned(found.stderr)
     assert not (tmp_path / "a.npz").exists()
 
 
-def test_without_safetensors(tmp_path, monkeypatch):
+def test_without_safetensors(tmp_path, monkeypatch, pinned):
     monkeypatch.setitem(sys.modules, "safetensors", None)
-    with pytest.raises(MissingPackage, match=r"need safetensors(.|\n)*vsebench\[train\]"):
+    with pytest.raises(MissingPackage) as caught:
         train.train(small(), tmp_path / "run", say=silent)
+    pinned(caught.value)
     assert not (tmp_path / "run").exists()
 
 
@@ -212,8 +219,7 @@ def test_streams(tmp_path, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     done = cli("train-reference", *OPTIONS, "--out", tmp_path / "b", "--epochs", "1")
     assert done.exit_code == 0, done.output
-    assert "RSum" in done.stdout
-    assert "epoch   1: loss" in done.stderr
+    assert "RSum" in done.stdout and "epoch   1: " in done.stderr
     assert "\x1b[" not in done.stdout + done.stderr
     monkeypatch.setenv("FORCE_COLOR", "1")
     done = cli("train-reference", *OPTIONS, "--out", tmp_path / "a", "--epochs", "1", "--json", "--quiet")
@@ -222,35 +228,34 @@ def test_streams(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "changes",
     [
-        ({"loss": {"settings": {"margin": "wide"}}}, r"loss 'mh' with margin = 'wide'(.|\n)*margin = 0\.2"),
-        ({"loss": {"name": "sam", "settings": {"sampler": "best"}}}, r"sampler is 'best'"),
-        ({"train": {"select": "eccv:mAP@R"}}, r"has no view 'eccv'"),
-        ({"model": {"text": "grru"}}, r"unknown encoder 'grru'\n  fix: did you mean 'gru'"),
-        ({"model": {"text": "cnn"}}, r"model.text is 'cnn', an encoder of images\n  fix: use gru, bigru, mean"),
-        ({"loss": {"neighbours": 20}}, r"loss\.neighbours is 20\n  fix: give less than train\.batch, 20"),
-        ({"loss": {"learned": ["margins"]}}, r"loss 'mh' has no setting 'margins'"),
-        ({"model": {"crop": "ten"}}, r"^model\.crop has no meaning: the images are regions, not pixels"),
-        (
-            {"model": {"pretrained": False, "finetune": True}},
-            r"model\.pretrained and model\.finetune have no meaning(.|\n)*add --set model\.pretrained=true",
-        ),
+        {"loss": {"settings": {"margin": "wide"}}},
+        {"loss": {"name": "sam", "settings": {"sampler": "best"}}},
+        {"train": {"select": "eccv:mAP@R"}},
+        {"model": {"text": "grru"}},
+        {"model": {"text": "cnn"}},
+        {"loss": {"neighbours": 20}},
+        {"loss": {"learned": ["margins"]}},
+        {"model": {"crop": "ten"}},
+        {"model": {"pretrained": False, "finetune": True}},
     ],
 )
-def test_settings_that_cannot_be_used_are_found_before_training(changes, message, tmp_path):
-    with pytest.raises((UsageError, BadInput), match=message):
+def test_settings_that_cannot_be_used_are_found_before_training(changes, tmp_path, pinned):
+    with pytest.raises((UsageError, BadInput)) as caught:
         train.train(small(**changes), tmp_path / "run", say=silent)
+    pinned(caught.value)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_gradient_that_is_no_number(monkeypatch):
+def test_a_gradient_that_is_no_number(monkeypatch, pinned):
     """The loss of the step is finite; the weights are those of before it."""
     run = train.prepare(small(), train.no_bar)
     before = {name: w.clone() for name, w in run.model.state_dict().items()}
     run.model.images.project.bias.register_hook(lambda g: g * torch.inf)
-    with pytest.raises(Diverged, match=r"the norm of the gradient is (inf|nan) in epoch 2, step 3, in the batch"):
+    with pytest.raises(Diverged) as caught:
         train.step(run, next(iter(run.loader(0))), 1, 3)
+    pinned(caught.value)
     for name, weights in run.model.state_dict().items():
         assert torch.equal(weights, before[name])
 
@@ -258,27 +263,28 @@ def test_a_gradient_that_is_no_number(monkeypatch):
 @pytest.mark.parametrize(("image", "finetune", "refused"), [
     ("vgg19", True, True), ("vgg19", False, False), ("cnn", False, True), ("resnet152", True, False),
 ])  # fmt: skip
-def test_pooling_without_a_deterministic_gradient_is_refused_before_training(image, finetune, refused):
+def test_pooling_without_a_deterministic_gradient_is_refused_before_training(image, finetune, refused, pinned):
     found = small(model={"image": image, "finetune": finetune}, train={"deterministic": True})
     gpu, cpu = torch.device("cuda"), torch.device("cpu")
     train.check_pooling(found, cpu)
     train.check_pooling(small(model={"image": image, "finetune": finetune}, train={"deterministic": False}), gpu)
     if refused:
-        with pytest.raises(UsageError, match=f"the pooling of {image} on a GPU") as caught:
+        with pytest.raises(UsageError) as caught:
             train.check_pooling(found, gpu)
-        assert caught.value.fix == "add --set train.deterministic=false"
+        pinned(caught.value)
     else:
         train.check_pooling(found, gpu)
 
 
-def test_a_run_has_no_fewer_epochs_when_it_is_resumed(tmp_path):
+def test_a_run_has_no_fewer_epochs_when_it_is_resumed(tmp_path, pinned):
     """One whose epochs are all of the warm-up says so."""
     said: list[str] = []
     settings = {"loss": {"name": "sam", "warmup": 2}, "train": {"epochs": 2}}
     train.train(small(**settings), tmp_path, say=said.append)
     assert "the run ends in its warm-up (loss.warmup = 2): loss sam is never used" in said
-    with pytest.raises(UsageError, match=r"has 2 epochs, and train\.epochs is 1\n  fix: give at least 2, or another"):
+    with pytest.raises(UsageError) as caught:
         train.train(small(loss=settings["loss"]), tmp_path, resume=True, say=silent)
+    pinned(caught.value)
 
 
 def test_a_resumed_run_may_change_whether_it_is_deterministic(tmp_path):
@@ -299,13 +305,13 @@ def test_states_of_a_gru_are_float32_in_mixed_precision(device):
     assert torch.allclose(states, encoders.last_states(gru, words, lengths), atol=0.02)
 
 
-def test_more_processes_than_gpus_are_refused(monkeypatch):
+def test_more_processes_than_gpus_are_refused(monkeypatch, pinned):
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     parallel.check(4, 4, torch.device("cpu"))
-    with pytest.raises(UsageError, match="2 processes for 1 GPU") as caught:
+    with pytest.raises(UsageError) as caught:
         parallel.check(4, 4, torch.device("cuda"))
-    assert caught.value.fix.endswith("or add --device cpu")
+    pinned(caught.value)
 
 
 def test_a_run_that_is_continued_is_not_finished(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
@@ -28,7 +29,7 @@ def images(loss: dict | None = None, model: dict | None = None, **sections: dict
     return small(loss=given, model={**KIND, **(model or {})}, train=more, **sections)
 
 
-def test_images_are_trained_by_the_distances_of_their_layouts(tmp_path):
+def test_images_are_trained_by_the_distances_of_their_layouts(tmp_path, pinned):
     report = train.train(images(train={"epochs": 8, "lr": 0.02}), tmp_path / "run", say=silent)
     untrained = train.train(images(train={"epochs": 0}), tmp_path / "none", say=silent)
     assert report["labels:nDCG@10", "i2i"].value > untrained["labels:nDCG@10", "i2i"].value
@@ -36,8 +37,9 @@ def test_images_are_trained_by_the_distances_of_their_layouts(tmp_path):
     again = vb.evaluate_unimodal(file, file, label_distance="miou")
     assert again["labels:nDCG@10", "i2i"].value == report["labels:nDCG@10", "i2i"].value
     assert again.signature == report.signature
-    with pytest.raises(BadInput, match="images alone"):
+    with pytest.raises(BadInput) as caught:
         vb.evaluate(tmp_path / "run")
+    pinned(caught.value)
 
 
 def test_a_resumed_run_has_the_same_bits(tmp_path):
@@ -73,7 +75,7 @@ def test_anchors_are_compared_with_candidates_by_their_labels():
     assert near > others, "the last ones are chosen near anchors"
 
 
-def test_labels_of_a_file(tmp_path: Path):
+def test_labels_of_a_file(tmp_path: Path, pinned: Pinned):
     ids = np.concatenate([part.split.image_ids for part in data.open_data(images()).values()])
     positions = np.random.default_rng(0).random((len(ids), 2))
     np.savez(tmp_path / "labels.npz", image_ids=ids[::-1], labels=positions[::-1])
@@ -83,23 +85,25 @@ def test_labels_of_a_file(tmp_path: Path):
     assert pairs(np.array([2]), np.array([5]))[0, 0] == pytest.approx(expected)
     assert "labels:euclidean" in train.train(settings, tmp_path / "run", say=silent).signature
     np.save(tmp_path / "labels.npy", positions)
-    with pytest.raises(BadInput, match="labels without ids"):
+    with pytest.raises(BadInput) as caught:
         data.open_data(images(data={"labels": str(tmp_path / "labels.npy")}))
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("sections", "words"),
+    "sections",
     [
-        ({"model": {"text": "gru"}}, "model.text is 'gru', and loss.relevance 'labels'"),
-        ({"loss": {"relevance": "match"}}, "model.text is 'none', and loss.relevance 'match'"),
-        ({"loss": {"name": "mh", "settings": {}}}, "loss 'mh' is of pairs with captions"),
-        ({"loss": {"warmup": 1}}, "loss.warmup has no meaning for images alone"),
-        ({"train": {"select": "RSum"}}, "RSum is not defined for label distances"),
+        {"model": {"text": "gru"}},
+        {"loss": {"relevance": "match"}},
+        {"loss": {"name": "mh", "settings": {}}},
+        {"loss": {"warmup": 1}},
+        {"train": {"select": "RSum"}},
     ],
 )
-def test_settings_that_do_not_fit_images_alone(sections, words):
-    with pytest.raises(UsageError, match=words):
+def test_settings_that_do_not_fit_images_alone(sections, pinned):
+    with pytest.raises(UsageError) as caught:
         train.prepare(images(**sections))
+    pinned(caught.value)
 
 
 def test_every_loss_on_label_distances_has_a_recipe_of_images():

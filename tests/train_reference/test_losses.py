@@ -12,6 +12,7 @@ import pytest
 
 import train_reference.losses as losses
 from tests.devices import needs_gpu
+from tests.messages import Pinned
 from train_reference import config
 from vsebench.errors import MissingPackage, UsageError
 
@@ -152,50 +153,58 @@ def test_single_precision_is_sorted_as_double(name):
     assert np.abs(found[1][1] - found[0][1]).max() <= 1e-4 * np.abs(found[0][1]).max()
 
 
-def test_names_aliases_and_facts():
+def test_names_aliases_and_facts(pinned: Pinned):
     mh = losses.get_loss("mh")
     assert losses.get_loss("max_hinge") is mh
     assert losses.get_loss("vse++") is mh
     assert mh.settings == {"margin": 0.2}
     assert not mh.needs_degree
     assert {"sh", "mh"} <= set(losses.loss_names())
-    with pytest.raises(UsageError, match=r"unknown loss 'max_hing'\n  fix: did you mean 'max_hinge'"):
+    with pytest.raises(UsageError) as caught:
         losses.get_loss("max_hing")
+    pinned(caught.value)
     for name in NAMES:
         assert losses.get_loss(name).cite, f"loss {name} has no source"
 
 
 @pytest.mark.parametrize(
-    ("scores", "positive", "message"),
+    ("scores", "positive"),
     [
-        ((2, 3), (2, 3), r"scores has shape \(2, 3\) and dtype torch\.float32"),
-        ((0, 0), (0, 0), r"scores has shape \(0, 0\)"),
-        ((4,), (4,), r"scores has shape \(4,\)"),
-        ((2, 2), (3, 3), r"positive has shape \(3, 3\) and dtype torch\.bool, scores \(2, 2\)"),
+        ((2, 3), (2, 3)),
+        ((0, 0), (0, 0)),
+        ((4,), (4,)),
+        ((2, 2), (3, 3)),
     ],
 )
-def test_misshapen_batches_are_refused(scores, positive, message):
-    with pytest.raises(UsageError, match=message):
+def test_misshapen_batches_are_refused(scores, positive, pinned):
+    with pytest.raises(UsageError) as caught:
         losses.get_loss("sh").function(torch.zeros(scores), torch.zeros(positive, dtype=torch.bool))
+    pinned(caught.value)
 
 
-def test_wrong_dtypes_and_reductions_are_refused():
+def test_wrong_dtypes_and_reductions_are_refused(pinned: Pinned):
     sh, identity = losses.get_loss("sh").function, torch.eye(2)
-    with pytest.raises(UsageError, match=r"dtype torch\.int64"):
+    with pytest.raises(UsageError) as caught:
         sh(torch.zeros(2, 2, dtype=torch.int64), identity.bool())
-    with pytest.raises(UsageError, match=r"positive has shape .* dtype torch\.float32"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         sh(torch.zeros(2, 2), identity)
-    with pytest.raises(UsageError, match="reduction is 'none'\n  fix: use sum or mean"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         sh(torch.zeros(2, 2), identity.bool(), reduction="none")
+    pinned(caught.value)
 
 
-def test_a_function_that_is_no_loss_is_refused():
-    with pytest.raises(UsageError, match=r"loss 'x' takes \(sims\)"):
+def test_a_function_that_is_no_loss_is_refused(pinned: Pinned):
+    with pytest.raises(UsageError) as caught:
         losses.loss("x", cite="nowhere")(lambda sims: sims)
-    with pytest.raises(UsageError, match="loss 'x' has 'margin' without a default or name"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         losses.loss("x", cite="nowhere")(lambda scores, positive, margin, reduction="sum": scores)
-    with pytest.raises(UsageError, match="loss 'x' has no 'reduction'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         losses.loss("x", cite="nowhere")(lambda scores, positive, *, margin=0.2: scores)
+    pinned(caught.value)
 
 
 def test_package_imports_without_torch_and_says_what_is_missing():
@@ -211,21 +220,22 @@ def test_package_imports_without_torch_and_says_what_is_missing():
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "words"),
+    ("name", "settings"),
     [
-        ("bcls", {}, r"-1 to 1 \(cosine\), and .* 'cider' with loss.scale=1 gives 0 to 10\n  fix: set loss.scale=0.1,"),
-        ("ladder", {"relevance": "cider", "scale": 0.5}, r".* gives 0 to 5\n  fix: set loss.scale=0.1,"),
-        ("log_ratio", {}, r"-inf to 1 \(label\), .* gives 0 to 10"),
-        ("kendall", {"relevance": "wmd:f.txt"}, r".* gives -inf to 1\n  fix: set loss.relevance to"),
-        ("sam", {"relevance": "match"}, r"0 to 10 \(cider\), and .* gives 0 to 1\n  fix: set loss.scale=10,"),
-        ("sam", {"relevance": "sentence"}, r"0 to 10 \(cider\), and .* 'sentence' with .* gives -1 to 1"),
+        ("bcls", {}),
+        ("ladder", {"relevance": "cider", "scale": 0.5}),
+        ("log_ratio", {}),
+        ("kendall", {"relevance": "wmd:f.txt"}),
+        ("sam", {"relevance": "match"}),
+        ("sam", {"relevance": "sentence"}),
     ],
 )
-def test_a_degree_of_another_range_is_refused(name: str, settings: dict[str, Any], words: str) -> None:
+def test_a_degree_of_another_range_is_refused(name: str, settings: dict[str, Any], pinned: Pinned) -> None:
     from train_reference.losses.checks import check_range
 
-    with pytest.raises(UsageError, match=f"loss '{name}' expects a degree from {words}"):
+    with pytest.raises(UsageError) as caught:
         check_range(config.Loss(name, **settings), losses.get_loss(name).degree)
+    pinned(caught.value)
 
 
 def test_degrees_of_every_recipe_are_in_range() -> None:

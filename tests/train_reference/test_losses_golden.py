@@ -250,25 +250,28 @@ def test_a_text_like_that_of_the_pair_is_no_negative_of_bcls():
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "message"),
+    ("name", "settings"),
     [
-        ("ladder", {"margins": (0.2,)}, "ladder has 1 margin, 2 betas and 1 threshold"),
-        ("ladder", {**L3, "thresholds": (0.5, 0.6)}, "thresholds of ladder are"),
-        ("ladder", {"sampling": "all"}, "ladder: sampling is 'all'"),
-        ("sam", {"sampler": "hardest"}, "sam: sampler is 'hardest'"),
-        ("kendall_sw_hs", {"beta": 0.0}, "windows of width 0.2 in steps of 0.0"),
-        ("log_ratio", {"similarity": "dot"}, "similarity is 'dot'"),
-        ("log_ratio", {"ties": "some"}, "log_ratio: ties is 'some'"),
+        ("ladder", {"margins": (0.2,)}),
+        ("ladder", {**L3, "thresholds": (0.5, 0.6)}),
+        ("ladder", {"sampling": "all"}),
+        ("sam", {"sampler": "hardest"}),
+        ("kendall_sw_hs", {"beta": 0.0}),
+        ("log_ratio", {"similarity": "dot"}),
+        ("log_ratio", {"ties": "some"}),
     ],
 )
-def test_impossible_settings(name, settings, message):
-    with pytest.raises(UsageError, match=message):
+def test_impossible_settings(name, settings, pinned):
+    with pytest.raises(UsageError) as caught:
         value(name, SENTENCE, **settings)
+    pinned(caught.value)
 
 
-def test_degrees_that_do_not_fit():
+def test_degrees_that_do_not_fit(pinned):
     sam = losses.get_loss("sam").function
-    with pytest.raises(UsageError, match=r"degree has shape \(3, 3\), scores \(2, 2\)"):
+    with pytest.raises(UsageError) as caught:
         sam(torch.zeros(2, 2), torch.eye(2, dtype=torch.bool), degree=torch.zeros(3, 3))
-    with pytest.raises(UsageError, match="degree holds values that are not finite"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         sam(torch.zeros(2, 2), torch.eye(2, dtype=torch.bool), degree=torch.full((2, 2), math.nan))
+    pinned(caught.value)

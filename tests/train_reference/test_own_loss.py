@@ -64,7 +64,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_loss_of_a_file_is_trained_and_resumed(file, tmp_path):
+def test_a_loss_of_a_file_is_trained_and_resumed(file, tmp_path, pinned):
     out, loss = tmp_path / "run", f"{file}:squared"
     own = [*OPTIONS, "--loss", loss, "--set", "loss.settings.margin=0.3", "--out", out]
     assert cli("train-reference", *own, "--epochs", "1").exit_code == 0
@@ -72,10 +72,12 @@ def test_a_loss_of_a_file_is_trained_and_resumed(file, tmp_path):
     assert (found.name, found.settings, found.fingerprint) == (loss, {"margin": 0.3}, fingerprint(loss))
     assert json.loads((out / "run.json").read_text())["config"]["loss"]["fingerprint"] == fingerprint(loss)
     again = cli("train-reference", *own, "--epochs", "2", "--resume")
-    assert again.exit_code == 0 and "resumed after epoch 1 of 2" in again.stderr
+    assert again.exit_code == 0
+    pinned(again.stderr.splitlines()[0])
     file.write_text(OWN + "\n# changed\n")
     changed = cli("train-reference", *own, "--epochs", "3", "--resume")
-    assert changed.exit_code == 2 and f"run: {file} was changed since\n  fix: " in changed.stderr
+    assert changed.exit_code == 2
+    pinned(changed.stderr)
 
 
 def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
@@ -90,34 +92,36 @@ def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "message"),
+    ("name", "options"),
     [
-        ("{file}:sqared", [], "unknown function 'sqared'\n  fix: did you mean 'squared'"),
-        ("{file}", [], "names no function\n  fix: give FILE.py:FUNCTION"),
-        ("nowhere.py:f", [], "nowhere.py:f: no such file"),
-        ("{file}:loose", [], "my_loss.py:loose: loss 'loose' has 'margin' without a default or name"),
-        ("{file}:constant", [], "my_loss.py:constant' returns a tensor of shape ()\n  fix: return a scalar tensor"),
-        ("{file}:of_rows", [], "returns a tensor of shape (3,)\n  fix: return a scalar tensor"),
-        ("{file}:broken", [], "object has no attribute 'no_such_method'; line 16 of my_loss.py)"),
-        ("{file}:ends", [], "fails (SystemExit: 0; line 19 of my_loss.py)\n  fix: correct the function"),
-        ("{file}:squared", ["--set", "loss.settings.tau=3"], "has no setting 'tau'\n  fix: use margin"),
-        ("{file}:squared", ["--set", "loss.settings.margin=wide"], "with margin = 'wide'"),
+        ("{file}:sqared", []),
+        ("{file}", []),
+        ("nowhere.py:f", []),
+        ("{file}:loose", []),
+        ("{file}:constant", []),
+        ("{file}:of_rows", []),
+        ("{file}:broken", []),
+        ("{file}:ends", []),
+        ("{file}:squared", ["--set", "loss.settings.tau=3"]),
+        ("{file}:squared", ["--set", "loss.settings.margin=wide"]),
     ],
 )
-def test_faults_of_a_file_are_found_before_training(name, options, message, file, tmp_path):
+def test_faults_of_a_file_are_found_before_training(name, options, file, tmp_path, pinned):
     done = cli("train-reference", *OPTIONS, "--loss", name.format(file=file), *options, "--out", tmp_path / "run")
-    assert done.exit_code == 2 and message in done.stderr, done.stderr
+    assert done.exit_code == 2, done.stderr
+    pinned(done.stderr)
     assert done.stderr.count("fix:") == 1 and not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("text", ["def f(:", "import no_such_package", "1 / 0", "raise SystemExit(0)"])
-def test_a_file_that_cannot_be_imported(text, file):
+def test_a_file_that_cannot_be_imported(text, file, pinned):
     file.write_text(text)
-    with pytest.raises(UsageError, match=r"cannot be imported: (Syntax|ModuleNotFound|ZeroDivision|System)E"):
+    with pytest.raises(UsageError) as caught:
         get_loss(f"{file}:f")
+    pinned(caught.value)
 
 
-def test_the_declaration_of_a_loss_of_a_file_counts(file, monkeypatch):
+def test_the_declaration_of_a_loss_of_a_file_counts(file, monkeypatch, pinned):
     """Its range of the degree; a name that is taken, and an unknown range, are faults of this file."""
     table = losses._LOSSES if get_loss("mh") else None
     monkeypatch.setattr(table, "_items", dict(table._items))
@@ -125,43 +129,37 @@ def test_the_declaration_of_a_loss_of_a_file_counts(file, monkeypatch):
     file.write_text(declared)
     found = get_loss(f"{file}:squared")
     assert (found.name, found.degree, found.settings) == (f"{file}:squared", "cosine", {"margin": 0.2})
-    with pytest.raises(UsageError, match=r"cosine.*loss\.relevance 'cider'"):
+    with pytest.raises(UsageError) as caught:
         train.prepare(small(loss={"name": f"{file}:squared"}))
-    for number, (old, new, message) in enumerate([
-        ("mine", "mh", "loss 'mh' is registered twice\n  fix: give it another name"),
-        ("cosine", "cosin", "unknown range of a degree 'cosin'\n  fix: did you mean 'cosine'?"),
-    ]):  # fmt: skip
+    pinned(caught.value)
+    for number, (old, new) in enumerate([("mine", "mh"), ("cosine", "cosin")]):
         other = file.with_name(f"other_{number}.py")
         other.write_text(declared.replace(f"'{old}'", f"'{new}'"))
         with pytest.raises(UsageError) as caught:
             get_loss(f"{other}:squared")
-        assert str(caught.value) == f"{other}: {message}"
+        pinned(caught.value)
 
 
-def test_a_loss_that_fails_for_a_batch_of_the_data(file):
+def test_a_loss_that_fails_for_a_batch_of_the_data(file, pinned):
     name = f"{file}:fails_later"
     run = train.prepare(small(loss={"name": name}))
-    for what, message in {
-        "raises": rf"^{name}: fails \(ValueError: no; line 28 of my_loss.py\)\n  fix: correct .* a batch of 20 pairs",
-        "vector": rf"^loss '{name}' returns a tensor of shape \(20,\)\n  fix: return a scalar tensor of floats",
-        "complex": r"returns a tensor of shape \(\)",
-        "detached": r"returns a tensor of shape \(\)",
-        "nothing": r"returns None",
-    }.items():
+    for what in ("raises", "vector", "complex", "detached", "nothing"):
         run.config.loss.settings["what"] = what
-        with pytest.raises(UsageError, match=message):
+        with pytest.raises(UsageError) as caught:
             train.step(run, next(iter(run.loader(0))), 0)
+        pinned(caught.value)
 
 
-def test_a_file_imports_its_neighbour(file):
+def test_a_file_imports_its_neighbour(file, pinned):
     file.with_name("neighbour_of_it.py").write_text(OWN)
     with_class = "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int = 1\n"
     file.write_text(f"from __future__ import annotations\nfrom neighbour_of_it import squared as f\n{with_class}")
     assert get_loss(f"{file}:f").settings == {"margin": 0.2}
     assert str(file.parent) not in sys.path
     (empty := file.with_name("empty.py")).write_text("\n")
-    with pytest.raises(UsageError, match=r"empty.py: has no functions\n  fix: write 'f' into it"):
+    with pytest.raises(UsageError) as caught:
         get_loss(f"{empty}:f")
+    pinned(caught.value)
 
 
 def test_a_suite_of_chosen_losses(file):
@@ -189,15 +187,16 @@ def test_only_the_chosen_losses_are_trained(file, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("losses", "message"),
+    "losses",
     [
-        ("mh,sma", "unknown loss 'sma'\n  fix: did you mean 'sam'?"),
-        ("mh,,sam", "unknown loss ''"),
+        "mh,sma",
+        "mh,,sam",
     ],
 )
-def test_bad_names_of_losses(losses, message, tmp_path):
+def test_bad_names_of_losses(losses, tmp_path, pinned):
     done = cli("train-reference", "--suite", "small", "--losses", losses, "--out", tmp_path / "s")
-    assert done.exit_code == 2 and message in done.stderr and not (tmp_path / "s").exists()
+    assert done.exit_code == 2 and not (tmp_path / "s").exists()
+    pinned(done.stderr)
     assert "without --suite" in cli("train-reference", "--losses", losses).stderr
 
 

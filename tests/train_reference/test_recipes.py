@@ -141,7 +141,7 @@ def test_a_recipe_of_pixels_takes_a_step_on_drawn_images(recipe, device, tmp_pat
     takes_a_step(recipe, device, tmp_path)
 
 
-def test_a_file_changes_some_values_of_its_base(tmp_path, monkeypatch):
+def test_a_file_changes_some_values_of_its_base(tmp_path, monkeypatch, pinned):
     """A base is a recipe, whatever folders there are, or a file beside; errors name the file that has the fault."""
     (tmp_path / "sam-f30k").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -150,13 +150,14 @@ def test_a_file_changes_some_values_of_its_base(tmp_path, monkeypatch):
     mine.write_text('base = "other.toml"\n[train]\nlr = 1\n')
     found, recipe = config.read(mine), config.read(config.FOLDER / "sam-f30k.toml")
     assert found == config.override(recipe, {"train.lr": 1.0, "loss.settings": {"tau": 5.0}})
-    for text, message in (
-        ('base = "mine.toml"', r"mine\.toml: is a base of itself"),
-        ('base = "sam-f30"', r"other\.toml: unknown base 'sam-f30'\n  fix: did you mean 'sam-f30k'"),
-        ('base = "sam-f30k,f3k"', r"other\.toml: unknown base 'f3k'\n  fix: did you mean 'f30k'"),
-        ("base = 3", r"other\.toml: base is 3(.|\n)*fix: name a file"),
-        ("[train]\nepocs = 3", r"other\.toml: unknown key of \[train\] 'epocs'(.|\n)*epochs"),
+    for text in (
+        'base = "mine.toml"',
+        'base = "sam-f30"',
+        'base = "sam-f30k,f3k"',
+        "base = 3",
+        "[train]\nepocs = 3",
     ):
         other.write_text(text)
-        with pytest.raises((UsageError, BadInput), match=message):
+        with pytest.raises((UsageError, BadInput)) as caught:
             config.read(mine)
+        pinned(caught.value)

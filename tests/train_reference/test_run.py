@@ -82,10 +82,11 @@ def test_every_model_trains_and_its_folder_gives_the_same_report(model, device, 
     assert [r.value for r in again.results] == [r.value for r in report.results]
 
 
-def test_pixels(tmp_path):
+def test_pixels(tmp_path, pinned):
     train.train(small(data={"features": "pixels"}, model={"image": "cnn"}), tmp_path / "run", say=silent)
-    with pytest.raises(UsageError, match=r"model.image is 'linear', and the images are pixels"):
+    with pytest.raises(UsageError) as caught:
         train.train(small(data={"features": "pixels"}), tmp_path / "other", say=silent)
+    pinned(caught.value)
 
 
 def test_learning_raises_recall(tmp_path):
@@ -114,7 +115,7 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(settings, device, tm
 
 
 @pytest.mark.parametrize("warmup", [0, 3])
-def test_training_stops_when_the_validation_does_not_improve(warmup, tmp_path):
+def test_training_stops_when_the_validation_does_not_improve(warmup, tmp_path, pinned):
     """The run ends at the first epoch without a better value, in one part or resumed before and after that."""
 
     def patient(epochs: int, patience: int = 2) -> config.Config:
@@ -136,8 +137,9 @@ def test_training_stops_when_the_validation_does_not_improve(warmup, tmp_path):
     parts = [json.loads(line) for line in (tmp_path / "parts" / "log.jsonl").read_text().splitlines()]
     assert without_time(parts) == without_time(lines)
     assert report["RSum"].value == vsebench.load(tmp_path / "whole" / "result.json")["RSum"].value
-    with pytest.raises(UsageError, match=r"was trained with train.patience = 2, not 3"):
+    with pytest.raises(UsageError) as caught:
         train.train(patient(40, 3), tmp_path / "parts", resume=True, say=silent)
+    pinned(caught.value)
 
 
 @pytest.mark.nightly
@@ -155,23 +157,26 @@ def test_a_killed_run_is_resumed(tmp_path):
     assert bits(killed / checkpoint.LAST) == bits(whole / checkpoint.LAST)
 
 
-def test_a_folder_with_a_run_is_not_overwritten(tmp_path):
+def test_a_folder_with_a_run_is_not_overwritten(tmp_path, pinned):
     train.train(small(), tmp_path, say=silent)
     before = (tmp_path / checkpoint.LAST).read_bytes()
-    with pytest.raises(UsageError, match="holds a run already"):
+    with pytest.raises(UsageError) as caught:
         train.train(small(), tmp_path, say=silent)
-    with pytest.raises(UsageError, match=r"was trained with train.lr = 0.001, not 0.1"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         train.train(small(train={"lr": 0.1}), tmp_path, resume=True, say=silent)
+    pinned(caught.value)
     assert (tmp_path / checkpoint.LAST).read_bytes() == before
 
 
-def test_a_loss_that_is_no_number_ends_the_run(tmp_path, monkeypatch):
+def test_a_loss_that_is_no_number_ends_the_run(tmp_path, monkeypatch, pinned):
     run = train.prepare(small(), train.no_bar)
     with torch.no_grad():
         run.model.images.project.weight.fill_(torch.nan)
     batch = next(iter(run.loader(0)))
-    with pytest.raises(Diverged, match=r"loss is nan in epoch 1, step 7, in the batch of captions scenes-40-size16-0"):
+    with pytest.raises(Diverged) as caught:
         train.step(run, batch, 0, 7)
+    pinned(caught.value)
 
 
 def two_processes(*options: str | Path, command: list[str] = COMMAND) -> tuple[list[int], list[tuple[str, str]]]:
@@ -241,37 +246,35 @@ def test_batches_that_two_processes_cannot_divide(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    "given",
     [
-        ({"train": {"seed": -1}}, r"train\.seed is -1"),
-        ({"train": {"threads": -2}}, r"train\.threads is -2"),
-        ({"train": {"weight_decay": -1}}, r"train\.weight_decay is -1"),
-        ({"train": {"decay_every": -1}}, r"train\.decay_every is -1"),
-        ({"train": {"patience": -1}}, r"train\.patience is -1(.|\n)*fix: Input should be greater than or equal to 0"),
-        ({"train": {"lr": 0}}, r"train\.lr is 0(.|\n)*fix: Input should be greater than 0"),
-        ({"train": {"decay": 0}}, r"train\.decay is 0(.|\n)*fix: Input should be greater than 0"),
-        (
-            {"train": {"clip": float("nan")}},
-            r"train\.clip is nan(.|\n)*greater than or equal to 0",
-        ),
-        ({"train": {"lr": 10**400}}, r"train\.lr is 10+\.\.\.(.|\n)*valid number"),
-        ({"train": {"lr": 16**5000}}, r"train\.lr is a number of thousands of digits(.|\n)*valid number"),
-        ({"train": {"batch": True}}, r"train\.batch is True(.|\n)*valid integer"),
-        ({"data": {"first": 1.5}}, r"data\.first is 1\.5(.|\n)*less than or equal to 1"),
-        ({"loss": {"scale": float("inf")}}, r"loss\.scale is inf(.|\n)*finite number"),
-        ({"model2": {}}, r"unknown section .model2.(.|\n)*model"),
-        ({"train": {"epoch": 3}}, r"unknown key of \[train\] 'epoch'(.|\n)*epochs"),
-        ({"train": {"epochs": "3"}}, r"train.epochs is '3'(.|\n)*valid integer"),
-        ({"train": {"batch": 1}}, "train.batch is 1"),
-        ({"data": 3}, "data is 3"),
+        {"train": {"seed": -1}},
+        {"train": {"threads": -2}},
+        {"train": {"weight_decay": -1}},
+        {"train": {"decay_every": -1}},
+        {"train": {"patience": -1}},
+        {"train": {"lr": 0}},
+        {"train": {"decay": 0}},
+        {"train": {"clip": float("nan")}},
+        {"train": {"lr": 10**400}},
+        {"train": {"lr": 16**5000}},
+        {"train": {"batch": True}},
+        {"data": {"first": 1.5}},
+        {"loss": {"scale": float("inf")}},
+        {"model2": {}},
+        {"train": {"epoch": 3}},
+        {"train": {"epochs": "3"}},
+        {"train": {"batch": 1}},
+        {"data": 3},
     ],
 )
-def test_wrong_configurations(given, message):
-    with pytest.raises(UsageError, match=message):
+def test_wrong_configurations(given, pinned):
+    with pytest.raises(UsageError) as caught:
         config.from_dict(given)
+    pinned(caught.value)
 
 
-def test_configurations_from_files_and_options(tmp_path):
+def test_configurations_from_files_and_options(tmp_path, pinned):
     file = tmp_path / "a.toml"
     file.write_text('[train]\nepochs = 7\nlr = 1\n[loss]\nname = "ladder"\nsettings = { betas = [1.0, 0.5] }\n')
     found = config.configured(
@@ -283,26 +286,31 @@ def test_configurations_from_files_and_options(tmp_path):
         {"betas": [1.0, 0.5], "sampling": "sum"},
     )
     file.write_text("[train\n")
-    with pytest.raises(BadInput, match="is no TOML "):
+    with pytest.raises(BadInput) as caught:
         config.read(file)
+    pinned(caught.value)
     file.write_bytes(b"\x80\x04\x95 pickled")
-    with pytest.raises(BadInput, match=r"a\.toml: is no TOML \(.*codec(.|\n)*fix: give a TOML file"):
+    with pytest.raises(BadInput) as caught:
         config.read(file)
-    with pytest.raises(BadInput, match="this is a folder"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         config.read(tmp_path)
-    with pytest.raises(BadInput, match=r"no such file(.|\n)*scenes/mh"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         config.read(tmp_path / "b.toml")
-    with pytest.raises(
-        UsageError, match=r"loss 'sam' with tau = nan is nan for three pairs\n  fix: give values as in tau"
-    ):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         train.prepare(small(loss={"name": "sam", "settings": {"tau": math.nan}}), train.no_bar)
-    with pytest.raises(UsageError, match="loss 'mh' has no setting 'tau'"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         train.prepare(small(loss={"settings": {"tau": 3}}), train.no_bar)
+    pinned(caught.value)
 
 
-def test_a_vocabulary_needs_words():
-    with pytest.raises(BadInput, match="no word occurs 4 times in the training captions"):
+def test_a_vocabulary_needs_words(pinned):
+    with pytest.raises(BadInput) as caught:
         vocabulary_of(["one", "two"], 4)
+    pinned(caught.value)
     found = vocabulary_of(["a dog", "a cat", "A dog."], 2)
     assert found.words == ("<pad>", "<start>", "<end>", "<unk>", "a", "dog")
     assert found.encode(["a bird"]) == [[1, 4, 3, 2]]

@@ -98,11 +98,12 @@ def test_epochs_of_the_warm_up_are_not_the_best(tmp_path):
     assert len(checkpoint.read(tmp_path / "b").log) in (1, 2)
 
 
-def test_a_value_that_is_no_number_is_never_the_best():
+def test_a_value_that_is_no_number_is_never_the_best(pinned):
     log = [{"RSum": value} for value in (np.nan, 1.0, 2.0, np.nan)]
     assert train.best_epoch(small(), log) == 3
-    with pytest.raises(Diverged, match="RSum of the validation part is not a number\n  fix: lower"):
+    with pytest.raises(Diverged) as caught:
         train.best_epoch(small(), log[:1])
+    pinned(caught.value)
 
 
 def test_a_scaled_degree_is_said(tmp_path):
@@ -112,7 +113,7 @@ def test_a_scaled_degree_is_said(tmp_path):
     assert "the degree of a pair is 0.1 times its gain (cider)" in said
 
 
-def test_the_caption_of_the_pair_stands_for_its_image(tmp_path):
+def test_the_caption_of_the_pair_stands_for_its_image(tmp_path, pinned):
     """The degree is the cosine of the captions of both pairs, also of two captions of one image; 1 for a pair."""
     count = len(train.prepare(small(), train.no_bar).parts["train"].captions)
     vectors = np.random.default_rng(0).standard_normal((count, 6)).astype(np.float32)
@@ -123,8 +124,9 @@ def test_the_caption_of_the_pair_stands_for_its_image(tmp_path):
     for batch in run.loader(0):
         rows = batch["items"]
         assert np.allclose(batch["degree"].numpy(), unit[rows] @ unit[rows].T, atol=1e-5)
-    with pytest.raises(UsageError, match=r"loss\.degree_of is 'caption', and loss\.relevance 'match' is of images"):
+    with pytest.raises(UsageError) as caught:
         train.prepare(small(loss={"name": "bcls", "relevance": "match", "degree_of": "caption"}), train.no_bar)
+    pinned(caught.value)
 
 
 def test_all_weights_are_fine_tuned_with_one_learning_rate():

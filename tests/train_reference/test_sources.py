@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.caption_rows import set_sha256
 from vsebench.sets.declared import DECLARED
@@ -82,7 +82,7 @@ def test_the_complete_test_part_of_coco_is_taken(tmp_path):
     assert len(open_data(of(name=str(folder)))["test"].images) == 20
 
 
-def test_ids_of_a_folder_of_features(tmp_path, monkeypatch):
+def test_ids_of_a_folder_of_features(tmp_path, monkeypatch, pinned):
     """Ids of a declared split make the test part that split."""
     folder = precomp(tmp_path / "f")
     image_of = np.arange(12).repeat(5)
@@ -96,29 +96,31 @@ def test_ids_of_a_folder_of_features(tmp_path, monkeypatch):
     sizes |= {"captions_sha256": set_sha256(split.caption_ids), "rows_sha256": sha256}
     monkeypatch.setitem(DECLARED, "f30k", replace(DECLARED["f30k"], **sizes))
     assert open_data(of(name=str(folder)))["test"].split.name == "f30k"
-    for wrong, words in (
-        (rows[:-1], "differ in number"),
-        ([row.partition("\t")[0] for row in rows], "is no table"),
-        ([*rows[:4], *rows[5:], rows[4]], "ids of other images than the captions"),
+    for wrong in (
+        rows[:-1],
+        [row.partition("\t")[0] for row in rows],
+        [*rows[:4], *rows[5:], rows[4]],
     ):
         (folder / "test_ids.tsv").write_text("\n".join(wrong))
-        with pytest.raises(BadInput, match=words) as caught:
+        with pytest.raises(BadInput) as caught:
             open_data(of(name=str(folder)))
+        pinned(caught.value)
         assert caught.value.where == str(folder / "test_ids.tsv")
 
 
-def test_folders_of_features_that_are_wrong(tmp_path):
-    def refuses(words: str, file: Path) -> None:
-        with pytest.raises(BadInput, match=words) as caught:
+def test_folders_of_features_that_are_wrong(tmp_path, pinned):
+    def refuses(file: Path) -> None:
+        with pytest.raises(BadInput) as caught:
             open_data(of(name=str(folder)))
+        pinned(caught.value)
         assert str(caught.value.where) == str(file) and caught.value.fix
 
     folder = precomp(tmp_path / "count")
     captions = folder / "dev_caps.txt"
     captions.write_text(captions.read_text() + "one more\n")
-    refuses(r"61 captions, and 12 images in .*dev_ims\.npy", captions)
+    refuses(captions)
     captions.unlink()
-    refuses("no such file", captions)
+    refuses(captions)
 
     folder = precomp(tmp_path / "nan", shape=(3, 8))
     array = np.load(folder / "test_ims.npy")
@@ -126,23 +128,24 @@ def test_folders_of_features_that_are_wrong(tmp_path):
     np.save(folder / "test_ims.npy", array)
     images = open_data(of(name=str(folder)))["test"].images
     assert images.take(np.arange(7))["images"].shape == (7, 3, 8), "a batch without it is read"
-    with pytest.raises(BadInput, match="row 7 has features that are not numbers") as raised:
+    with pytest.raises(BadInput) as raised:
         images.take(np.array([3, 7]))
+    pinned(raised.value)
     assert raised.value.where == str(folder / "test_ims.npy")
 
     folder = precomp(tmp_path / "mixed", repeat=5)
     array = np.load(folder / "train_ims.npy")
     array[12, 0] += 1
     np.save(folder / "train_ims.npy", array)
-    refuses("rows 10 to 14 differ, and rows 0 to 4 are one image", folder / "train_ims.npy")
+    refuses(folder / "train_ims.npy")
     np.save(folder / "train_ims.npy", array[:, 0])
-    refuses(r"an array \(60,\) of float32", folder / "train_ims.npy")
+    refuses(folder / "train_ims.npy")
     (folder / "train_ims.npy").write_bytes((folder / "train_ims.npy").read_bytes()[:-8])
-    refuses("truncated", folder / "train_ims.npy")
+    refuses(folder / "train_ims.npy")
 
 
 @pytest.mark.parametrize("parts", [False, True])
-def test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line(parts, tmp_path, cache):
+def test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line(parts, tmp_path, cache, pinned):
     """Drawn images, encoded by a network with fixed weights; the captions in another order, with ids as text."""
     drawn = open_data(of(name="scenes-40-size16", features="pixels"))["train"]
     torch.manual_seed(0)
@@ -177,28 +180,31 @@ def test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line(par
     sets = open_data(of(name=str(tmp_path / "sets.npy"), captions=str(file)))["test"]
     place = ids.tolist().index(sets.split.image_ids[0])
     assert np.array_equal(sets.images.take(np.array([0]))["images"][0, 1].numpy(), -x[place])
-    for name, captions, words in (
-        (named["name"], "", "no file of captions"),
-        (str(tmp_path / "few.npy"), str(file), "vectors without ids, and"),
-        (str(tmp_path / "few.npz"), str(file), "have no vector"),
+    for name, captions in (
+        (named["name"], ""),
+        (str(tmp_path / "few.npy"), str(file)),
+        (str(tmp_path / "few.npz"), str(file)),
     ):
         np.save(tmp_path / "few.npy", x[:5])
         np.savez(tmp_path / "few.npz", image_embeddings=x[:5], image_ids=ids[:5])
-        with pytest.raises((UsageError, BadInput), match=words):
+        with pytest.raises((UsageError, BadInput)) as caught:
             open_data(of(name=name, captions=captions))
+        pinned(caught.value)
     if parts:
         file.write_text("".join(json.dumps(line) + "\n" for line in lines if line["split"] != "dev"))
-        with pytest.raises(BadInput, match="has no part val or dev"):
+        with pytest.raises(BadInput) as caught:
             open_data(of(**named))
+        pinned(caught.value)
 
 
 def test_the_folder_of_a_run_is_named_after_its_data():
     assert train.default_folder(of(name="/a/f30k_precomp")).as_posix() == "runs/f30k_precomp-mh-seed0"
 
 
-def test_a_name_that_no_source_opens():
-    with pytest.raises(UsageError, match="no data 'elsewhere'") as caught:
+def test_a_name_that_no_source_opens(pinned: Pinned):
+    with pytest.raises(UsageError) as caught:
         open_data(of(name="elsewhere"))
+    pinned(caught.value)
     assert "scenes-10k" in str(caught.value.fix) and "train_ims.npy" in str(caught.value.fix)
 
 
@@ -249,24 +255,29 @@ def test_random_crops_are_the_same_for_the_same_batch_only(tmp_path):
     assert np.array_equal(one, again) and not np.array_equal(one[0], other[0])
 
 
-def test_image_files_that_are_wrong(tmp_path):
+def test_image_files_that_are_wrong(tmp_path, pinned):
     file, photos = karpathy(tmp_path), tmp_path / "photos"
-    with pytest.raises(UsageError, match="no folder of images"):
+    with pytest.raises(UsageError) as caught:
         open_data(of(name=str(file)))
-    with pytest.raises(BadInput, match="no such folder of images"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         open_data(of(name=str(file), images=str(tmp_path / "nowhere")))
+    pinned(caught.value)
     (photos / "val2014" / "5.png").write_bytes(b"no image")
     c = config.assign(of(name=str(file), images=str(photos)), [*TINY, "model.image=cnn"])
-    with pytest.raises(BadInput, match="cannot be read as an image") as caught:
+    with pytest.raises(BadInput) as caught:
         open_data(c)["train"].images.take(np.array([5]))
+    pinned(caught.value)
     assert str(caught.value.where).endswith("5.png")
     (photos / "val2014" / "7.png").unlink()
     (photos / "val2014" / "30.png").unlink()
-    with pytest.raises(BadInput, match=r"2 of the 32 images have no file \(first: val2014/7\.png\)"):
+    with pytest.raises(BadInput) as caught:
         open_data(c)
+    pinned(caught.value)
     (tmp_path / "other.json").write_text('{"a": 1}')
-    with pytest.raises(BadInput, match="not a file of captions"):
+    with pytest.raises(BadInput) as caught:
         open_data(of(name=str(tmp_path / "other.json"), images=str(photos)))
+    pinned(caught.value)
 
 
 def test_image_files_with_captions_as_json_lines(tmp_path):
@@ -354,19 +365,20 @@ def test_other_vectors_or_captions_under_the_same_names_are_not_resumed(tmp_path
     assert "resumed after epoch 1" in trains(2, x, lines)  # 4 images of a test part with a caption each, of 128 numbers
 
 
-def test_an_image_has_one_part_and_all_captions_have_one(tmp_path):
+def test_an_image_has_one_part_and_all_captions_have_one(tmp_path, pinned):
     lines = [{"image_id": i // 2, "caption": "a b", "split": ("train", "val", "test")[i // 2 % 3]} for i in range(24)]
     file = tmp_path / "c.jsonl"
     np.save(tmp_path / "x.npy", np.eye(12))
     named = of(name=str(tmp_path / "x.npy"), captions=str(file))
-    for n, change, message in (
-        (1, {"split": "test"}, "1 image is in train and in test (first: 0)"),
-        (5, {"split": None}, "line 6: has no field split, and others have"),
+    for n, change in (
+        (1, {"split": "test"}),
+        (5, {"split": None}),
     ):
         changed = [{**line, **change} if i == n else line for i, line in enumerate(lines)]
         file.write_text("".join(json.dumps(line) + "\n" for line in changed))
-        with pytest.raises(BadInput, match=re.escape(message)):
+        with pytest.raises(BadInput) as caught:
             open_data(named)
+        pinned(caught.value)
 
 
 def test_images_without_a_caption_are_in_one_part(tmp_path):
@@ -390,40 +402,46 @@ def test_vectors_without_ids_are_in_the_order_of_a_karpathy_file(tmp_path):
         assert parts[part].images.take(np.arange(2))["images"].argmax(dim=1).tolist() == own
 
 
-def test_images_too_few_for_three_parts(tmp_path):
+def test_images_too_few_for_three_parts(tmp_path, pinned):
     np.save(tmp_path / "x.npy", np.eye(2, 4))
     (file := tmp_path / "c.jsonl").write_text('{"image_id": 1, "caption": "a b"}\n{"image_id": 2, "caption": "c"}\n')
-    with pytest.raises(BadInput, match=rf"^{file}: has no captions for train\n  fix: give captions of more images"):
+    with pytest.raises(BadInput) as caught:
         open_data(of(name=str(tmp_path / "x.npy"), captions=str(file)))
+    pinned(caught.value)
 
 
-def test_settings_that_the_data_do_not_take(tmp_path):
+def test_settings_that_the_data_do_not_take(tmp_path, pinned):
     np.save(tmp_path / "x.npy", np.eye(12))
     (tmp_path / "c.jsonl").write_text("".join(f'{{"image_id": {i}, "caption": "a b"}}\n' for i in range(12)))
     named = {"name": str(tmp_path / "x.npy"), "captions": str(tmp_path / "c.jsonl")}
     alone = config.override(of(**named), {"loss.relevance": "labels", "loss.name": "log_ratio", "model.text": "none"})
-    with pytest.raises(UsageError, match="has no labels of its images") as caught:
+    with pytest.raises(UsageError) as caught:
         open_data(alone)
-    assert caught.value.fix == "name their file: --set data.labels=FILE"
-    for value, message in (({}, "data.captions is"), ({"captions": "", "key": "x"}, "data.key is 'x'")):
-        with pytest.raises(UsageError, match=f"^{message}.*, and scenes-tiny is no file of vectors"):
+    pinned(caught.value)
+    for value in ({}, {"captions": "", "key": "x"}):
+        with pytest.raises(UsageError) as caught:
             open_data(of(**{**named, **value, "name": "scenes-tiny"}))
-    with pytest.raises(UsageError, match="holds a single array without a name, so key has no meaning"):
+        pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         open_data(of(**named, key="x"))
+    pinned(caught.value)
     np.savez(tmp_path / "x.npz", one=np.eye(12), two=2 * np.eye(12))
     two = {**named, "name": str(tmp_path / "x.npz")}
     assert open_data(of(**two, key="two"))["train"].images.take(np.arange(2))["images"].max() == 2
-    with pytest.raises(BadInput, match="has no image vectors under a known name"):
+    with pytest.raises(BadInput) as caught:
         open_data(of(**two))
+    pinned(caught.value)
     out, other = tmp_path / "run", tmp_path / "other.npz"
     assert cli("train-reference", *OPTIONS, "--data", two["name"], "--captions", named["captions"], "--key", "two",
                "--epochs", "0", "--out", out).exit_code == 0  # fmt: skip
     np.savez(other, three=np.eye(12), four=np.eye(12))
-    assert "fix: name the array with --key KEY" in cli("encode", out, "--data", other, "-o", tmp_path / "o.npz").stderr
+    pinned(cli("encode", out, "--data", other, "-o", tmp_path / "o.npz").stderr)
     for data in (("--data", named["name"]), ("--data", other, "--key", "four"), ()):
         assert cli("encode", out, *data, "-o", tmp_path / "o.npz").exit_code == 0
-    assert "several --images for a checkpoint" in cli("encode", out, "--images", "a", "--images", "b").stderr
-    with pytest.raises(BadInput, match="no such file"):
+    pinned(cli("encode", out, "--images", "a", "--images", "b").stderr)
+    with pytest.raises(BadInput) as caught:
         open_data(of(**{**named, "name": str(tmp_path / "y.npy")}))
-    with pytest.raises(UsageError, match="'vsepp,,f30k' has an empty name"):
+    pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         config.read("vsepp,,f30k")
+    pinned(caught.value)

@@ -86,7 +86,7 @@ def test_the_summary_has_the_values_of_the_reports(tmp_path):
     assert rows[1][0] == "sh" and float(rows[1][2]) == pytest.approx(100 * entry["values"]["RSum"], abs=0.06)
 
 
-def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path, monkeypatch):
+def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path, monkeypatch, pinned):
     whole, _ = run(suite_of(runs_of()), tmp_path / "whole")
     trained, real = [], suites.train
 
@@ -102,8 +102,9 @@ def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(suite_of(runs_of()), tmp_path / "parts")
     assert not (tmp_path / "parts" / "suite.json").exists()
-    with pytest.raises(UsageError, match="holds runs already"):
+    with pytest.raises(UsageError) as caught:
         run(suite_of(runs_of()), tmp_path / "parts")
+    pinned(caught.value)
     summary, notes = run(suite_of(runs_of()), tmp_path / "parts", resume=True)
     assert trained[3:] == ["info_nce-seed0"]
     assert any("resumed after epoch 1 of 2" in note for note in notes)
@@ -120,10 +121,11 @@ def test_several_runs_at_a_time_have_the_same_results(tmp_path):
     assert sorted(note.split(",")[0] for note in notes if " of 3" in note) == ["1 of 3", "2 of 3", "3 of 3"]
 
 
-def test_a_run_of_other_settings_is_refused(tmp_path):
+def test_a_run_of_other_settings_is_refused(tmp_path, pinned):
     run(suite_of(runs_of()), tmp_path / "s")
-    with pytest.raises(UsageError, match=r"was trained with train\.lr = 0\.001, not 0\.5"):
+    with pytest.raises(UsageError) as caught:
         run(suite_of(runs_of(lr=0.5)), tmp_path / "s", resume=True)
+    pinned(caught.value)
 
 
 @pytest.mark.nightly
@@ -146,7 +148,7 @@ def command_of(suite: Suite, monkeypatch, *options: str):
     return cli("train-reference", "--suite", "two", *options)
 
 
-def test_a_loss_that_does_not_learn_gives_exit_code_1(tmp_path, monkeypatch):
+def test_a_loss_that_does_not_learn_gives_exit_code_1(tmp_path, monkeypatch, pinned):
     """With a learning rate of almost 0 the first model stays: its RSum is that of the untrained one."""
     still = suite_of(runs_of(lr=1e-30), must_learn=True)
     found = command_of(still, monkeypatch, "--out", str(tmp_path / "still"), "--json")
@@ -154,7 +156,7 @@ def test_a_loss_that_does_not_learn_gives_exit_code_1(tmp_path, monkeypatch):
     learned = json.loads(found.stdout)["learned"]
     assert [(entry["loss"], entry["improved"]) for entry in learned] == [("sh", False), ("info_nce", False)]
     assert learned[0]["value"] == learned[0]["untrained"]
-    assert "sh does not improve RSum" in found.stderr
+    pinned(next(line for line in found.stderr.splitlines() if line.startswith("warning: ")))
 
 
 def test_a_suite_that_learns_prints_its_table(tmp_path, monkeypatch):
@@ -210,11 +212,11 @@ def test_a_real_run_that_diverges(tmp_path):
     assert list(summary["runs"]) == [f"{DATA}/untrained-seed0"]
 
 
-def test_a_loss_that_diverges_fails_the_suite_in_which_all_must_learn(tmp_path, monkeypatch, sh_diverges):
+def test_a_loss_that_diverges_fails_the_suite_in_which_all_must_learn(tmp_path, monkeypatch, sh_diverges, pinned):
     runs = [*runs_of()[:2], Planned("info_nce", tiny("info_nce", epochs=8, lr=0.02), METRICS)]
     found = command_of(suite_of(runs, must_learn=True), monkeypatch, "--out", str(tmp_path / "a"), "--json")
     assert found.exit_code == 1
-    assert f"{DATA}/sh-seed0 diverged: the loss is nan" in found.stderr
+    pinned(next(line for line in found.stderr.splitlines() if line.startswith("warning: ")))
     assert [entry["loss"] for entry in json.loads(found.stdout)["learned"]] == ["info_nce"]
     other = command_of(suite_of(runs), monkeypatch, "--out", str(tmp_path / "b"))
     assert other.exit_code == 0 and "diverged" in other.stderr
@@ -288,12 +290,14 @@ def test_the_command_of_an_entry_on_objects_has_the_settings_of_its_run():
             assert of == of | {key: value for key, value in expected[part].items() if key in of}
 
 
-def test_a_suite_needs_runs_and_losses_of_different_names(tmp_path):
-    with pytest.raises(UsageError, match="suite 'ablations' has no run of mh"):
+def test_a_suite_needs_runs_and_losses_of_different_names(tmp_path, pinned):
+    with pytest.raises(UsageError) as caught:
         suites.get_suite("ablations", ["mh"])
+    pinned(caught.value)
     body = "return (scores - scores.diagonal()).clamp(min=0).masked_fill(positive, 0).sum()"
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "my.py").write_text(f"def f(scores, positive, *, reduction='sum'):\n    {body}\n")
-    with pytest.raises(UsageError, match="two losses have the name my-f"):
+    with pytest.raises(UsageError) as caught:
         suites.get_suite("smoke", [str(tmp_path / folder / "my.py:f") for folder in ("a", "b")])
+    pinned(caught.value)

@@ -33,7 +33,7 @@ def printed(files: tuple[Path, Path], *args: str) -> dict[str, Any]:
     return commands.document("unimodal", files[0], "--labels", files[1], *args)
 
 
-def test_the_table(files: tuple[Path, Path]) -> None:
+def test_the_table(files: tuple[Path, Path], pinned: Pinned) -> None:
     result = invoke(files, "--queries", "6", "--metrics", "nDCG@1,MLD@1,nDCG@10", "--ci", "0")
     assert result.exit_code == 0, result.stderr
     lines = [line.split() for line in result.stdout.splitlines() if line.strip()]
@@ -43,7 +43,7 @@ def test_the_table(files: tuple[Path, Path]) -> None:
     assert len(lines[3]) == 4 and len(lines[4]) == 3  # MLD@10 was not requested
     assert "nDCG is printed times 100, label distances as they are" in result.stdout
     assert "|labels:euclidean#" in result.stdout and "queries:apart" in result.stdout
-    assert result.stderr == "· 6 queries, 24 items in the gallery; no query is among them\n"
+    pinned(result.stderr)
 
 
 def test_intervals_of_the_table_are_over_queries(files: tuple[Path, Path]) -> None:
@@ -104,8 +104,9 @@ def test_errors_and_exit_codes(files: tuple[Path, Path], args: list[str], code: 
     pinned(result.stderr)
 
 
-def test_warnings_are_printed(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_warnings_are_printed(files: tuple[Path, Path], tmp_path: Path, pinned: Pinned) -> None:
     np.save(tmp_path / "d.npy", np.triu(np.ones((30, 30)), 1))
     args = ["--label-distance", "precomputed", "--metrics", "MLD@1", "--ci", "0"]
     result = invoke((files[0], tmp_path / "d.npy"), *args)
-    assert result.exit_code == 0 and "warning: distances are not symmetric: [0, 1] is 1" in result.stderr
+    assert result.exit_code == 0
+    pinned(result.stderr)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests import oracle_unimodal as oracle
+from tests.messages import Pinned
 from vsebench.errors import BadInput
 from vsebench.unimodal.distances import LabelDistance, euclidean, precomputed
 from vsebench.unimodal.masks import miou
@@ -53,15 +54,19 @@ def test_more_items_than_a_strip(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(got, np.linalg.norm(labels[3:5, None] - labels[None, :599], axis=2), rtol=1e-13)
 
 
-def test_euclidean_refuses() -> None:
-    with pytest.raises(BadInput, match=r"y\.npy: label 1 holds nan in column 2\n  fix: give every item finite labels"):
+def test_euclidean_refuses(pinned: Pinned) -> None:
+    with pytest.raises(BadInput) as caught:
         euclidean([[0, 0, 0], [0, 0, np.nan]], "y.npy")
-    with pytest.raises(BadInput, match="label 0 holds inf"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         euclidean([[np.inf]])
-    with pytest.raises(BadInput, match="label 0 holds 1e"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         euclidean([[1e200]])
-    with pytest.raises(BadInput, match="holds 2 labels for 3 items\n  fix: give one label an item"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         euclidean([[1.0], [2.0]]).check(3)
+    pinned(caught.value)
 
 
 def test_fingerprints_depend_on_the_numbers() -> None:
@@ -89,24 +94,22 @@ def test_precomputed_distances_are_not_changed() -> None:
     table(precomputed(matrix), 4)
 
 
-def test_precomputed_refuses() -> None:
-    for value, words in ((np.nan, "nan is not finite"), (np.inf, "inf is not finite"), (-0.5, "-0.5 is negative")):
+def test_precomputed_refuses(pinned: Pinned) -> None:
+    for value in (np.nan, np.inf, -0.5):
         matrix = SQUARE.copy()
         matrix[1, 2] = value
-        with pytest.raises(BadInput, match=rf"d\.npy: distance \[1, 2\] = {words}\n  fix: give distances of 0 or more"):
+        with pytest.raises(BadInput) as caught:
             precomputed(matrix, "d.npy")
-    with pytest.raises(
-        BadInput, match=r"distances have shape \(4,\)\n  fix: save \(item, item\), or \(query, gallery\)"
-    ):
+        pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         precomputed(np.zeros(4))
-    with pytest.raises(
-        BadInput, match=r"shape \(4, 4\); there are 5 items, 2 queries, 3 others\n  fix: give 5 x 5 or 2 x 3"
-    ):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         table(precomputed(SQUARE), 5, False, [0, 1])
-    with pytest.raises(
-        BadInput, match=r"on the diagonal .*these are similarities, not distances\n  fix: save distances"
-    ):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         precomputed(1.0 - SQUARE / 10)
+    pinned(caught.value)
 
 
 def test_precomputed_warns() -> None:
@@ -151,19 +154,25 @@ def test_maps_of_classes(rng: np.random.Generator) -> None:
     assert np.array_equal(table(miou(maps.astype(np.uint8)), 6), table(miou(masks.astype(np.uint8)), 6))
 
 
-def test_masks_refuse() -> None:
-    with pytest.raises(BadInput, match=r"masks have shape \(2, 2\) and dtype int64\n  fix: save integers"):
+def test_masks_refuse(pinned: Pinned) -> None:
+    with pytest.raises(BadInput) as caught:
         miou(np.zeros((2, 2), np.int64))
-    with pytest.raises(BadInput, match="dtype float64"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         miou(np.zeros((2, 2, 2)))
-    with pytest.raises(BadInput, match=r"m\.npy: item 1 has no labelled pixel"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         miou([[[0]], [[-1]]], where="m.npy")
-    with pytest.raises(BadInput, match="item 0 has no labelled pixel"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         miou(np.zeros((2, 3, 4, 4), bool))
-    with pytest.raises(BadInput, match="item 1 holds 2 in a map of one class"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         miou(np.array([[[[1]]], [[[2]]]]))
-    with pytest.raises(BadInput, match="items 0 and 1 have no pixel that is labelled in both"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         table(miou([[[0, -1]], [[-1, 0]]]), 2)
+    pinned(caught.value)
 
 
 WORDS = {"dog": (1, 0), "cat": (0.8, 0.2), "runs": (0, 1), "sleeps": (0.1, 0.9), "tree": (-1, 0.5)}
@@ -196,7 +205,7 @@ def set_distance(a: tuple[str, ...], b: tuple[str, ...]) -> float:
     return there + sum(min(transport(s, t) for s in x) for t in y)
 
 
-def test_caption_sets_by_definition(tmp_path: Path) -> None:
+def test_caption_sets_by_definition(tmp_path: Path, pinned: Pinned) -> None:
     pytest.importorskip("ot", reason="POT is not installed (pip install 'vsebench[wmd]')")
     from vsebench.unimodal.wmd import read_caption_sets
 
@@ -209,8 +218,10 @@ def test_caption_sets_by_definition(tmp_path: Path) -> None:
     np.testing.assert_allclose(table(picked, 3), np.array(want)[np.ix_([4, 0, 2], [4, 0, 2])], atol=1e-6)
     assert labels.name.startswith("wmd,vectors=words.txt#") and ",tokens=whitespace#" in labels.name
     assert labels.name != picked.name
-    with pytest.raises(BadInput, match=r"1 of 2 ids are not among the 5 items \(first: 99\)"):
+    with pytest.raises(BadInput) as caught:
         read_caption_sets(captions, str(vectors), np.array([10, 99]))
+    pinned(caught.value)
     captions.write_text(captions.read_text(encoding="utf-8").replace("cat sleeps", "unheard"), encoding="utf-8")
-    with pytest.raises(BadInput, match="image 11 has no caption with a word that has a vector"):
+    with pytest.raises(BadInput) as caught:
         read_caption_sets(captions, f"{vectors}:tokens=whitespace", None)
+    pinned(caught.value)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests import oracle_unimodal as oracle
+from tests.messages import Pinned
 from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics.discounted import discounted_gain, gain_of_distance, label_distance
@@ -204,47 +205,57 @@ def test_intervals_are_reproducible(rng: np.random.Generator) -> None:
     assert ends(1, 1, "bca") == ends(1, 2, "bca") != ends(1, 1)
 
 
-def test_metric_names() -> None:
+def test_metric_names(pinned: Pinned) -> None:
     def names(words: str | None) -> list[str]:
         return [str(m) for m in label_metrics(words)]
 
     assert names("nDCG@3, labels:MLD@7,ndcg@3") == ["labels:nDCG@3", "labels:MLD@7"]
     assert names(None) == names("all") == [f"labels:{s}@{k}" for s in ("nDCG", "MLD") for k in KS]
     assert names("MLD") == [f"labels:MLD@{k}" for k in KS]
-    with pytest.raises(UsageError, match=r"unknown metric 'labels:NDCGG@10'\n  fix: did you mean 'labels:nDCG@10'"):
+    with pytest.raises(UsageError) as caught:
         label_metrics("NDCGG@10")
+    pinned(caught.value)
     for name in ("R@1", "cider:nDCG@3", "nDCG[gt=out]@3"):
         with pytest.raises(UsageError) as error:
             label_metrics(name)
-        assert str(error.value) == f"{name} is not defined for label distances\n  fix: use nDCG@k or MLD@k"
+        pinned(error.value)
     for k in ("0", "-1", "1.5", "x"):
-        message = f"k of 'labels:MLD@{k}' is '{k}'\n  fix: give an integer of at least 1"
-        with pytest.raises(UsageError, match=message):
+        with pytest.raises(UsageError) as caught:
             label_metrics(f"MLD@{k}")
-    with pytest.raises(UsageError, match="'labels:MLD@' is not a metric name"):
+        pinned(caught.value)
+    with pytest.raises(UsageError) as caught:
         label_metrics("MLD@")
+    pinned(caught.value)
     for empty in ("", " , "):
-        with pytest.raises(UsageError, match="no metric is given\n  fix: give metrics='nDCG@10,MLD@10' or all"):
+        with pytest.raises(UsageError) as caught:
             label_metrics(empty)
+        pinned(caught.value)
 
 
-def test_wrong_inputs(rng: np.random.Generator) -> None:
+def test_wrong_inputs(rng: np.random.Generator, pinned: Pinned) -> None:
     vectors, labels = rng.standard_normal((4, 3)), euclidean(np.eye(4))
-    with pytest.raises(BadInput, match=r"4 queries of 4 items leave nothing to retrieve\n  fix: .*keep_queries=True"):
+    with pytest.raises(BadInput) as caught:
         evaluate(vectors, labels, range(4))
-    with pytest.raises(BadInput, match="1 query of 1 item leaves nothing to retrieve\n  fix: give at least two items"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         evaluate(vectors[:1], euclidean([[1.0]]))
-    with pytest.raises(BadInput, match="query 4 is not a row of 4 items"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         evaluate(vectors, labels, [0, 4])
-    with pytest.raises(BadInput, match="query 1 is named twice"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         evaluate(vectors, labels, [1, 1])
-    with pytest.raises(BadInput, match="names no query"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         evaluate(vectors, labels, [])
-    with pytest.raises(BadInput, match=r"vectors of shape \(4,\)"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         evaluate(np.zeros(4), labels)
+    pinned(caught.value)
     vectors[2] = 0
-    with pytest.raises(BadInput, match=r"item 2 is all zeros.*\n  fix: .*similarity='euclidean'"):
+    with pytest.raises(BadInput) as caught:
         evaluate(vectors, labels, metrics="MLD@1", similarity="cosine")
+    pinned(caught.value)
     evaluate(vectors, labels, metrics="MLD@1")
     for wrong in ({"similarity": "l2"}, {"modality": "video"}, {"metrics": "R@1"}, {"interval": "exact"}):
         with pytest.raises(UsageError):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import vsebench
 from tests import human_files
 from tests import oracle_unimodal as oracle
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 from vsebench.evaluation import intra
 from vsebench.evaluation.binary import measure
@@ -151,21 +152,23 @@ def test_queries_without_positives_can_count_as_misses() -> None:
     assert (miss.value, miss.n, miss.undefined) == (0.5, 4, 0)
 
 
-def test_ratings_of_other_items_are_refused() -> None:
+def test_ratings_of_other_items_are_refused(pinned: Pinned) -> None:
     vectors = np.eye(4, dtype=np.float32)
-    with pytest.raises(BadInput, match=r"ratings\.csv: 1 rated image is not in split 'custom' \(first: 99\)"):
+    with pytest.raises(BadInput) as caught:
         results(vectors, "image", rated("sis", (10, 99, 3)))
-    with pytest.raises(BadInput, match=r"cxc:R@1 i2t: no query has a relevant item"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         results(vectors, "image", rated("sis", (10, 20, 1)))
-    with pytest.raises(BadInput, match=r"image vectors of shape \(3, 4\) for 4 ids"):
+    pinned(caught.value)
+    with pytest.raises(BadInput) as caught:
         results(vectors[:3], "image", rated("sis", (10, 20, 3)))
+    pinned(caught.value)
 
 
-def test_other_splits_are_refused() -> None:
-    with pytest.raises(
-        UsageError, match="CxC rates items of COCO 5K, not of split 'custom'\n  fix: use split='coco-5k'"
-    ):
+def test_other_splits_are_refused(pinned: Pinned) -> None:
+    with pytest.raises(UsageError) as caught:
         vsebench.evaluate(np.eye(4), np.eye(7, 4) + 0.1, split=SPLIT, metrics=INTRA)
+    pinned(caught.value)
 
 
 def test_the_identity_depends_on_the_ratings() -> None:

@@ -103,17 +103,18 @@ def _warn_of_other_rows(data: System, one: System, name: str) -> None:
 
 
 def _read(other: Any, data: System, request: Request) -> System:
-    """Another system, on the split of the first; rows without ids are in the order of this direction of the first."""
-    if data.orders:
-        each = {
-            d: _read(other[d] if isinstance(other, Mapping) else other, _of_one(data, d), request)
-            for d in data.orders
-            if not isinstance(other, Mapping) or d in other
-        }
+    """Another system, on the split of the first; rows without ids are in the order of the first.
+
+    If its directions have other orders, scores of a direction are in the order of this direction, and others in that of
+    the first direction.
+    """
+    if data.orders and isinstance(other, Mapping):
+        each = {d: _read({d: other[d]}, _of_one(data, d), request) for d in data.orders if d in other}
         first = next(iter(each.values()))
         sources = dict.fromkeys(path for one in each.values() for path in one.sources)
         return replace(first, scorers={d: one.scorers[d] for d, one in each.items()}, sources=tuple(sources))
-    alone: dict[str, Any] = {**dict.fromkeys(INPUTS), "fuse": [], "split": data.split}
+    split = data.split_of(next(iter(data.orders))) if data.orders else data.split
+    alone: dict[str, Any] = {**dict.fromkeys(INPUTS), "fuse": [], "split": split}
     if data.lists is not None:
         return inputs.read(replace(request, **alone | {"run": runs(other)}))
     if is_path(other) and files.holds_both(opened(Path(other).expanduser())):

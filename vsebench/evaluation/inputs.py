@@ -19,7 +19,6 @@ from ..log import note, warn
 from ..options import spell
 from ..rank.scorers import Matrix, Scorer, choose
 from ..sets.align import UnknownItems, align_embeddings, align_lists, align_scores, split_of
-from ..sets.items import last_of_all
 from ..sets.placing import SIDES, Rows, with_places
 from ..signature import ENCODER
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Modality, Split, Tops, id_rows, is_path
@@ -141,12 +140,13 @@ def of_vectors(raw: Raw, request: Request) -> System:
     )  # fmt: skip
 
 
-def _scores(request: Request, served: Sequence[Direction]) -> System:
+def _scores(request: Request, served: Sequence[Direction], direction: Direction | None = None) -> System:
     """A score matrix of a file or in memory, one row an image and one column a caption; or one of each direction.
 
     Args:
         request: as for ``read``.
         served: the directions that are measured with the matrix.
+        direction: the one that it was given for; None for both.
     """
     if request.similarity != "auto":
         raise UsageError(f"{spell('similarity')} has no meaning for a score matrix", fix="leave it out")
@@ -165,10 +165,11 @@ def raw_scores(given: Given) -> Raw:
 def of_scores(raw: Raw, request: Request, served: Sequence[Direction] = DIRECTIONS) -> System:
     """Scores matched to the split that is given, or that their ids tell; raises as ``read``."""
     found, scores = align_scores(
-        raw, request.split, request.captions_per_image, request.captions_file, judged=bool(request.judgements)
-    )
+        raw, request.split, request.captions_per_image, request.captions_file, judged=bool(request.judgements),
+        direction=direction,
+    )  # fmt: skip
     top_scored.check(scores, served, raw.where, request.trust)
-    scorers = dict.fromkeys(DIRECTIONS, Matrix(last_of_all(scores, raw.where), *found.rows))
+    scorers = dict.fromkeys(DIRECTIONS, Matrix(scores, *found.rows))
     return System(
         with_places(found.split, found.rows), scorers, raw.where, "scores", rows=found.rows, sources=raw.sources,
         without_ids=_without_ids(raw, request),
@@ -188,7 +189,7 @@ def _of_each(request: Request) -> System:
     split = request.split
     for direction, scores in request.scores.items():
         measured = [direction] if direction in request.directions else []
-        read[direction] = _scores(replace(request, scores=scores, split=split), measured)
+        read[direction] = _scores(replace(request, scores=scores, split=split), measured, direction)
         split = read[direction].split
     # Of one direction alone, its rows are those that are evaluated.
     first = read.get(request.directions[0]) or next(iter(read.values()))

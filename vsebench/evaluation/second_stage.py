@@ -23,6 +23,7 @@ from ..rank.corrected import shown
 from ..rank.order import top_lists
 from ..rank.rerank import ranks_of, reordered
 from ..rank.scorers import Matrix, Scorer, of_queries
+from ..rank.sums import refuse_overflow
 from ..relevance.gains import shape_of
 from ..relevance.grades import Entries, of_pairs
 from ..results.format import printed
@@ -66,7 +67,9 @@ def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
             array = numbers(value, where)
             array = array if array.dtype.kind == "f" else array.astype(np.float64)
             raw = Raw((array,), sources=(Path(where),), holds="ids")
-        found, scores = align_scores(raw, split, finite=False)
+        found, scores = align_scores(raw, split, finite=False, direction=direction if isinstance(value, Path) else None)
+    if not isinstance(value, Path) and scores.shape[0] == scores.shape[1]:
+        note(f"re-ranking, {direction}: the rows of the square matrix are taken to be images", weight="decision")
     missing = _constant(scores, direction)
     if missing is None and np.isfinite(scores).all() and (lost := uncomputed(scores)):
         raise BadInput(lost, where=where, fix=TOGETHER)
@@ -198,7 +201,10 @@ def _scores_of(top: Tops, given: SecondScores, first: int) -> Float:
 
 
 def _reordered(top: Tops, scores: Float, given: SecondScores) -> Tops:
-    scores = scores if given.weight is None else top.scores + given.weight * scores
+    if given.weight is not None:
+        with np.errstate(over="ignore"):
+            scores = top.scores + given.weight * scores
+        refuse_overflow(scores[~np.isnan(scores)])
     return reordered(top, scores)
 
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import BadInput
 from ..log import note, warn
+from ..options import spell
+from ..rank.scorers import Matrix, Scorer
+from ..sets.items import last_of_all
 from ..sets.published import warning_of
 from . import fused, inputs, only, second_stage
 from .inputs import System
@@ -21,7 +29,30 @@ def read(request: Request) -> System:
     warn(warning_of(data.split.name))
     if data.orders:
         note(
-            "the scores of the directions have their rows in different orders: judgements, gains and captions without "
-            f"ids are read in that of {next(iter(data.orders))}"
+            "the scores of the directions have their rows in different orders: judgements, gains, captions and fused "
+            f"systems without ids are read in that of {next(iter(data.orders))}"
         )
-    return only.only(second_stage.read(fused.fuse(data, request), request), request)
+    data = _without_excluded(fused.fuse(data, request), request)
+    return only.only(second_stage.read(data, request), request)
+
+
+def _without_excluded(data: System, request: Request) -> System:
+    """The system with finite scores: a pair with the score -inf is no candidate, and is ranked last.
+
+    Raises:
+        BadInput: such pairs beside a stage that would give them a score.
+    """
+    found: dict[int, Scorer] = {}
+    for scorer in data.scorers.values():
+        if id(scorer) in found or not isinstance(scorer, Matrix):
+            continue
+        scores = last_of_all(scorer.scores, data.where)
+        stages = [name for name, given in (("normalise", request.correction), ("rerank", request.rerank)) if given]
+        if scores is not scorer.scores and stages:
+            image, caption = np.argwhere(np.isneginf(scorer.scores))[0].tolist()
+            what = f"the score of row {image} and column {caption} is -inf, of a pair that is no candidate; "
+            what += f"{spell(stages[0])} needs the scores of all pairs"
+            fix = f"leave out {spell(stages[0])}, or give finite scores"
+            raise BadInput(what, where=data.where, fix=fix)
+        found[id(scorer)] = scorer if scores is scorer.scores else replace(scorer, scores=scores)
+    return replace(data, scorers={d: found.get(id(s), s) for d, s in data.scorers.items()}) if found else data

@@ -30,11 +30,11 @@ from ..options import spell
 from ..types import QUERIES_OF, Direction, Float, Tops
 from .order import top_lists
 from .scorers import Matrix, Scorer
-from .sums import blocks, weighted_sum
+from .sums import blocks, magnitude, refuse_overflow, weighted_sum
 
 LEAST = 1e-6  # of settings; one over it is the most
-DIGITS = 12  # decimals of offsets and logarithms: behind them sums depend on the machine
-SAME = 1e-12  # offsets that are closer are those of copies of an item, which tie
+DIGITS = 12  # decimals of logarithms, and of offsets of scores up to 1: behind them sums depend on the machine
+SAME = 1e-12  # offsets, of scores up to 1, that are closer are those of copies of an item, which tie
 
 
 def csls(scorer: Scorer, direction: Direction, bank: Scorer, *, k: int, threads: int | None = None) -> Scorer:
@@ -72,19 +72,30 @@ def qb(
 
 def _lowered(scorer: Scorer, direction: Direction, queries: npt.ArrayLike, gallery: Float) -> Scorer:
     """Scores minus the product of a factor of the query, (query,), and one of the item, (gallery,)."""
-    offset = -settled(gallery)
+    offset = -settled(gallery, magnitude(scorer))
     images, captions = (queries, offset) if direction == "i2t" else (offset, queries)
     return weighted_sum([scorer], [1.0], [(images, captions)])
 
 
-def settled(values: Float) -> Float:
-    """(item,) numbers to ``DIGITS`` decimals; those that differ only by the roundings of a machine are equal."""
+def settled(values: Float, size: float) -> Float:
+    """(item,) offsets of scores up to a size, without the roundings of a machine.
+
+    They are rounded to ``DIGITS`` decimals of scores up to 1, and in proportion of others: offsets of scores times a
+    power of two are as many times as large.
+
+    Raises:
+        BadInput: an offset is not finite.
+    """
+    refuse_overflow(values)
+    size = max(size, float(np.abs(values).max(initial=0)))
+    scale = 2.0 ** np.round(np.log2(size)) if size else 1.0
+    values = values / scale
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     first = np.maximum.accumulate(np.where(np.diff(ordered, prepend=-np.inf) > SAME, np.arange(len(values)), 0))
     out = np.empty(len(values))
     out[order] = np.round(ordered[first], DIGITS)
-    return out
+    return out * scale
 
 
 def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, threads: int | None = None) -> Scorer:
@@ -102,7 +113,8 @@ def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, thre
         BadInput: the matrix does not fit into memory.
     """
     require(8 * scorer.shape[0] * scorer.shape[1])
-    out, prior = np.empty(scorer.shape), settled(log_sums(bank, direction, beta) / beta) * beta
+    out, prior = np.empty(scorer.shape), settled(log_sums(bank, direction, beta) / beta, magnitude(scorer)) * beta
+    refuse_overflow(beta * magnitude(scorer))
     for start, block in blocks(scorer, direction):
         with np.errstate(divide="ignore"):
             log = np.round(np.log(np.abs(block)), DIGITS) + (beta * block - prior)

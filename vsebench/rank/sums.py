@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import UsageError
+from ..errors import BadInput, UsageError
 from ..memory import require
 from ..types import Direction, Float, Int, Vectors
 from .scorers import Dot, Matrix, Scorer, rows_of
@@ -35,18 +35,23 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
 
     Raises:
         UsageError: scorers of different shapes.
-        BadInput: a matrix that does not fit into memory.
+        BadInput: a matrix that does not fit into memory, or sums above the largest float.
     """
     shape = scorers[0].shape
     for other in scorers[1:]:
         if other.shape != shape:
             raise UsageError(f"scores of shapes {shape} and {other.shape}", fix="give scores of the same items")
     added = [tuple(np.asarray(x, np.float64) for x in pair) for pair in offsets]
+    terms = [weight * magnitude(s) for s, weight in zip(scorers, weights, strict=True)]
+    terms += [float(np.abs(a).max() * np.abs(b).max()) for a, b in added]
+    refuse_overflow(sum(terms))
     dots = [s for s in scorers if isinstance(s, Dot)]
     if len(dots) == len(scorers):
         ones = [np.ones((n, 1), np.float32) for n in shape]
         offset = [((ones[0], a), (ones[1], b)) for a, b in added]
-        return Dot(*_joined([*(_factors(s, w) for s, w in zip(dots, weights, strict=True)), *offset]))
+        images, captions = _joined([*(_factors(s, w) for s, w in zip(dots, weights, strict=True)), *offset])
+        refuse_overflow(images.max(), images.min(), captions.max(), captions.min())
+        return Dot(images, captions)
     require(8 * shape[0] * shape[1])
     total = np.zeros(shape)
     for scorer, weight in zip(scorers, weights, strict=True):
@@ -55,6 +60,23 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
     for of_images, of_captions in added:
         total += np.multiply.outer(of_images, of_captions)
     return Matrix(total)
+
+
+def magnitude(scorer: Scorer) -> float:
+    """A bound on the size of all finite scores: the largest entry of a matrix, the lengths of vectors, 1 of cosines."""
+    if isinstance(scorer, Dot):
+        return 1.0 if scorer.cosine else float(np.prod([lengths.max() for lengths in scorer.lengths]))
+    assert isinstance(scorer, Matrix)
+    step = max(1, BLOCK // scorer.scores.shape[1])
+    blocks = (np.abs(scorer.scores[start : start + step]) for start in range(0, len(scorer.scores), step))
+    return max(float(block.max(initial=0, where=np.isfinite(block))) for block in blocks)
+
+
+def refuse_overflow(*values: npt.ArrayLike) -> None:
+    """Raise BadInput unless all numbers that a stage has computed are finite."""
+    if not all(np.isfinite(value).all() for value in values):
+        fix = "divide all scores, or all weights, by one number"
+        raise BadInput("sums of the scores are too large for a float", fix=fix)
 
 
 def _factors(scorer: Dot, weight: float) -> tuple[Factor, Factor]:

@@ -107,7 +107,7 @@ def only(raw: Raw, split: Split) -> Raw:
 
 def align_scores(
     raw: Raw, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None,
-    finite: bool = True, judged: bool = False,
+    finite: bool = True, judged: bool = False, direction: Direction | None = None,
 ) -> tuple[Matched, Array]:  # fmt: skip
     """Check a score matrix and match its rows and columns to a split; arguments as for ``align_embeddings``.
 
@@ -115,9 +115,11 @@ def align_scores(
         raw, split, captions_per_image, captions, judged: as for ``align_embeddings``.
         finite: every pair has a score, or -inf; otherwise NaN and infinite values may stand for
             missing ones.
+        direction: the one that the scores were given for, if they were given for one.
 
     Raises:
-        BadInput: a wrong or transposed shape, scores that ``audit`` refuses, rows that ``match`` refuses.
+        BadInput: a wrong or transposed shape, a square one of ``t2i`` without ids, scores that ``audit`` refuses, rows
+            that ``match`` refuses.
         UsageError: an unknown split.
     """
     where = raw.where
@@ -130,6 +132,10 @@ def align_scores(
         audit.check_finite(raw.values, "image (score)", where, lowest=True)
     scores = raw.values
     n_image, n_text = scores.shape
+    if direction == "t2i" and n_image == n_text > 1 and raw.image_ids is None and raw.text_ids is None:
+        what = f"a square score matrix of shape {scores.shape} for t2i may have a row an image or a row a text"
+        fix = "give a row an image (scores.T if the rows are texts), with image_ids and text_ids: in the file, or as "
+        raise BadInput(what, where=where, fix=f"{fix}arguments beside an array")
     for side, ids, n, other in (("image", raw.image_ids, n_image, n_text), ("text", raw.text_ids, n_text, n_image)):
         if ids is not None and len(ids) != n:
             turned = "; the matrix looks transposed" if len(ids) == other else ""
