@@ -144,6 +144,15 @@ def test_one_and_two_captions(count: int, tmp_path: Path) -> None:
     assert lines_of(path) == TEXTS[:count]
 
 
+@pytest.mark.parametrize("head", ["{n}.jpg#0\t", "{n}.jpg\t", "{n}.jpg "])
+def test_names_of_files_that_count_are_no_numbers_of_lines(head: str, tmp_path: Path) -> None:
+    """0.jpg, 1.jpg, ... in order."""
+    (tmp_path / "c.txt").write_text("".join(f"{head.format(n=n)}a cat and {n} dogs\n" for n in range(12)))
+    rows = all_of_file(tmp_path / "c.txt")
+    assert rows.image_id.tolist() == [f"{n}.jpg" for n in range(12)] and lines_of(tmp_path / "c.txt") is None
+    assert rows.captions is not None and rows.captions[3] == "a cat and 3 dogs"
+
+
 def test_numbers_that_may_be_anything_are_refused(tmp_path: Path, pinned: Pinned) -> None:
     path = tmp_path / "c.txt"
     path.write_text("".join(f"{7 * i}\t{text}\n" for i, text in enumerate(TEXTS)), encoding="utf-8")
