@@ -27,6 +27,7 @@ from vsebench.errors import BadInput, Diverged, UsageError, count_of, printable
 from vsebench.files.atomic import make_folder, write_atomically
 from vsebench.files.lock import locked
 from vsebench.files.run_folder import ABOUT, LAST, RESULT
+from vsebench.log import logged
 from vsebench.options import spell
 from vsebench.pretrained.device import device_of
 from vsebench.results.format import printed
@@ -136,10 +137,13 @@ def train(
     """
     if out.is_file():
         raise UsageError("is a file", where=out, fix=f"give the folder of the run with {spell('out')}")
-    run = prepare(config, bar)
+    with logged() as log:
+        run = prepare(config, bar)
     make_folder(out)
     with locked(out / ".lock", "this folder is used") if parallel.is_first() else nullcontext():
         begin(run, out, resume, say)
+        for sentence in log.notes:
+            say(sentence)
         while not finished(run):
             started = time.monotonic()
             schedule(run, len(run.log))

@@ -19,6 +19,8 @@ from ..arguments import public
 from ..errors import BadInput, UsageError, count_of, first_line
 from ..files.atomic import check_writable, write_atomically
 from ..files.image_files import Packed, read_image
+from ..log import logged
+from ..numeric.parallel import submit
 from ..options import settings, spell
 from ..types import Embeddings, PathLike, Split, Vectors
 from . import names
@@ -184,7 +186,8 @@ class Loaded:
         encoder, split, parts = self.encoder, inputs.split, Parts(self.about)
         strings = list(map(self.choices.applied, split.captions or ()))
         try:
-            vectors = self._vectors(inputs.images, strings, parts, progress)
+            with logged() as log:
+                vectors = self._vectors(inputs.images, strings, parts, progress)
         except RuntimeError as error:
             from ..numeric.torch_support import is_want
 
@@ -193,7 +196,7 @@ class Loaded:
             what = f"'{self.title}' cannot compute in {self.choices.precision} here ({first_line(error)})"
             raise UsageError(what, fix=f"leave {spell('precision')} out, or try another") from error
         _check(vectors, split, self.title, self.choices)
-        notes = _notes(encoder, inputs.unused, strings, parts)
+        notes = (*inputs.notes, *log.notes, *_notes(encoder, inputs.unused, strings, parts))
         sides = (Embeddings("image", split.image_ids, vectors[0]), Embeddings("caption", split.caption_ids, vectors[1]))
         more = {"dim": sides[0].dim, "context": encoder.context, "inputs": inputs.identity()}
         result = Encoded(*sides, split, {**self.about, **more}, notes)
@@ -246,15 +249,16 @@ def _batches(paths: Sequence[Image], batch: int, prepare: Callable[[Any], Any]) 
 
     Few are read ahead, because images of any size may wait.
     """
+
+    def read(path: Image) -> Any:
+        return prepare(read_image(path))
+
     waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(READERS) as readers:
         try:
             for start in range(0, len(paths), batch):
                 end = min(start + batch + READERS, len(paths))
-                waiting.extend(
-                    readers.submit(lambda path: prepare(read_image(path)), path)
-                    for path in paths[start + len(waiting) : end]
-                )
+                waiting.extend(submit(readers, read, path) for path in paths[start + len(waiting) : end])
                 yield [waiting.popleft().result() for _ in range(min(batch, len(paths) - start))]
         finally:
             for future in waiting:
