@@ -89,7 +89,7 @@ def _members(table: _Table) -> list[Member]:
     path, schema = table.path, table.schema
     types = {field.name: field.type for field in schema if schema.names.count(field.name) == 1}
     stated = "modality" in types
-    vectors = [name for name, kind in types.items() if is_vector(kind) and name not in _NAMES]
+    vectors = [name for name, kind in types.items() if _is_vector(kind) and name not in _NAMES]
     if not vectors or (stated and "id" not in types):
         missing = "'id'" if vectors else f"'{VECTORS[0]}' or other lists of numbers"
         found = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12]) or "none"
@@ -122,8 +122,7 @@ def _members(table: _Table) -> list[Member]:
     return out
 
 
-def is_vector(kind: Any) -> bool:
-    """Whether a type of a column of pyarrow is a list of numbers."""
+def _is_vector(kind: Any) -> bool:
     import pyarrow.types as pa
 
     lists = pa.is_list(kind) or pa.is_large_list(kind) or pa.is_fixed_size_list(kind)
