@@ -406,49 +406,11 @@ def test_items_and_arrays_that_are_refused(case: str, pinned: Any) -> None:
     pinned(caught.value)
 
 
-NAMES = ("add_obj:0", "add_obj:1", "swap_obj:0", "swap_obj:7", "swap_obj:8")
-FILES = {
-    "columns": ("s.csv", "id,value\n1,2\n"),
-    "twice": ("s.csv", "id,score_0,score_1\nadd_obj:0,1,2\nadd_obj:0,1,2\n"),
-    "absent": ("s.csv", "id,score_0,score_1\nadd_obj:0,1,2\n"),
-    "no number": ("s.json", json.dumps({name: [1, "x"] for name in NAMES})),
-    "too few": ("s.json", json.dumps({name: [1] for name in NAMES})),
-    "too many": ("s.json", json.dumps({name: [1, 2, 3] for name in NAMES})),
-    "other columns": ("s.csv", "id,score_right,score_wrong\n" + "".join(f"{name},1,2\n" for name in NAMES)),
-    "a gap": ("s.csv", "id,score_0,score_1,score_2\n" + "".join(f"{name},,1,2\n" for name in NAMES)),
-}
-
-
-def test_scores_belong_to_captions_and_items_by_their_names(tmp_path: Path, pinned: Any) -> None:
-    """Columns by their number, rows by their id, also of an array with ids beside it."""
-    folder, rng = files.sugarcrepe(tmp_path / "s"), np.random.default_rng(0)
-    scores = rng.standard_normal((5, 2))
-    right = vb.choice({"m": scores}, set=folder, ci=0).shares
-    rows = zip(NAMES, scores.tolist(), strict=True)
-    (tmp_path / "m.csv").write_text("score_1,id,score_0\n" + "".join(f"{b},{n},{a}\n" for n, (a, b) in rows))
-    assert vb.choice(tmp_path / "m.csv", set=folder, ci=0).shares == right
-    np.savez(tmp_path / "m.npz", scores=scores[::-1], ids=NAMES[::-1])
-    assert vb.choice(tmp_path / "m.npz", set=folder, ci=0).shares == right
-    np.savez(tmp_path / "m.npz", scores=scores, ids=["add_obj:0", *NAMES[:4]])
-    with pytest.raises(BadInput) as caught:
-        vb.choice(tmp_path / "m.npz", set=folder)
-    pinned(caught.value)
-
-
 @pytest.mark.parametrize("call", [{"similarity": "euclid"}, {"systems": {"text only": [[1, 0]]}}])
 def test_arguments_that_are_refused(call: dict[str, Any], pinned: Any) -> None:
     with pytest.raises(UsageError) as caught:
         vb.choice(**{"systems": [[1.0, 0.0]], "set": [{"image": "a", "captions": ["a", "b"]}], **call})
     pinned(caught.value)
-
-
-@pytest.mark.parametrize("case", FILES)
-def test_files_of_scores_that_are_refused(tmp_path: Path, case: str, pinned: Any) -> None:
-    name, text = FILES[case]
-    (tmp_path / name).write_text(text)
-    done = invoke("choice", tmp_path / name, "--set", files.sugarcrepe(tmp_path / "s"))
-    assert done.exit_code == 3 and done.stdout == ""
-    pinned(done.stderr)
 
 
 @pytest.mark.parametrize(

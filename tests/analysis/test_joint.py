@@ -210,6 +210,7 @@ def test_options_of_one_system(two: list[Path], tmp_path: Path, pinned: Pinned) 
         assert result.exit_code == 2
         pinned(result.stderr)
     pinned(invoke("eval", f"x={two[0]}", f"x={two[1]}").stderr)
+    assert invoke("eval", f"x-1={two[0]}", f"x-2={two[1]}").exit_code == 0
     (tmp_path / "sub").mkdir()
     same = system(tmp_path / "sub" / "good.npz", 1.0)
     _, *rows = invoke("eval", two[0], same, "--format", "csv", "--ci", "0").stdout.splitlines()

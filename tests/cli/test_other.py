@@ -85,10 +85,9 @@ def test_inspect_evaluates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def never(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("nothing may be ranked")
 
-    from vsebench.rank import observe, scorers
+    from vsebench.rank import observe
 
     monkeypatch.setattr(observe, "observe", never)
-    monkeypatch.setattr(scorers, "choose", never)
     assert invoke("inspect", good.npz(tmp_path)[1]).exit_code == 0
 
 
@@ -116,6 +115,70 @@ def test_inspect_of_scores_and_pairs(tmp_path: Path) -> None:
     assert document("inspect", *pair[1:])["files"] == ["images.npy", "texts.npy"]
     fault = invoke("inspect", good.scores(tmp_path, good.good_scores().T)[2], "--scores")
     assert fault.exit_code == 3 and "looks transposed" in fault.stderr
+
+
+Q, D = [f"q{n}" for n in range(1, 9)], [f"d{n}" for n in range(1, 9)]
+LISTED = "".join(f"{q} Q0 {D[(n + r) % 8]} {r + 1} {9 - r}.5 tag\n" for n, q in enumerate(Q) for r in range(4))
+IN_WORDS: dict[str, tuple[str, list[str]]] = {
+    "qrels of TREC": ("".join(f"{q} 0 {d} 1\n" for q, d in zip(Q, D, strict=True)), ["judgements"]),
+    "with tabs": ("".join(f"{q}\t0\t{d}\t2\n" for q, d in zip(Q, D, strict=True)), ["judgements"]),
+    "lines": ("".join(f"a {d} is here\n" for d in D), ["captions"]),
+    "qrels of BEIR": (
+        "query-id\tcorpus-id\tscore\n" + "".join(f"{q}\t{d}\t1\n" for q, d in zip(Q, D, strict=True)),
+        ["retrieved lists", "judgements"],
+    ),
+    "a run": (LISTED, ["retrieved lists"]),
+    "lists as JSON": (json.dumps({q: D for q in Q}), ["retrieved lists", "judgements"]),
+    "grades by id": (
+        "image_id,caption_id,grade\n" + "".join(f"{n},{n}#0,2\n" for n in range(8)), ["judgements i2t"],
+    ),
+    "captions": ("".join(f"{n}.jpg#0\ta cat and {n} dogs\n" for n in range(8)), ["captions", "caption_id", "image_id"]),
+    "a table": ("image_id,category\n" + "".join(f"{n},c{n % 2}\n" for n in range(8)), ["image_id", "category"]),
+    "class labels": (
+        "image_id,caption_id,label\n" + "".join(f"{n},{n}#0,c{n % 2}\n" for n in range(8)), ["image_id", "caption_id"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", IN_WORDS)
+def test_inspect_reads_text_as_eval_does(tmp_path: Path, case: str, pinned: Pinned) -> None:
+    text, names = IN_WORDS[case]
+    (tmp_path / "x.txt").write_text(text)
+    found = document("inspect", tmp_path / "x.txt")
+    assert found["fault"] is None and [a["name"] for a in found["arrays"]] == names
+    assert {a["shape"][0] for a in found["arrays"]} == {8}
+    pinned("\n".join(found["notes"]))
+
+
+def test_inspect_finds_the_split_of_lists_and_judgements(tmp_path: Path, coco: Split) -> None:
+    captions = coco.caption_ids[:60].reshape(-1, 5)
+    lines = [f"{i} 0 {c} 1\n" for i, own in zip(coco.image_ids, captions, strict=False) for c in own]
+    (tmp_path / "judged.txt").write_text("".join(lines))
+    assert document("inspect", tmp_path / "judged.txt")["matched"]["captions"] == 25_000
+    (tmp_path / "other.txt").write_text("".join(f"x{line}" for line in lines))
+    assert document("inspect", tmp_path / "other.txt")["matched"] is None
+    assert document("inspect", tmp_path / "other.txt", "--split", "coco-5k", code=3)["matched"] is None
+
+
+@pytest.mark.parametrize("name, shape", [("x", (20, 20)), ("x", (20, 60)), ("sims", (20, 50)), ("x", None)])
+def test_inspect_finds_scores_without_the_option(tmp_path: Path, name: str, shape: tuple[int, int] | None) -> None:
+    ids = {"image_ids": np.arange(20), "text_ids": np.arange(60), "image_of_text": np.arange(60) % 20}
+    rows, columns = shape or (20, 60)
+    scores = np.random.default_rng(0).standard_normal((rows, columns)) + 3 * np.eye(rows, columns)
+    np.savez(tmp_path / "s.npz", **{name: scores}, **({} if shape else ids))
+    options = [] if columns % rows or shape is None else ["--captions-per-image", columns // rows]
+    found = document("inspect", tmp_path / "s.npz", *options, code=3 if columns % rows else 0)
+    assert found["arrays"][0]["name"] == "scores" and found["arrays"][0]["shape"] == [rows, columns]
+    assert (found["matched"] is None) == bool(columns % rows)
+    alone = good.pair(tmp_path, *good.vectors())[1]
+    assert document("inspect", alone, code=3)["arrays"][0]["name"] == "images.npy"
+
+
+def test_a_text_that_eval_cannot_read_is_refused(tmp_path: Path, pinned: Pinned) -> None:
+    (tmp_path / "x.txt").write_text(LISTED.replace(" 2 8.5 tag", " 2 8.5", 1))
+    (tmp_path / "twice.txt").write_text("1000.jpg#0\ta cat sits\n1000.jpg#0\ta dog runs\n")
+    for name in ("x.txt", "twice.txt"):
+        pinned(document("inspect", tmp_path / name, code=3)["fault"])
 
 
 def test_inspect_prints_markup_and_escapes_of_ids_as_they_are(tmp_path: Path) -> None:

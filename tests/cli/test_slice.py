@@ -17,6 +17,8 @@ from tests import commands, reports
 from tests import oracle_stats as oracle
 from tests.messages import Pinned
 from vsebench.analysis import systems
+from vsebench.analysis.attributes import Attribute
+from vsebench.analysis.bins import masks
 from vsebench.errors import BadInput, MissingPackage
 from vsebench.files import columns
 from vsebench.sets import catalogue as splits
@@ -103,6 +105,16 @@ def test_whole_numbers_and_quantiles(two: list[str], tmp_path: Path) -> None:
     same = table(tmp_path, "s.csv", image_id=IMAGE_IDS, constant=[0.5] * 24)
     (one,) = found(two[0], "--by", "column", "--file", same, "--direction", "i2t")
     assert [b["n"] for b in one["bins"]] == [24]
+
+
+@pytest.mark.parametrize("start, step", [(1_700_000_000.5, 1000.25), (0.5, 1e-5), (1e300, 1e285), (-3.0, 2**-49)])
+@pytest.mark.parametrize("edges", [False, True])
+def test_labels_of_bins_have_as_many_digits_as_keep_them_apart(start: float, step: float, edges: bool) -> None:
+    """Time stamps and narrow edges."""
+    numbers = start + np.arange(24) * step
+    found, outside = masks(Attribute("t", "image", numbers), numbers[::6].tolist() if edges else 4)
+    assert [int(mask.sum()) for mask in found.values()] == ([6, 6, 7] if edges else [6, 6, 6, 6])
+    assert int(outside.sum()) == (5 if edges else 0)
 
 
 def test_captions_numbers_become_the_mean_of_an_image(two: list[str], tmp_path: Path) -> None:
@@ -336,11 +348,12 @@ def test_an_unknown_column(two: list[str], tmp_path: Path, pinned: Pinned) -> No
 
 
 @pytest.mark.parametrize("text", ["{", "[1]\n", '{"id": 1}\n{'])
-def test_json_lines_that_are_refused(two: list[str], tmp_path: Path, text: str) -> None:
+def test_json_that_is_no_table_is_refused(tmp_path: Path, text: str, pinned: Pinned) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(text)
-    result = invoke(two[0], "--by", "column", "--file", str(path))
-    assert result.exit_code == 3 and "bad.jsonl: line " in result.stderr
+    with pytest.raises(BadInput) as caught:
+        columns.read_table(path)
+    pinned(caught.value)
 
 
 def test_the_screen(two: list[str]) -> None:

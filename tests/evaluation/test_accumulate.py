@@ -160,6 +160,9 @@ PAIRS = {k: ROWS[k] for k in ("images", "texts")} | {"image_ids": OWNER, "text_i
         (added({k: v[5:] for k, v in ROWS.items()}), BadInput),
         (added({k: v[:96] for k, v in ROWS.items()}, split=SPLIT), BadInput),
         (added({k: ROWS[k] for k in ("texts", "ids")}), BadInput),
+        (lambda: vb.Accumulator(image_ids=OWNER), UsageError),
+        (lambda: vb.Accumulator(SPLIT, text_ids=np.arange(100)), UsageError),
+        (lambda: vb.Accumulator(image_id_of_text=OWNER), UsageError),
     ],
 )  # fmt: skip
 def test_what_is_refused(run: Callable[[], object], error: type[Exception], pinned: Pinned) -> None:

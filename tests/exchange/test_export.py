@@ -232,6 +232,14 @@ def test_a_file_that_is_no_report(tmp_path, pinned):
     pinned(caught.value)
 
 
+@pytest.mark.parametrize("inputs", [None, [], {"images": {"file": "x.npz"}}, ["x.npz"], [{"name": "x"}], 3])
+def test_the_model_of_other_provenance_has_a_name(report, tmp_path, inputs):
+    (file,) = vb.export(replace(report, provenance={"inputs": inputs}), "model-index", tmp_path)
+    assert '"name": "model"' in file.read_text()
+    (file,) = vb.export(replace(report, provenance={"inputs": [{"file": "clip.npz"}]}), "model-index", tmp_path)
+    assert '"name": "clip"' in file.read_text()
+
+
 def test_reports_without_a_time_or_intervals(report):
     bare = replace(report, provenance={}, intervals=None)
     bare = replace(bare, results=tuple(replace(r, interval=None) for r in bare.results))

@@ -45,6 +45,16 @@ def test_looking_up_a_result(report: Report) -> None:
             report[absent]
 
 
+def test_a_report_is_a_mapping_of_names_and_directions(report: Report) -> None:
+    assert list(report) == [(str(r.metric), r.direction) for r in report.results]
+    assert len(set(report)) == len(report.results) and all(key in report for key in report)
+    found = dict(report)
+    assert list(found) == list(report) and all(found[key] is report[key] for key in found)
+    known = ("RSum", ("RSum", None), ("r@1", "i2t"), "R@1 i2t", ("1k:R@1", "t2i"))
+    absent = ("R@1", ("R@1", None), "R@7 i2t", ("eccv:R@1", "i2t"), 0, None, ())
+    assert [key in report for key in (*known, *absent)] == [True] * len(known) + [False] * len(absent)
+
+
 def test_values_are_fractions_and_ranks_are_ranks(report: Report) -> None:
     for r in report.results:
         assert math.isfinite(r.value)

@@ -228,7 +228,7 @@ def test_graded_reports_agree_with_themselves(tmp_path: Path) -> None:
     assert systems.load(tmp_path / "r.json").to_json() == done.to_json()
 
 
-def test_systems_and_their_names(tmp_path: Path, pinned: Pinned) -> None:
+def test_systems_and_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     done = reports.report(1.0, metrics="R@1")
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
@@ -237,8 +237,19 @@ def test_systems_and_their_names(tmp_path: Path, pinned: Pinned) -> None:
     texts = [str(tmp_path / "a" / "r.json"), str(tmp_path / "b" / "r.json"), f"vse={tmp_path / 'a' / 'r.json'}"]
     assert [s.name for s in systems.load_systems(texts)] == ["a/r", "b/r", "vse"]
     assert [s.name for s in systems.load_systems([str(tmp_path / "x=y.json")])] == ["x=y"]
+    for again in ([texts[0], texts[0]], ["x=a/r.json", "x=b/r.json"]):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(UsageError) as caught:
+            systems.load_systems(again)
+        pinned(caught.value)
+    assert [s.name for s in systems.load_systems({"x-1": "a/r.json", "x-2": "b/r.json"})] == ["x-1", "x-2"]
+    vsebench.joint({"x": done, "y": done}).save(tmp_path / "joint.json")
     with pytest.raises(UsageError) as caught:
-        systems.load_systems([texts[0], texts[0]])
+        systems.load_systems(["joint.json", "x=a/r.json"])
+    pinned(caught.value)
+    assert [s.name for s in systems.load_systems(["joint.json", "x-2=a/r.json"])] == ["x", "y", "x-2"]
+    with pytest.raises(UsageError) as caught:
+        systems.load_systems(["joint.json", "joint.json"])
     pinned(caught.value)
     with pytest.raises(UsageError) as caught:
         systems.load_systems(texts[:1], needed=2)

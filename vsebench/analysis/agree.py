@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from ..arguments import public
-from ..errors import UsageError, VsebenchError
+from ..errors import UsageError, VsebenchError, count_of
 from ..evaluation.intervals import Key, interval, label, population
 from ..files.ids import places
 from ..metrics import Metric, parse
@@ -117,7 +117,7 @@ class Agreement(Rendered):
         headings = ("metric", "direction", "best to worst")
         rankings = Table("rankings", title, tuple(table.Column(h, words=True) for h in headings), tuple(rows))
         matrix = [_matrix(self)] if 2 < len(self.rows) <= _MATRIX else []
-        return [rankings, *matrix, _pairs_of(self), *_listed(self)]
+        return [rankings, *matrix, *_pairs_of(self), *_listed(self)]
 
 
 @public
@@ -340,19 +340,28 @@ def _matrix(study: Agreement) -> Table:
     return Table("", "tau between the rankings", columns, rows)
 
 
-def _pairs_of(study: Agreement) -> Table:
+def _pairs_of(study: Agreement) -> list[Table]:
+    """The pairs of metrics, or the ``most`` of smallest tau without those that agree fully; and how many these are."""
     names, rows = _names(study), []
-    least = sorted(study.pairs, key=lambda p: 2.0 if p.tau is None else p.tau)
+    least = sorted(study.pairs, key=lambda p: (2.0 if p.tau is None else p.tau, p.interval or (0.0, 0.0)))
     for p in least:
         counts = {"concordant": p.concordant, "discordant": p.discordant, "tied": p.tied}
         tau = Value(p.tau, "tau", p.interval, facts=counts)
         rows.append((names[p.first], names[p.second], tau, " / ".join(map(str, counts.values()))))
-    hidden = frozenset(range(study.most, len(rows)))
-    title = f"the {study.most} of {len(rows):,} pairs of metrics that agree least" if hidden else "pairs of metrics"
+    full = sum(p.tau == 1 for p in least)
+    shown = len(rows)
+    if len(rows) > study.most:
+        shown = min(study.most, sum(p.tau is not None and p.tau < 1 for p in least))
+    hidden = frozenset(range(shown, len(rows)))
+    title = f"the {shown} of {len(rows):,} pairs of metrics that agree least" if hidden else "pairs of metrics"
     note = (
         f"tau: Kendall's tau-b between the rankings of the systems, 1 the same order, -1 the reverse, {UNDEFINED} "
         "undefined because a metric ties all systems."
     )
+    if same := sum(least[i].tau == least[shown - 1].tau for i in hidden) if shown else 0:
+        note = f"{count_of(same, 'further pair has', 'further pairs have')} the last tau of this table. {note}"
+    if hidden and full:
+        note = f"{count_of(full, 'pair orders', 'pairs order')} the systems alike (tau 1.00). {note}"
     note += "" if study.how is None else f" {interval_words(study.how)}."
     columns = (
         table.Column("metric", "first", words=True),
@@ -360,7 +369,8 @@ def _pairs_of(study: Agreement) -> Table:
         table.Column("tau", ends=True),
         table.Column("pairs of systems: alike / opposite / tied", ""),
     )
-    return Table("pairs", title, columns, tuple(rows), hidden=hidden, notes=(note,))
+    found = Table("pairs", title, columns, tuple(rows), hidden=hidden, notes=(note,))
+    return [found] if shown else [replace(found, shown=False), sentences(note)]
 
 
 def _listed(study: Agreement) -> list[Table]:

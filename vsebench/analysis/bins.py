@@ -14,6 +14,7 @@ from ..types import Bool, Float
 from .attributes import Attribute
 
 _DISTINCT = 10  # distinct integers up to which every one is a bin of its own
+_DIGITS = 4  # significant digits of an edge in a label; more if two edges print alike
 
 
 def read_bins(bins: int | str | Sequence[float]) -> int | list[float]:
@@ -92,17 +93,19 @@ def _ranges(numbers: Float, integer: bool, bins: int | Sequence[float]) -> dict[
 
 def _between(edges: list[float], numbers: Float, integer: bool) -> dict[str, Bool]:
     if len(edges) < 2:
-        return {_label(edges[0], edges[0], integer, True): numbers == edges[0]}
+        return {_label(edges[0], edges[0], integer, True, _DIGITS): numbers == edges[0]}
+    # 17 digits tell any two float64 numbers apart
+    digits = next(d for d in range(_DIGITS, 18) if len({f"{edge:.{d}g}" for edge in edges}) == len(edges))
     out = {}
     for low, high in pairwise(edges):
         last = high == edges[-1]
         mask = (numbers >= low) & ((numbers <= high) if last else (numbers < high))
-        out[_label(low, high, integer, last)] = mask
+        out[_label(low, high, integer, last, digits)] = mask
     return out
 
 
-def _label(low: float, high: float, integer: bool, last: bool) -> str:
+def _label(low: float, high: float, integer: bool, last: bool, digits: int) -> str:
     if integer and float(low).is_integer() and float(high).is_integer():
         top = high if last else high - 1
         return f"{low:,.0f}" if low == top else f"{low:,.0f} to {top:,.0f}"
-    return f"{low:.4g} to {high:.4g}" if last else f"{low:.4g} to below {high:.4g}"
+    return f"{low:.{digits}g} to {'' if last else 'below '}{high:.{digits}g}"

@@ -29,7 +29,7 @@ from ..results.table import Entry, Table, Text, Value, sentences
 from ..sets.align import only
 from ..sets.choices.items import ChoiceSet, words
 from ..sets.choices.layouts import load, of_list
-from ..sets.choices.scores import check_scores, holds_scores, read_scores
+from ..sets.choices.scores import check_scores, holds_scores, order_of_pairs, read_scores
 from ..sets.placing import in_order
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, plain_values, prepare
@@ -238,9 +238,8 @@ def choice(
     scores: dict[str, Float] = {}
     kinds, notes, warnings = [], [*items.notes], [*items.warnings]
     for name, source in _sources(systems, items, bool(image_key or text_key)):
-        if name in (*scores, BASELINE):
-            what = f"two systems are called '{name}'" if name in scores else f"'{name}' is the column of the baseline"
-            raise UsageError(what, fix="give names: NAME=FILE")
+        if name == BASELINE:
+            raise UsageError(f"'{name}' is the column of the baseline", fix="give the system another name")
         scores[name], kind, said = _scores(source, items, asked, threads)
         kinds.append(kind)
         notes += [f"{name}: {text}" for text in said]
@@ -279,7 +278,7 @@ def _scores(source: Any, items: ChoiceSet, asked: Request, threads: int | None) 
         scores, notes = read_scores(Path(source).expanduser(), items)
         return scores, "scores", notes
     if not isinstance(source, tuple) and not is_path(source):
-        return check_scores(numbers(source, "scores"), items), "scores", ()
+        return check_scores(numbers(source, "scores"), items), "scores", order_of_pairs(items)
     images, texts = source if isinstance(source, tuple) else (source, None)
     asked = replace(asked, images=images, texts=texts)
     with logged() as log:

@@ -38,6 +38,7 @@ LEAST = 10_000  # permutations of a table with few tests
 MOST = 100_000  # bounds the time of a table with many
 _BELOW = 4  # the smallest corrected p-value is at most this part of alpha, as far as MOST allows
 _TOGETHER = 128  # tests that share one pass of resamples and permutations; bounds the memory
+ONE_RUN = "the tests cover the choice of the test images, not the training: another seed would give another model"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _CORRECTIONS = {
     "holm": "Holm-corrected", "bh": "Benjamini-Hochberg-corrected", "none": "uncorrected",
@@ -300,7 +301,8 @@ def compare(
         tested = [c for c in batch if rows[c.row].tested and keys[c.row][0].graded]
         alone += [str(keys[c.row][0]) for c in tested if c.influence is None]
     weak = unreachable([t for t in tests if t.p is not None], rules)
-    notes = [*shared.by_number(systems), *([queries_alone(alone, "tests")] * bool(alone))]
+    notes = [ONE_RUN] * any(t.p is not None for t in tests)
+    notes += [*shared.by_number(systems), *([queries_alone(alone, "tests")] * bool(alone))]
     notes += [f"no test of {some_names(medians)}: medians are not resampled"] * bool(medians)
     split, signatures = systems[0].report.split, tuple(s.report.signature for s in systems)
     warned = (*warnings, *weak, *_few_queries(tests, keys, systems))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,7 +22,7 @@ from ..metrics import Metric, parse
 from ..metrics.declare import DEFAULT_GAINS
 from ..metrics.suites import Names as Names
 from ..metrics.suites import expand, words
-from ..options import spell
+from ..options import of_command, spell
 from ..registry import closest
 from ..relevance.sources import is_gains
 from ..results import document
@@ -114,7 +115,7 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
     """
     if more and not isinstance(reports, (str, os.PathLike, Report)):
         raise UsageError("further reports beside a list of reports", fix="give one list, or one report after the other")
-    loaded: list[tuple[str | None, Path | Report, Report]] = []
+    loaded: list[tuple[str | None, Path | Report, str | None, Report]] = []
     for own, source in _given([reports, *more] if more else reports):  # type: ignore[list-item]
         found: list[tuple[str | None, Report]] = (
             [(None, source)]
@@ -124,22 +125,19 @@ def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int =
         joint = found[0][0] is not None
         if joint and own is not None:
             raise UsageError(f"holds {len(found)} systems with names", where=str(source), fix=f"leave out '{own}='")
-        loaded += [(name if joint else own, source, report) for name, report in found]
+        where = str(source) if isinstance(source, Path) else None
+        loaded += [(name, report, where, report) if joint else (own, source, where, report) for name, report in found]
     if len(loaded) < needed:
         count = count_of(len(loaded), "report")
         fix = "name more reports; one is made by vsebench eval FILE -o A.json"
         raise UsageError(f"{count} given, {needed} needed", fix=fix)
-    names = names_of([(name, source) for name, source, _ in loaded])
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"two systems are called '{name}'", fix="give names: NAME=FILE")
+    names = names_of([(name, source) for name, source, _, _ in loaded])
     out = []
-    for name, (_, source, report) in zip(names, loaded, strict=True):
-        where = name if isinstance(source, Report) else str(source)
+    for name, (_, _, where, report) in zip(names, loaded, strict=True):
         if report.items is None:
             fix = "make it again with its per-query values, as vsebench eval ... --json > FILE writes it"
-            raise BadInput("has no per-query values, which are needed here", where=where, fix=fix)
-        out.append(System(name, where, report, report.items))
+            raise BadInput("has no per-query values, which are needed here", where=where or name, fix=fix)
+        out.append(System(name, where or name, report, report.items))
     return out
 
 
@@ -179,6 +177,9 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
     """The name of every system: as given, else that of its file, else a letter.
 
     Where two files without a name are called alike, every such file has its folder in front.
+
+    Raises:
+        UsageError: two systems of one name.
     """
     stems = [source.stem for name, source in given if name is None and isinstance(source, Path)]
     unique = len(set(stems)) == len(stems)
@@ -191,6 +192,15 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
         else:
             folder = "" if unique else f"{source.absolute().parent.name}/"
             names.append(folder + source.stem)
+    again = next((name for name in names if names.count(name) > 1), None)
+    if again is not None:
+        same = [source for name, (_, source) in zip(names, given, strict=True) if name == again]
+        paths = {f"{again}-{n}": str(path) for n, path in enumerate(same, 1) if isinstance(path, Path)}
+        shell = " ".join(shlex.quote(f"{name}={path}") for name, path in paths.items())
+        fix = f"give each a name of its own: {shell if of_command() else paths}"
+        if len(paths) < len(same) - 1:  # systems of joint tables have the names in it
+            fix = "give each system's own report in place of the table that it is in"
+        raise UsageError(f"two systems are called '{again}'; runs of one system are not combined", fix=fix)
     return names
 
 

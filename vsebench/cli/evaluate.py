@@ -106,14 +106,11 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
     if len(systems) > 1 and save_run is not None:
         what = f"--save-run writes the rankings of one system, and {len(systems)} are given"
         raise UsageError(what, fix="evaluate them one by one")
+    again = next((images for name, images, second in systems if systems.count((name, images, second)) > 1), None)
+    if again is not None:
+        raise UsageError("the same file is given twice", where=again, fix="give every file once")
     names = names_of([(name, images) for name, images, _ in systems])
-    found: list[System] = [(name, images, second) for name, (_, images, second) in zip(names, systems, strict=True)]
-    for system in found:
-        if found.count(system) > 1:
-            raise UsageError("the same file is given twice", where=system[1], fix="give every file once")
-        if names.count(system[0]) > 1:
-            raise UsageError(f"two systems are called '{system[0]}'", fix="give names: NAME=FILE")
-    return found
+    return [(name, images, second) for name, (_, images, second) in zip(names, systems, strict=True)]
 
 
 def together(reports: Mapping[str, Report], metrics: str | None, intervals: bool = False) -> Report | Joint:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from ..errors import BadInput, UsageError, VsebenchError
 from ..evaluation.options import Given, Options
 from .blocks import options_of
 from .command import command
 from .terminal import Terminal, listing
 
 if TYPE_CHECKING:
+    from ..evaluation.request import Request
+    from ..files.caption_rows import CaptionRows
+    from ..files.formats import Format
+    from ..files.pairs import Pairs
+    from ..log import Log
     from ..results.table import Table
+    from ..types import Split
+
+T = TypeVar("T")
 
 
 @command
@@ -23,9 +34,9 @@ def run(
     terminal: Terminal,
     file: Annotated[
         Path,
-        typer.Argument(help="Embeddings, lists, captions, the folder of a run; scores with --scores."),
+        typer.Argument(help="Embeddings, scores, lists, judgements, captions, or the folder of a run."),
     ],
-    scores: Annotated[bool, typer.Option("--scores", help="FILE is a score matrix.")] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="FILE is a score matrix (default: by its content).")] = False,
     texts: Path | None = None,
     split: str | None = None,
     captions_per_image: int | None = None,
@@ -37,106 +48,209 @@ def run(
 
     Ends with exit code 3 and the reason when the file could not be evaluated.
     """
-    from ..errors import VsebenchError
-    from ..files import run_folder
+    from ..evaluation.request import request
     from ..files.members import arrays
     from ..files.sniff import sniff
 
-    trained = run_folder.find(file) if texts is None else None
-    if trained is not None:
-        file, scores = trained.file, trained.scores
-    kind = sniff(file)
+    given = {"texts": texts, "split": split, "captions_per_image": captions_per_image, "scores_key": scores_key}
+    keys = {"image_key": image_key, "text_key": text_key}
+    asked = request({"scores" if scores else "images": file, **given, **keys})
+    path = asked.images if asked.scores is None else asked.scores  # of a run folder the file in it
+    kind = sniff(path)
+    document = {
+        "schema": "vsebench/inspect/1", "files": [path.name], "format": kind.name, "arrays": [], "matched": None,
+        "notes": [],
+    }  # fmt: skip
     fault: VsebenchError | None = None
     try:
-        if kind.name in ("text", "json", "gzip") and texts is None and not scores:
-            document = _of_text(file, split)
+        if asked.scores is None and texts is None and _in_words(path, kind, asked):
+            _of_text(path, asked, document)
         else:
-            document = _of_arrays(file, texts, scores, split, captions_per_image, image_key, text_key, scores_key)
+            _of_arrays(path, asked, document)
     except VsebenchError as error:
-        # the arrays of a file that cannot be evaluated, by its header
-        members = arrays(file).values() if kind.arrays is not None else ()
-        found = [{"name": m.name, "shape": list(m.shape), "dtype": m.dtype} for m in members]
-        document, fault = {"files": [file.name], "format": kind.name, "arrays": found}, error
-    if "fault" in document:
-        fault = document.pop("fault")
-    document = {"schema": "vsebench/inspect/1", "matched": None, "notes": [], **document}
+        fault = error
+        if not document["arrays"] and kind.arrays is not None:  # by the header of a file that cannot be evaluated
+            found = arrays(path).values()
+            document["arrays"] = [{"name": m.name, "shape": list(m.shape), "dtype": m.dtype} for m in found]
     document["fault"] = None if fault is None else str(fault)
     terminal.answer(document, *_shown(document))
     if fault is not None:
         raise fault
 
 
-def _of_arrays(
-    file: Path, texts: Path | None, scores: bool, split: str | None, captions_per_image: int | None,
-    image_key: str | None, text_key: str | None, score_key: str | None,
-) -> dict[str, Any]:  # fmt: skip
+def _in_words(path: Path, kind: Format, asked: Request) -> bool:
+    """Whether a file has text, or is a table without vectors."""
+    from ..files.arrow_tables import has_vectors
+
+    if kind.name != "parquet" or asked.image_key or asked.text_key:
+        return kind.name in ("text", "json", "gzip")
+    kind.require(path)
+    return not has_vectors(path)
+
+
+def _of_arrays(path: Path, asked: Request, document: dict[str, Any]) -> None:
     """Vectors or scores, and the rows of a split that they are."""
-    from ..errors import BadInput
-    from ..files import read
+    from ..evaluation import inputs
     from ..log import logged
-    from ..sets import align
 
-    with logged() as reading:
-        if scores:
-            raw = read.read_scores(file, key=score_key)
-        else:
-            raw = read.read_embeddings(file, texts=texts, image_key=image_key, text_key=text_key)
-    arrays = [_array(*one) for one in zip(["scores"] if scores else ["images", "texts"], raw.arrays, strict=True)]
-    for name in ("image_ids", "text_ids", "image_of_text"):
-        if getattr(raw, name) is not None:
-            arrays.append(_ids(name, getattr(raw, name)))
-    if raw.captions is not None:
-        shape, first = [len(raw.captions)], list(raw.captions[:3])
-        arrays.append({"name": "captions", "shape": shape, "dtype": "text", "first": first})
-    found: dict[str, Any] = {
-        "files": [p.name for p in raw.sources], "format": raw.format, "arrays": arrays, "notes": reading.notes,
-    }  # fmt: skip
-    try:
-        with logged() as log:
-            align_as: Any = align.align_scores if scores else align.align_embeddings
-            ready, _ = align_as(raw, split, captions_per_image)
-    except BadInput as error:
-        return {**found, "fault": error}
-    return {**found, "matched": _matched(ready.split, [*reading.notes, *log.notes], log.warnings)}
+    if asked.scores is None and asked.texts is None and _holds_scores(path, asked):
+        document["notes"].append("a score matrix: give it with --scores")
+        asked = replace(asked, images=None, scores=path)
+    with logged() as log:
+        try:
+            raw = inputs.raw_vectors(asked) if asked.scores is None else inputs.raw_scores(asked)
+            names = ("images", "texts") if asked.scores is None else ("scores",)
+            arrays = [_array(*one) for one in zip(names, raw.arrays, strict=True)]
+            ids = {name: getattr(raw, name) for name in ("image_ids", "text_ids", "image_of_text")}
+            arrays += [_ids(name, array) for name, array in ids.items() if array is not None]
+            if raw.captions is not None:
+                shape, first = [len(raw.captions)], list(raw.captions[:3])
+                arrays.append({"name": "captions", "shape": shape, "dtype": "text", "first": first})
+            document |= {"files": [p.name for p in raw.sources], "format": raw.format, "arrays": arrays}
+            of = inputs.of_vectors if asked.scores is None else inputs.of_scores
+            document["matched"] = _matched(of(raw, asked).split, log)
+        except VsebenchError:
+            document["notes"] += log.notes
+            raise
 
 
-def _of_text(file: Path, split: str | None) -> dict[str, Any]:
-    """Retrieved lists, or captions."""
+def _holds_scores(path: Path, asked: Request) -> bool:
+    """Whether a file of no vectors has one matrix that is likely one of scores: by its name, its ids, or its shape."""
+    from ..evaluation import inputs
+    from ..files.members import SCORES, arrays
+    from ..log import logged
+
+    with logged():
+        try:
+            inputs.raw_vectors(asked)
+        except (BadInput, UsageError):
+            matrices = [m for m in arrays(path).values() if len(m.shape) == 2]
+            if len(matrices) != 1 or asked.image_key or asked.text_key:
+                return False
+            n_image, n_text = matrices[0].shape
+            return matrices[0].base in SCORES.names or (n_image > 1 and n_text % n_image == 0)
+    return False
+
+
+def _of_text(path: Path, asked: Request, document: dict[str, Any]) -> None:
+    """A result of vsebench, captions, retrieved lists, judgements, labels, or a table by id, as ``eval`` reads them."""
+    from ..files.caption_records import EVERY
+    from ..files.pairs import JUDGED, LISTS
+    from ..files.read_pairs import read_pairs
+    from ..relevance.labels import read_labels
+    from ..sets.caption_files import all_of_file, lines_of
+
+    if (own := _tried(lambda: _of_results(path))[0]) is not None:
+        document |= own
+        return
+    rows, no_captions = _tried(lambda: all_of_file(path), lambda: all_of_file(path, EVERY))
+    lists, no_lists = _tried(lambda: read_pairs(path, None, LISTS, both=None))
+    judged, no_judgements = _tried(lambda: read_pairs(path, None, JUDGED))
+    # The reader of captions takes any words behind an id, and that of judgements any text as the id of an item.
+    sentences = _sentences(() if rows is None else rows.captions or ())
+    items = [item for one in judged or lists or () if one.number is None for item in map(str, one.items.tolist())]
+    if rows is not None and (sentences or not (lists or judged)):
+        _of_captions(rows, document)
+    elif no_captions is not None and _sentences(items):
+        raise no_captions
+    elif lists or judged:
+        _of_pairs(path, lists, judged, asked, document)
+    elif labels := _tried(lambda: read_labels(path))[0]:
+        of = {f"{side}_id": ids for side, ids in labels.ids.items() if ids is not None}
+        document["arrays"] = [_ids(name, ids) for name, ids in of.items()]
+        document["notes"].append("class labels: give them with --judgements NAME=labels:FILE")
+    elif table := _tried(lambda: _by_id(path))[0]:
+        document["arrays"] = [
+            {"name": name, "shape": [len(values)], "dtype": "values", "first": values[:3]}
+            for name, values in table.items()
+        ]
+        document["notes"].append("columns by id: give them to --only FILE:COLUMN=VALUE, or to vsebench slice --file")
+    elif (lines := _tried(lambda: lines_of(path))[0]) and 2 * sum(map(_has_number, lines)) < len(lines):
+        document["arrays"] = [{"name": "captions", "shape": [len(lines)], "dtype": "text", "first": list(lines[:3])}]
+        document["notes"].append("captions without ids, one a line: give them with --captions, in the order of the ids")
+    else:
+        read = {"captions": no_captions, "retrieved lists": no_lists, "judgements": no_judgements}
+        what = "; ".join(f"as {name}, {error.what}" for name, error in read.items() if error is not None)
+        fix = "say what it is: eval with --captions, --run or --judgements NAME=FILE says how to write it"
+        raise BadInput(f"cannot be read ({what})", where=path, fix=fix)
+
+
+def _sentences(texts: Sequence[str]) -> bool:
+    """Whether most texts have spaces between words, and no tabs, as captions have and ids with grades have not."""
+    return 2 * sum(" " in text.strip() and "\t" not in text for text in texts) > len(texts)
+
+
+def _has_number(line: str) -> bool:
+    """Whether a line has a number among its words, as lists and judgements have."""
+    return any(word.replace(".", "", 1).isdecimal() for word in line.replace(",", " ").split())
+
+
+def _tried(*readers: Callable[[], T]) -> tuple[T | None, VsebenchError | None]:
+    """What the first of some readers reads that can, else the error of the first."""
+    errors: list[VsebenchError] = []
+    for read in readers:
+        try:
+            return read(), None
+        except (BadInput, UsageError) as error:
+            errors.append(error)
+    return None, errors[0]
+
+
+def _by_id(path: Path) -> dict[str, list[Any]] | None:
+    """The columns of a table that has one of ids, else None."""
+    from ..files.columns import ID_COLUMNS, read_table
+
+    table = read_table(path)
+    return table if len(table) > 1 and any(name in ID_COLUMNS for name in table) else None
+
+
+def _of_captions(rows: CaptionRows, document: dict[str, Any]) -> None:
     import numpy as np
 
-    from ..errors import BadInput, UsageError
-    from ..files.pairs import LISTS
-    from ..files.read_pairs import read_pairs
-    from ..sets import align
-    from ..sets.caption_files import all_of_file
+    images, first = np.unique(rows.image_id), list(rows.captions[:3]) if rows.captions else []
+    captions = {"name": "captions", "shape": [len(rows.caption_id)], "dtype": "text", "first": first}
+    document["format"] = "captions"
+    document["arrays"] = [captions, _ids("caption_id", rows.caption_id), _ids("image_id", images)]
+    document["notes"].append(
+        f"captions of {len(images):,} images: give them with --captions, or to vsebench data build"
+    )
 
-    if (own := _of_results(file)) is not None:
-        return own
-    try:
-        rows = all_of_file(file)
-    except (BadInput, UsageError):
-        runs = read_pairs(file, None, LISTS)
-    else:
-        images = np.unique(rows.image_id)
-        first = list(rows.captions[:3]) if rows.captions else []
-        captions = {"name": "captions", "shape": [len(rows.caption_id)], "dtype": "text", "first": first}
-        arrays = [captions, _ids("caption_id", rows.caption_id), _ids("image_id", images)]
-        what = f"captions of {len(images):,} images: give them with --captions, or to vsebench data build"
-        return {"files": [file.name], "format": "captions", "arrays": arrays, "notes": [what]}
-    lists = []
-    for pairs in runs:
-        longest, first = int(np.bincount(pairs.query).max(initial=0)), pairs.queries[:3].tolist()
-        shape = [len(pairs.queries), longest]
-        lists.append({"name": pairs.direction or "lists", "shape": shape, "dtype": "lists", "first": first})
-    notes = [note for pairs in runs for note in pairs.notes]
-    about: dict[str, Any] = {
-        "files": [file.name], "format": runs[0].format, "arrays": lists,
-        "notes": [*notes, "retrieved lists: give them with --run"],
-    }  # fmt: skip
-    try:
-        return {**about, "matched": _matched(align.align_lists(runs, split)[0], (), ())}
-    except BadInput as error:
-        return {**about, "fault": error}
+
+def _of_pairs(
+    path: Path, lists: list[Pairs] | None, judged: list[Pairs] | None, asked: Request, document: dict[str, Any]
+) -> None:
+    """Retrieved lists, judgements, or pairs that may be both."""
+    import numpy as np
+
+    from ..evaluation import inputs
+    from ..evaluation.request import request
+    from ..files.pairs import place
+    from ..log import logged
+    from ..sets import align
+    from ..sets.catalogue import load_split
+
+    options = {"--run": lists, "--judgements NAME=FILE": judged}
+    for option, pairs in options.items():
+        for one in pairs or ():
+            shape = [len(one.queries), int(np.bincount(one.query).max(initial=0))]
+            words = " ".join(filter(None, (one.kind.words, one.direction)))
+            array = {"name": words, "shape": shape, "dtype": "lists" if one.kind.listed else one.kind.number}
+            document["arrays"].append({**array, "first": one.queries[:3].tolist()})
+            document["format"] = one.format
+            document["notes"] += one.notes
+        if pairs:
+            document["notes"].append(f"{pairs[0].kind.words}: give them with {option}")
+    with logged() as log:
+        try:
+            if lists:
+                split = inputs.read(request({"run": path, "split": asked.split})).split
+            else:
+                split = align.split_of(judged or ()) if asked.split is None else load_split(asked.split)
+                for one in judged or ():
+                    place(one, split)
+            document["matched"] = _matched(split, log)
+        except align.UnknownItems:
+            document["notes"].append("ids of no data set that is installed: eval takes --run and --judgements together")
 
 
 def _of_results(file: Path) -> dict[str, Any] | None:
@@ -165,11 +279,9 @@ def _of_results(file: Path) -> dict[str, Any] | None:
     return {"files": [file.name], "format": kind, "arrays": arrays, "notes": [note]}
 
 
-def _matched(split: Any, notes: Any, warnings: Any) -> dict[str, Any]:
-    return {
-        "split": split.name, "images": len(split.image_ids), "captions": len(split.caption_ids), "notes": list(notes),
-        "warnings": list(warnings),
-    }  # fmt: skip
+def _matched(split: Split, log: Log) -> dict[str, Any]:
+    counts = {"images": len(split.image_ids), "captions": len(split.caption_ids)}
+    return {"split": split.name, **counts, "notes": log.notes, "warnings": log.warnings}
 
 
 def _array(name: str, array: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,15 @@ from ..results.report import Report
 from ..sets import catalogue
 from ..sets.placing import Unordered
 from ..types import Embeddings, Modality, Split, Vectors, as_array
+from .options import Given
 from .request import request
 from .run import evaluate
 
 CAPTIONS_PER_IMAGE = 5
 TOLERANCE = 0.1  # of two vectors of one item: bfloat16 and other batch sizes change them by less, dropout by more
-_INPUTS = ("images", "texts", "scores", "run", "image_key", "text_key", "scores_key")
+_INPUTS = tuple(
+    f.name for f in fields(Given) if f.name not in ("split", "fuse", "rerank")
+)  # of ``update``, or of files
 BY_IDS = "image_ids and text_ids"  # what names the items of updates without a split
 
 Key = int | str
@@ -63,7 +67,9 @@ class Accumulator:
         self, split: Split | str | None = None, *, captions_per_image: int | None = None, **options: Any
     ) -> None:
         if wrong := [name for name in _INPUTS if name in options]:
-            raise UsageError(f"Accumulator has no argument '{wrong[0]}'", fix="give the vectors to update()")
+            raise UsageError(
+                f"Accumulator has no argument '{wrong[0]}'", fix="give vectors and ids to update(), batch by batch"
+            )
         checked = check(evaluate, (), {"split": split, "captions_per_image": captions_per_image, **options})
         options = {k: v for k, v in checked.arguments.items() if k not in ("split", "captions_per_image")}
         request({"split": split, **options})  # what is wrong is refused now

@@ -152,10 +152,20 @@ def _scores(request: Request, served: Sequence[Direction], direction: Direction 
         raise UsageError(f"{spell('similarity')} has no meaning for a score matrix", fix="leave it out")
     if isinstance(request.scores, Mapping):
         return _of_each(request)
-    if is_path(request.scores):
-        raw = files.read_scores(Path(request.scores), key=request.scores_key)
-    else:
-        raw = Raw((numbers(request.scores, "scores"),), *_ids(request), sources=(ARRAYS,), holds="ids")
+    return of_scores(raw_scores(request), request, served, direction)
+
+
+def raw_scores(given: Given) -> Raw:
+    """Scores of a file or in memory, not yet matched to a split; raises as ``read``."""
+    if is_path(given.scores):
+        return files.read_scores(Path(given.scores), key=given.scores_key)
+    return Raw((numbers(given.scores, "scores"),), *_ids(given), sources=(ARRAYS,), holds="ids")
+
+
+def of_scores(
+    raw: Raw, request: Request, served: Sequence[Direction] = DIRECTIONS, direction: Direction | None = None
+) -> System:  # fmt: skip
+    """Scores matched to the split that is given, or that their ids tell; raises as ``read``."""
     found, scores = align_scores(
         raw, request.split, request.captions_per_image, request.captions_file, judged=bool(request.judgements),
         direction=direction,

@@ -29,22 +29,23 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> 
     """
     for direction, observation in observed.items():
         shares = {view: float(ranks.tied.mean()) for view, ranks in observation.ranks.items() if len(ranks.tied)}
-        view = max(shares, key=lambda v: shares[v], default=None)
-        if view is None or shares[view] <= TIE_SHARE:
+        if max(shares.values(), default=0.0) <= TIE_SHARE:
             continue
-        least = "" if observation.ranks[view].depth is None else "at least "  # ties at the end of rankings are unknown
-        text = (
-            f"{direction}: {least}{shares[view]:.1%} of the relevant items ({view}) tie exactly with another candidate"
-        )
-        collapsed = shares[view] > 0.99
-        if collapsed:
-            text += " (collapsed scores)"
         # COCO 1K repeats the ties of COCO 5K; they are reported once.
         shown = [v for v in shares if not in_folds(v)] or list(shares)
-        ranges = [s for s in (_range(v, direction, results) for v in shown) if s]
+        ranges = {v: words for v in shown if (words := _range(v, direction, results))}
+        if not ranges:
+            continue
+        counted: list[str] = []
+        for view in ranges:
+            # Ties at the end of rankings are unknown.
+            least = "" if observation.ranks[view].depth is None else "at least "
+            counted.append(f"{least}{shares[view]:.1%}{' of the relevant items' * (not counted)} ({view})")
+        text = f"{direction}: {', '.join(counted)} tie exactly with another candidate"
+        collapsed = max(shares[view] for view in ranges) > 0.99
+        text += " (collapsed scores)" * collapsed
         matter = collapsed or any(_matters(m) for v in shares for m in _moved(v, direction, results))
-        if ranges:
-            (warn if matter else note)(f"{text}; by tie rule ({spell('ties')}) {', '.join(ranges)}")
+        (warn if matter else note)(f"{text}; by tie rule ({spell('ties')}) {', '.join(ranges.values())}")
 
 
 Moved = tuple[float, float, Result]  # the smallest and the largest value under any tie rule

@@ -83,8 +83,9 @@ def export(
         fix = "give a report" if not reports else "export every report by itself"
         raise UsageError(f"{count_of(len(reports), 'report')} for the format {to}", fix=fix)
     if model is None:
-        inputs = reports[0].provenance.get("inputs") or [{}]
-        model = Path(str(inputs[0].get("file", "model")) if isinstance(given[0], Report) else given[0]).stem
+        inputs = reports[0].provenance.get("inputs")  # which others may have written
+        first = inputs[0] if isinstance(inputs, list) and inputs and isinstance(inputs[0], dict) else {}
+        model = Path(str(first.get("file", "model")) if isinstance(given[0], Report) else given[0]).stem
     if not model.strip("/ ") or not model.isprintable():
         raise UsageError(f"{spell('model')} is {model!r:.80}", fix="give a name, as in my-lab/my-model")
     made = FORMATS[to][0](Exported(reports, model, dataset or "", url or "", evaluator or ""))

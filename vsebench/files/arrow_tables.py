@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -214,6 +215,28 @@ def read_columns(path: Path, names: list[str] | None = None) -> dict[str, list[A
             for name, values in columns.items():
                 values += batch.column(name).to_pylist()
     return columns
+
+
+def has_vectors(path: Path) -> bool:
+    """Whether a column of a table holds lists of numbers; raises BadInput for a damaged file."""
+    with _table(path) as (schema, _):
+        return any(_is_vector(field.type) for field in schema)
+
+
+def as_lines(path: Path) -> str:
+    """The rows of a table as JSON lines, without the columns of vectors and of bytes, such as images.
+
+    Raises:
+        BadInput: the file is damaged.
+    """
+    import pyarrow.types as pa
+
+    with _table(path) as (schema, _):
+        left_out = (_is_vector, pa.is_binary, pa.is_large_binary, pa.is_struct)
+        names = [field.name for field in schema if not any(fits(field.type) for fits in left_out)]
+    columns = read_columns(path, names)
+    rows = zip(*columns.values(), strict=True)
+    return "\n".join(json.dumps(dict(zip(columns, row, strict=True)), default=str) for row in rows)
 
 
 def _read(table: _Table, names: list[str]) -> dict[str, Any]:

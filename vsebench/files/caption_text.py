@@ -113,7 +113,9 @@ def _column(text: str) -> tuple[str, ...] | None:
 
 
 def _not_numbered(text: str) -> str:
-    """A text without the numbers in front of its lines, where they count from 0 or 1."""
+    """A text without the numbers in front of its lines, where they count from 0 or 1 and are of no file (``0.jpg``)."""
+    if (_separated(text) or ("", ""))[1]:
+        return text
     found = [_NUMBERED.fullmatch(line) for line in text_lines(text)]
     for first in (0, 1):
         if len(found) > 1 and all(hit and int(hit[1]) == first + n for n, hit in enumerate(found)):

@@ -1,4 +1,4 @@
-"""A column of a table with ids: CSV, TSV, parquet or JSON lines, plain or gzip, by the items of a split."""
+"""A column of a table with ids: CSV, TSV, parquet, JSON or JSON lines, plain or gzip, by the items of a split."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .ids import canonical, places
 from .jsonl import jsonl_records
 from .regular import check_file
 from .tables import table_header, table_records
-from .textfile import read_text
+from .textfile import parse_json, read_text, shown
 
 SIDES: tuple[Modality, ...] = ("image", "caption")
 ID_COLUMNS: dict[str, Modality | None] = {
@@ -99,13 +99,17 @@ def missing(value: Any) -> bool:
 
 def read_table(path: Path, ids: Sequence[str] = ()) -> dict[str, list[Any]]:
     """The columns of a table file, by its content; those of ``ID_COLUMNS`` and ``ids`` as they are written."""
-    check_file(path, "give CSV, TSV, parquet or JSON lines with a header")
+    check_file(path, "give CSV, TSV, parquet, JSON or JSON lines with a header")
     if is_parquet(path):
         FORMATS["parquet"].require(path)
         return read_columns(path)
     text, where = read_text(path), os.fspath(path)
     if text.lstrip()[:1] in ("{", "["):
-        records = [record for _, record in jsonl_records(text, where)]
+        records = parse_json(text, path) if text.lstrip()[:1] == "[" else [r for _, r in jsonl_records(text, where)]
+        other = next((n for n, record in enumerate(records) if not isinstance(record, dict)), None)
+        if other is not None:
+            what = f"record {other} of the list is {shown(records[other])}, expected a JSON object"
+            raise BadInput(what, where=path, fix="give a list of objects, or one object a line")
         return {name: [r.get(name) for r in records] for name in dict.fromkeys(k for r in records for k in r)}
     rows = [row for _, row in table_records(text, where)]
     names = rows[0] if rows else table_header(text)

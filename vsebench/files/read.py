@@ -20,6 +20,7 @@ from ..memory import require
 from ..options import spell
 from ..signature import encoder_field
 from ..types import Bool, Ids
+from .arrow_tables import has_vectors
 from .formats import FORMATS, suffixes
 from .ids import as_strings
 from .members import (
@@ -129,6 +130,10 @@ def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
         return None
     if path.is_dir() or not file.kind.keyed:
         return None
+    if file.kind in (FORMATS["parquet"], FORMATS["arrow"]):
+        file.kind.require(path)
+        if not has_vectors(path):
+            return None
     captions = pick_strings(file.members, CAPTIONS)
     if captions is None:
         fix = f"save them under the name {CAPTIONS.names[0]} as np.array([...]), or give a file of captions"
@@ -314,12 +319,9 @@ def read_pair(images: ArrayFile, texts: ArrayFile, image_key: str | None = None,
 
 def _without_texts(file: ArrayFile) -> BadInput:
     """The error for an array of image vectors that is given alone."""
-    shape = file.members[0].shape
-    what = f"holds one array {shape}; the text vectors are missing"
+    what = f"holds one array {file.members[0].shape}; the text vectors are missing"
     fix = "give the file of the texts behind it: vsebench eval images.npy texts.npy"
-    if len(shape) == 2 and shape[0] and shape[1] == 5 * shape[0]:
-        what = f"holds one array {shape}, five columns a row: this looks like a score matrix"
-        fix = f"give it with {spell('scores')}, or the file of the texts behind it"
+    fix += f"; or give it with {spell('scores')} if it is a score matrix"
     return BadInput(what, where=file.path, fix=fix)
 
 

@@ -27,7 +27,7 @@ WIDTH, HEIGHT = 330, 250
 STEP, LABELS = 12, 90  # height of a system in a slice, and width of the labels of slices
 INK = "#222222"
 DEEPEST = 100  # k of a curve of recall
-LEAST = 4  # depths of a curve
+LEAST = 3  # depths of a curve
 PADDING = {"left": 14, "top": 4, "right": 4, "bottom": 4}  # words are wider in other fonts
 _NAME = 40  # characters of a name in a legend
 
@@ -81,7 +81,7 @@ def heading(view: str) -> str:
 
 
 def curves(results: Mapping[tuple[MetricName, Direction | None], Sequence[Result]]) -> list[Panel]:
-    """A panel for every metric whose value is known at four depths, with all its directions.
+    """A panel for every metric whose value is known at three depths or more, with all its directions.
 
     Values of R@k are known for all k up to 100 where MedR was measured, from the ranks of its queries.
 
@@ -198,7 +198,7 @@ def plot(panels: Sequence[Panel], systems: Sequence[str]) -> Any:
 
     if not panels:
         what = f"there is nothing to draw: no metric is known at {LEAST} depths, and no slice has enough queries"
-        raise UsageError(what, fix="evaluate more metrics, such as recall")
+        raise UsageError(what, fix="evaluate a metric at more depths, such as R@1,R@5,R@10")
     drawn = [_drawn(panel, systems, INK) for panel in panels]
     return _styled(drawn[0] if len(drawn) == 1 else alt.concat(*drawn, columns=2, spacing=28), INK)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ..errors import BadInput, UsageError
 from ..files.regular import check_file, read_bytes
 from ..files.sniff import sniff
 from ..memory import JSON_BYTES, require
+from ..options import of_command
 from . import lists, values
 from .model import MetricName, Resampling, Result
 from .report import SCHEMA, Report
@@ -94,9 +96,9 @@ def _refuse_vectors(path: Path) -> None:
     except BadInput:
         return  # the reader of JSON says what is wrong
     if kind.arrays is not None:
-        what = f"is {kind.words}, and reports are compared here, not vectors or scores"
-        fix = f"make a report of every system: vsebench eval {path.name} -o {path.stem}.json"
-        raise BadInput(what, where=path, fix=fix)
+        command = f"vsebench eval {shlex.quote(path.name)} -o {shlex.quote(f'{path.stem}.json')}"
+        made = command if of_command() else f"vsebench.evaluate({path.name!r})"
+        raise BadInput(f"is {kind.words}, not a report", where=path, fix=f"evaluate it, and give the report: {made}")
 
 
 def report_of(document: ReportDocument, parse: Parse) -> Report:

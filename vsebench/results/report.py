@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -26,7 +26,9 @@ INTRA_MODAL: tuple[Direction, ...] = ("i2i", "t2t")
 class Report(Drawn):
     """All results of one evaluation.
 
-    ``print(report)`` shows the tables, as does a notebook; ``report["R@1", "i2t"]`` is one result.
+    ``print(report)`` shows the tables, as does a notebook; ``report["R@1", "i2t"]`` is one result. A report is also a
+    mapping from keys to results, as in ``dict(report)``, ``list(report)`` and ``"RSum" in report``: a key is the name
+    of a metric and its direction, ``("R@1", "i2t")``, or ``("RSum", None)`` for a sum.
 
     Attributes:
         split: name of the test set.
@@ -95,6 +97,20 @@ class Report(Drawn):
             raise KeyError(f"{metric} was measured in directions: give one, report['{metric}', '{ways[0]}']")
         measured = ", ".join(f"{r.metric} {r.direction or ''}".strip() for r in self.results)
         raise KeyError(f"{metric} {direction or ''}".strip() + f" was not measured; measured are {measured}")
+
+    def __contains__(self, key: object) -> bool:
+        """Whether ``report[key]`` is a result."""
+        try:
+            self[key]  # type: ignore[index]
+        except KeyError:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[tuple[str, Direction | None]]:
+        """The keys of the results, in the order of the metrics that were requested."""
+        return iter([(str(r.metric), r.direction) for r in self.results])
+
+    keys = __iter__
 
     def tables(self) -> list[Table]:
         """One table for each view and kind of retrieval; how to read them and the signature below the last.

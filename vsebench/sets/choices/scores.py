@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import BadInput, count_of
+from ...files.arrow_tables import has_vectors
 from ...files.columns import read_table, text_of
 from ...files.jsonl import is_jsonl
 from ...files.members import SCORES, Field, opened, read_array
@@ -20,16 +23,27 @@ from ..placing import in_order
 from .items import ChoiceSet
 
 ITEM_IDS = Field("item ids", ("ids", "item_ids", "id"))
+_PAIRS = "c0_i0, c0_i1, c1_i0, c1_i1"
+ORDER_OF_PAIRS = (
+    "scores are read as (item, image, caption): image 0 with captions 0 and 1, then image 1 with captions 0 and 1; "
+    f"columns named {_PAIRS} are read by these names"
+)
+_IMAGE, _CAPTION = ("image", "img", "im", "i", "picture", "pic", "photo"), ("caption", "cap", "c", "text", "txt", "t")
+_SIDES = dict.fromkeys(_IMAGE, 0) | dict.fromkeys(_CAPTION, 1)
+_NUMBERED = re.compile(r"([A-Z]?[a-z]+|[A-Z]+)[^A-Za-z0-9]*([0-9]{1,9})(?![0-9])")  # c0, Caption0, image_0
 
 
 def holds_scores(path: Path, items: ChoiceSet) -> bool:
-    """Whether a file has scores for a set: it is text, or its only matrix has as many columns as items have scores.
+    """Whether a file has scores for a set: a table without vectors, or a matrix with a column for every score.
 
     Raises:
         BadInput: missing or damaged.
         MissingPackage: the package that reads the format is not installed.
     """
     file = opened(path)
+    if file.kind.name == "parquet":
+        file.kind.require(path)
+        return not has_vectors(path)
     if not file.kind.matrix:
         return file.kind.name in ("json", "text", "gzip")
     shapes = [m.shape for m in file.members if len(m.shape) > 1]
@@ -39,23 +53,25 @@ def holds_scores(path: Path, items: ChoiceSet) -> bool:
 def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
     """The scores in a file.
 
-    CSV, TSV and JSON lines have the column ``id`` and a column for each caption, ``score_0``, ``score_1``, ...; a JSON
-    object has a list of scores for every id. Of two images the scores of the captions for the first come before those
-    for the second. Rows of an array are in the order of the set, or of an array ``ids`` beside it.
+    CSV, TSV, JSON and parquet tables have the column ``id`` and a column for each caption, ``score_0``, ``score_1``,
+    ...; a JSON object has a list of scores for every id. Of two images the scores of the captions for the first come
+    before those for the second, or the names of the columns state both (``c0_i1``, ``image_1_caption_0``). Rows of an
+    array are in the order of the set, or of an array ``ids`` beside it.
 
     Returns:
-        (item, image, caption) float64, NaN where an item has no such caption; and a note on an array without ids.
+        (item, image, caption) float64, NaN where an item has no such caption; and notes on an order that is assumed.
 
     Raises:
         BadInput: unreadable, items without scores, or another number of scores than captions.
     """
+    notes = order_of_pairs(items)
     if opened(path).kind.matrix:
         raw = read_array(path, SCORES, "save a row an item", matrix=False, ids=((ITEM_IDS,), (), ()))
         if raw.image_ids is None:
-            return check_scores(raw.values, items, path), (in_order("item", items.name, "that of its files"),)
+            return check_scores(raw.values, items, path), (in_order("item", items.name, "that of its files"), *notes)
         rows = list(zip(map(str, raw.image_ids.tolist()), raw.values, strict=True))
     else:
-        rows = _rows(path)
+        rows, notes = _rows(path, items)
     given = dict(rows)
     if len(given) < len(rows):
         again = Counter(name for name, _ in rows).most_common(1)[0][0]
@@ -76,7 +92,12 @@ def read_scores(path: Path, items: ChoiceSet) -> tuple[Float, tuple[str, ...]]:
             what = f"item '{item.id}' has the scores {shown(given[item.id])}, expected {count_of(wanted, 'number')}"
             raise BadInput(what, where=path, fix="write a score for every caption of an item")
         out[row, :, : len(item.captions)] = values[:wanted].reshape(out.shape[1], -1)
-    return check_scores(out, items, path), ()
+    return check_scores(out, items, path), notes
+
+
+def order_of_pairs(items: ChoiceSet) -> tuple[str, ...]:
+    """A note on scores of two images and two captions, whose order nothing states."""
+    return (ORDER_OF_PAIRS,) if items.shape[1] > 1 else ()
 
 
 def check_scores(values: npt.NDArray[Any], items: ChoiceSet, where: Path | None = None) -> Float:
@@ -98,15 +119,49 @@ def check_scores(values: npt.NDArray[Any], items: ChoiceSet, where: Path | None 
     return np.where(exists, out, np.nan)
 
 
-def _rows(path: Path) -> list[tuple[str, Any]]:
-    """The items and scores of a text file."""
-    text = read_text(path)
-    if text.lstrip()[:1] == "{" and not is_jsonl(text):
-        return list(parse_json(text, path).items())
-    table = read_table(path)
-    named = {name for name in table if name.lower().startswith("score")}
-    columns = [f"score_{k}" for k in range(len(named))]
-    if "id" not in table or not named or named != {*columns}:
-        what = f"has the columns {', '.join(map(str, table)) or '(none)'}"
-        raise BadInput(what, where=path, fix="call the column of items id, and those of scores score_0, score_1, ...")
-    return list(zip(map(text_of, table["id"]), zip(*(table[name] for name in columns), strict=True), strict=True))
+def _rows(path: Path, items: ChoiceSet) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
+    """The items and scores of a table or JSON file, and a note where nothing states the order of the scores."""
+    document: Any = None
+    if opened(path).kind.name != "parquet":
+        text = read_text(path)
+        document = parse_json(text, path) if text.lstrip()[:1] == "{" and not is_jsonl(text) else None
+    if document is None:
+        table = read_table(path)
+    elif all(isinstance(row, dict) for row in document.values()):
+        names = dict.fromkeys(name for row in document.values() for name in row)
+        table = {"id": list(document), **{name: [row.get(name) for row in document.values()] for name in names}}
+    else:
+        return list(document.items()), order_of_pairs(items)
+    columns = _of_pairs(table, path) if items.shape[1] > 1 else []
+    notes = () if columns else order_of_pairs(items)
+    scores = {name for name in table if name.lower().startswith("score") and name not in columns}
+    columns = columns or [f"score_{k}" for k in range(len(scores))]
+    if "id" not in table or not columns or not scores <= {*columns}:
+        given = [*map(str, table)]
+        what = f"has the columns {', '.join([*given[:12], '...'][: len(given)]) or '(none)'}"
+        called = "score_0, score_1, ..., in the order of the captions"
+        if items.shape[1] > 1:
+            called = f"{_PAIRS}, by their caption (c) and image (i)"
+        raise BadInput(what, where=path, fix=f"call the column of items id, and the columns of scores {called}")
+    values = zip(*(table[name] for name in columns), strict=True)
+    return list(zip(map(text_of, table["id"]), values, strict=True)), notes
+
+
+def _of_pairs(names: Iterable[str], path: Path) -> list[str]:
+    """The four columns whose names state an image and a caption, in the order of the pairs; none if not all do.
+
+    Raises:
+        BadInput: two columns that state the same pair.
+    """
+    found: dict[tuple[int, ...], str] = {}
+    for name in names:
+        stated = [(_SIDES[word.lower()], int(n)) for word, n in _NUMBERED.findall(name) if word.lower() in _SIDES][-2:]
+        if len(dict(stated)) == 2:
+            pair = tuple(number for _, number in sorted(stated))
+            if pair in found:
+                what = f"columns {found[pair]} and {name} are both read as image {pair[0]} with caption {pair[1]}"
+                raise BadInput(what, where=path, fix=f"give the scores of one system: columns id, {_PAIRS}")
+            found[pair] = name
+    images, captions = (sorted(set(numbers)) for numbers in zip(*found, strict=True)) if found else ([], [])
+    full = len(found) == 4 and all(numbers in ([0, 1], [1, 2]) for numbers in (images, captions))
+    return [found[pair] for pair in sorted(found)] if full else []
