@@ -145,14 +145,13 @@ def _scores(request: Request, served: Sequence[Direction], direction: Direction 
 
     Args:
         request: as for ``read``.
-        served: the directions that are measured with the matrix.
-        direction: the one that it was given for; None for both.
+        served, direction: as for ``of_scores``.
     """
     if request.similarity != "auto":
         raise UsageError(f"{spell('similarity')} has no meaning for a score matrix", fix="leave it out")
     if isinstance(request.scores, Mapping):
         return _of_each(request)
-    return of_scores(raw_scores(request), request, served)
+    return of_scores(raw_scores(request), request, served, direction)
 
 
 def raw_scores(given: Given) -> Raw:
@@ -162,8 +161,20 @@ def raw_scores(given: Given) -> Raw:
     return Raw((numbers(given.scores, "scores"),), *_ids(given), sources=(ARRAYS,), holds="ids")
 
 
-def of_scores(raw: Raw, request: Request, served: Sequence[Direction] = DIRECTIONS) -> System:
-    """Scores matched to the split that is given, or that their ids tell; raises as ``read``."""
+def of_scores(
+    raw: Raw, request: Request, served: Sequence[Direction] = DIRECTIONS, direction: Direction | None = None
+) -> System:
+    """Scores matched to the split that is given, or that their ids tell.
+
+    Args:
+        raw: as read.
+        request: as for ``read``.
+        served: the directions that are measured with the matrix.
+        direction: the one that it was given for; None for both.
+
+    Raises:
+        BadInput, UsageError, MissingPackage: as ``read``.
+    """
     found, scores = align_scores(
         raw, request.split, request.captions_per_image, request.captions_file, judged=bool(request.judgements),
         direction=direction,

@@ -36,7 +36,7 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> 
         ranges = {v: words for v in shown if (words := _range(v, direction, results))}
         if not ranges:
             continue
-        counted = []
+        counted: list[str] = []
         for view in ranges:
             least = (
                 "" if observation.ranks[view].depth is None else "at least "
