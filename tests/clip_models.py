@@ -64,6 +64,32 @@ def transformers_folder(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
+def siglip_folder(folder: Path, seed: int = 0) -> tuple[Path, Any, Any]:
+    """A SigLIP model of transformers, its model and its tokenizer, which makes tokens of characters without a mask."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast, SiglipConfig, SiglipImageProcessor, SiglipModel, SiglipProcessor
+
+    words = ["<pad>", "</s>", "<unk>", *"abcdefghijklmnopqrstuvwxyz0123456789 ./"]
+    inner = Tokenizer(models.WordLevel({word: n for n, word in enumerate(words)}, unk_token="<unk>"))
+    inner.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    inner.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "model_input_names": ["input_ids"]}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, model_max_length=32, **special)
+    size = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    text = {**size, "vocab_size": len(words), "max_position_embeddings": 32, "projection_size": 32}
+    torch.manual_seed(seed)
+    vision = {**size, "image_size": 32, "patch_size": 8}
+    model = SiglipModel(SiglipConfig(text_config={**text, "pad_token_id": 0, "eos_token_id": 1}, vision_config=vision))
+    for weight in model.parameters():
+        if weight.dim() > 1:
+            torch.nn.init.normal_(weight, std=0.3)
+    model.save_pretrained(folder)
+    images = SiglipImageProcessor(size={"height": 32, "width": 32})
+    SiglipProcessor(image_processor=images, tokenizer=tokenizer).save_pretrained(folder)
+    return folder, model.eval(), tokenizer
+
+
 def sentence_folder(folder: Path, seed: int = 0) -> Path:
     """The same model, as sentence-transformers saves it."""
     from sentence_transformers import SentenceTransformer

@@ -35,13 +35,11 @@ def same(raw: Any, kind: str) -> None:
         assert found is not None and found.dtype == np.int64 and np.array_equal(found, expected)
 
 
-def refused(path: Path, *words: str, error: type[Exception] = BadInput, **kwargs: Any) -> str:
-    """The message of the refusal, which names the file, every given word, and a fix."""
+def refused(path: Path, error: type[Exception] = BadInput, **kwargs: Any) -> str:
+    """The message of the refusal, which names the file and a fix."""
     with pytest.raises(error) as caught:
         read_embeddings(path, **kwargs)
     message = str(caught.value)
-    for word in words:
-        assert word in message, message
     assert "fix: " in message and str(path)[:100] in message, message
     return message
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 
@@ -27,6 +28,8 @@ from vsebench.errors import BadInput, Diverged, UsageError, count_of, printable
 from vsebench.files.atomic import make_folder, write_atomically
 from vsebench.files.lock import locked
 from vsebench.files.run_folder import ABOUT, LAST, RESULT
+from vsebench.files.weights import Weights, check_vectors, of_each_length
+from vsebench.log import logged
 from vsebench.options import spell
 from vsebench.pretrained.device import device_of
 from vsebench.results.format import printed
@@ -35,7 +38,19 @@ from vsebench.results.report import Report
 from . import checkpoint, encode, parallel
 from .checkpoint import BEST, FREE, Checkpoint, Log, check_same, tensors_of
 from .config import Config, fingerprinted
-from .data import Bar, Loader, Part, PartName, Vocabulary, identity, no_bar, open_data, relevance_of, vocabulary_of
+from .data import (
+    Bar,
+    Loader,
+    Part,
+    PartName,
+    Vocabulary,
+    identity,
+    no_bar,
+    open_data,
+    padded,
+    relevance_of,
+    vocabulary_of,
+)
 from .encoders import get_encoder
 from .losses import Loss, get_loss
 from .losses.checks import check_total, checked_loss
@@ -136,10 +151,13 @@ def train(
     """
     if out.is_file():
         raise UsageError("is a file", where=out, fix=f"give the folder of the run with {spell('out')}")
-    run = prepare(config, bar)
+    with logged() as log:
+        run = prepare(config, bar)
     make_folder(out)
     with locked(out / ".lock", "this folder is used") if parallel.is_first() else nullcontext():
         begin(run, out, resume, say)
+        for sentence in log.notes:
+            say(sentence)
         while not finished(run):
             started = time.monotonic()
             schedule(run, len(run.log))
@@ -189,12 +207,34 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
 
 @torch.no_grad()
 def check_encoders(config: Config, model: DualEncoder, part: Part, vocabulary: Vocabulary) -> None:
-    """Embed two items, so that faults are found before anything is computed; the random numbers stay as they are."""
+    """Embed two items, then a few together and alone, so that faults are found before anything is computed.
+
+    Random numbers stay as they are. Raises BadInput for embeddings that depend on the other items of a batch.
+    """
     loader = Loader(part, None if model.captions is None else vocabulary.encode(part.captions), config)
-    batch, weight = loader.make(np.array([0, loader.items - 1])), model.images.project.weight
+    batch, device = loader.make(np.array([0, loader.items - 1])), model.images.project.weight.device
+
+    def images(rows: list[int]) -> npt.NDArray[Any]:
+        given = on_device(part.images.take(np.array(rows)), device)
+        found: npt.NDArray[Any] = model.images(**given).float().cpu().numpy()
+        return found
+
+    def captions(words: list[list[int]]) -> npt.NDArray[Any]:
+        assert model.captions is not None
+        numbers, lengths = padded(words)
+        found: npt.NDArray[Any] = model.captions(numbers.to(device), lengths).float().cpu().numpy()
+        return found
+
     model.eval()
-    with torch.random.fork_rng([weight.device] if weight.is_cuda else []):
-        model(on_device(batch, weight.device))
+    some = np.unique(np.linspace(0, len(part.images) - 1, 5).astype(int)).tolist()
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        model(on_device(batch, device))
+        fix = "let its network ignore the other images of a batch, and regions that the mask leaves out"
+        check_vectors(images, some, Weights(), f"encoder '{config.model.image}'", fix=fix)
+        if model.captions is not None:
+            fix = "let its network ignore the other captions of a batch, and word vectors behind lengths"
+            words = vocabulary.encode(of_each_length(part.captions))
+            check_vectors(captions, words, Weights(), f"encoder '{config.model.text}'", fix=fix)
 
 
 def check_pooling(config: Config, device: torch.device) -> None:

@@ -35,7 +35,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def refused(*args: str | Path) -> tuple[int, str]:
     done = invoke(*args)
     assert done.stdout == ""
-    return done.exit_code, " ".join(done.stderr.split())
+    return done.exit_code, done.stderr
 
 
 def files(cache: Path) -> list[str]:
@@ -91,10 +91,11 @@ def test_what_is_refused(args: str, code: int, cache: Path, pinned: Pinned) -> N
     assert files(cache) == []
 
 
-def test_no_data_set_of_ones_own_is_called_scenes(tmp_path: Path) -> None:
+def test_no_data_set_of_ones_own_is_called_scenes(tmp_path: Path, pinned: Pinned) -> None:
     (tmp_path / "c.jsonl").write_text('{"image": "a", "caption": "x"}\n')
     code, message = refused("data", "build", "scenes-night", "--from", tmp_path / "c.jsonl")
-    assert code == 2 and "'scenes-night', which is generated" in message
+    assert code == 2
+    pinned(message)
 
 
 def test_a_bar_on_a_terminal() -> None:
@@ -132,7 +133,7 @@ def test_list() -> None:
     assert len(found) == len(set(found)) == 3 + len(SETS) + 4 * 3 and f"{SMALL}-train" in printed("data", "list")
 
 
-def test_verify() -> None:
+def test_verify(pinned: Pinned) -> None:
     build(parse(SMALL))
     for name, splits in ((SMALL, 3), (f"{SMALL}-val", 1)):
         checks = json.loads(printed("data", "verify", name, "--json"))["checks"]
@@ -146,18 +147,20 @@ def test_verify() -> None:
     assert done.exit_code == 1
     wrong = [line for line in done.stdout.splitlines() if line.startswith("FAIL")]
     assert len(wrong) == 1 and "images.npy" in wrong[0] and f"vsebench data build {SMALL} --replace" in wrong[0]
-    assert refused("data", "verify", "scenes-tiny") == (
-        4, "error: the scenes 'scenes-tiny' are not built here fix: run: vsebench data build scenes-tiny"
-    )  # fmt: skip
+    code, message = refused("data", "verify", "scenes-tiny")
+    assert code == 4
+    pinned(message)
 
 
-def test_remove(cache: Path) -> None:
+def test_remove(cache: Path, pinned: Pinned) -> None:
     code, message = refused("data", "remove", SMALL)
-    assert code == 2 and f"'{SMALL}' has no files in the cache" in message
+    assert code == 2
+    pinned(message)
     assert not cache.exists()
     build(parse(SMALL))
     code, message = refused("data", "remove", f"{SMALL}-test")
-    assert code == 2 and f"vsebench data remove {SMALL}" in message
+    assert code == 2
+    pinned(message)
     assert printed("data", "remove", SMALL) == f"removed {cache / 'scenes' / SMALL}\n"
     assert files(cache) == [] and list((cache / "scenes").iterdir()) == []
     killed = hidden_of(folder.folder_of(SMALL))[0]  # what a killed build leaves
@@ -171,13 +174,14 @@ def interrupt(*args: Any) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_folder_that_was_deleted_by_hand(cache: Path) -> None:
+def test_a_folder_that_was_deleted_by_hand(cache: Path, pinned: Pinned) -> None:
     build(parse(SMALL))
     for path in folder.folder_of(SMALL).iterdir():
         path.unlink()
     folder.folder_of(SMALL).rmdir()
     code, message = refused("data", "verify", f"{SMALL}-test")
-    assert code == 4 and f"vsebench data build {SMALL}" in message
+    assert code == 4
+    pinned(message)
     assert stored.stored_path(f"{SMALL}-test").exists()
     printed("data", "remove", SMALL)
     assert files(cache) == []
@@ -246,15 +250,16 @@ def test_splits_that_are_not_there(split: str, code: int, tmp_path: Path, pinned
 
 
 @pytest.mark.parametrize("file", [f"scenes/{SMALL}/about.json", f"splits/{SMALL}-test.npz"])
-def test_a_description_replaces_no_file_of_the_data_set(file: str, cache: Path) -> None:
+def test_a_description_replaces_no_file_of_the_data_set(file: str, cache: Path, pinned: Pinned) -> None:
     build(parse(SMALL))
     before = (cache / file).read_bytes()
     code, message = refused("data", "describe", SMALL, "--format", "json", "-o", cache / file)
-    assert code == 2 and "cannot be written: it is an input of this command" in message
+    assert code == 2
+    pinned(message)
     assert (cache / file).read_bytes() == before
 
 
-def test_ids_of_scenes_that_are_no_whole_split(tmp_path: Path) -> None:
+def test_ids_of_scenes_that_are_no_whole_split(tmp_path: Path, pinned: Pinned) -> None:
     build(parse(SMALL))
     path = vectors(tmp_path / "e.npz", f"{SMALL}-test")
     whole = dict(np.load(path))
@@ -264,19 +269,19 @@ def test_ids_of_scenes_that_are_no_whole_split(tmp_path: Path) -> None:
     np.savez(path, **half)
     options = ("--metrics", "R@1", "--ci", "0")
     code, message = refused("eval", path, *options)
-    assert code == 3 and f"9 of the 15 image ids of split '{SMALL}-test' are missing" in message
-    assert "or save image_of_text (the image id of every text)" in message
+    assert code == 3
+    pinned(message)
     np.savez(path, **half, image_of_text=np.array(own)[kept])
     assert "R@1" in printed("eval", path, *options)
     printed("data", "remove", SMALL)
     np.savez(path, **whole)
     code, message = refused("eval", path, *options)
-    assert code == 3 and f"are of split '{SMALL}-test', which is not built here" in message
-    assert message.endswith(f"fix: run: vsebench data build {SMALL}")
+    assert code == 3
+    pinned(message)
 
 
 @pytest.mark.parametrize("file", ["scenes.npy", "facts.npy", "captions.jsonl", "images.npy"])
-def test_damaged_content_is_refused_where_it_is_used(file: str, tmp_path: Path) -> None:
+def test_damaged_content_is_refused_where_it_is_used(file: str, tmp_path: Path, pinned: Pinned) -> None:
     """Codes out of their range would be read by compiled code, which does not check them."""
     path = build(parse(SMALL)) / file
     given = vectors(tmp_path / "e.npz", f"{SMALL}-test")
@@ -295,8 +300,8 @@ def test_damaged_content_is_refused_where_it_is_used(file: str, tmp_path: Path) 
             commands["data build"] = ["data", "build", SMALL, "--quiet"]
     for name, command in commands.items():
         code, message = refused(*command)
-        assert code == 3 and f"{file}: is damaged: its SHA-256" in message, (name, message)
-        assert message.endswith(f"fix: build it again: vsebench data build {SMALL} --replace"), name
+        assert code == 3, name
+        pinned(message)
     assert not (tmp_path / "out").exists()
 
 
@@ -359,7 +364,7 @@ def test_the_lines_of_captions_are_read_back() -> None:
     assert mine.captions == split.captions and mine.caption_ids.tolist() == split.caption_ids.tolist()
 
 
-def test_exports_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exports_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     pytest.importorskip("PIL")
     assert refused("data", "export", SMALL, "-o", tmp_path / "x")[0] == 4
     build(parse(SMALL))
@@ -367,24 +372,31 @@ def test_exports_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     full.mkdir()
     (full / "a").write_text("mine")
     code, message = refused("data", "export", SMALL, "-o", full)
-    assert code == 2 and "is not empty" in message and (full / "a").read_text() == "mine"
+    assert code == 2 and (full / "a").read_text() == "mine"
+    pinned(message)
     code, message = refused("data", "export", SMALL, "-o", full / "a")
-    assert code == 2 and "is a file" in message
+    assert code == 2
+    pinned(message)
     code, message = refused("data", "export", SMALL, "-o", full / "a" / "b")
-    assert code == 6 and "this folder cannot be made" in message
+    assert code == 6
+    pinned(message)
     (tmp_path / "here").mkdir()
     with monkeypatch.context() as patch:
         patch.chdir(tmp_path / "here")
         code, message = refused("data", "export", SMALL, "-o", ".")
-    assert code == 2 and "is the current folder" in message
+    assert code == 2
+    pinned(message)
     code, message = refused("data", "export", SMALL, "-o", tmp_path / "x", "--part", "tset")
-    assert code == 2 and "unknown part 'tset' fix: did you mean 'test'" in message
+    assert code == 2
+    pinned(message)
     code, message = refused("data", "export", "coco-5k", "-o", tmp_path / "x")
-    assert code == 2 and "'coco-5k' names no scenes" in message
+    assert code == 2
+    pinned(message)
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     code, message = refused("data", "export", SMALL, "-o", tmp_path / "x")
-    assert code == 4 and "pip install 'vsebench[scenes]'" in message
+    assert code == 4
+    pinned(message)
     assert not (tmp_path / "x").exists()
 
 

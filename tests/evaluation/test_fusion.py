@@ -204,3 +204,23 @@ def test_a_system_in_another_order_is_warned_of(rng: np.random.Generator) -> Non
     assert not vb.evaluate(scores=scores, fuse=[right], metrics="R@1", ci=0).warnings
     (warning,) = vb.evaluate(scores=scores, fuse=[wrong], metrics="R@1", ci=0).warnings
     assert warning.startswith("system 2: behind own items") and "in another order" in warning
+
+
+def test_scores_of_one_direction_are_fused(systems: dict[str, Any]) -> None:
+    one, other = systems["A"], systems["B"]
+    of: dict[str, Any] = {"captions_per_image": 2, "metrics": "recall", "ci": 0, "direction": "i2t"}
+    right = vb.evaluate(scores=one + other, **of)
+    for scores, fused in ((one, other), ({"i2t": one}, other), (one, {"i2t": other}), ({"i2t": one}, {"i2t": other})):
+        assert_same(vb.evaluate(scores=scores, fuse=[fused], **of), right)
+
+
+@pytest.mark.parametrize("given", ["fuse", "scores"])
+def test_a_direction_without_scores_is_named_and_the_fix_measures_the_other(
+    systems: dict[str, Any], given: str, pinned: Pinned
+) -> None:
+    of: dict[str, Any] = {"scores": systems["A"], "captions_per_image": 2, "metrics": "R@1", "ci": 0}
+    of |= {"fuse": {"i2t": systems["B"]}} if given == "fuse" else {"scores": {"i2t": systems["A"]}, "direction": "t2i"}
+    with pytest.raises(BadInput) as caught:
+        vb.evaluate(**of)
+    pinned(caught.value)
+    assert len(vb.evaluate(**of | {"direction": "i2t"}).results) == 1

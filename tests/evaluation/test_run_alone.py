@@ -217,10 +217,7 @@ def test_runs_are_fused() -> None:
 
 
 def test_what_is_refused(tmp_path: Path, pinned: Pinned) -> None:
-    run, judged = world()
-    with pytest.raises(UsageError) as caught:
-        evaluate({"t2i": run}, judged, "R@1")
-    pinned(caught.value)
+    run, _ = world()
     for given in (np.ones((3, 4)), {"labels": ([1], [1])}):
         with pytest.raises(UsageError) as caught:
             evaluate({"t2i": run}, given)
@@ -231,3 +228,41 @@ def test_what_is_refused(tmp_path: Path, pinned: Pinned) -> None:
     with pytest.raises(UsageError) as caught:
         vb.evaluate(run={"t2i": run}, split="custom", metrics="R@1")
     pinned(caught.value)
+
+
+def test_metrics_without_a_view_are_of_the_judgements_that_are_given(tmp_path: Path) -> None:
+    run, judged = world()
+    plain, named = (
+        evaluate({"t2i": run}, judged, names) for names in ("R@1,nDCG@10,ncs", "mine:R@1,mine:nDCG@10,mine:ncs")
+    )
+    assert values(plain) == values(named)
+    assert len(evaluate({"t2i": run}, judged, "hubness").results)  # it reads no judgements
+
+
+def test_of_two_sets_of_judgements_none_is_the_default(pinned: Pinned) -> None:
+    run, judged = world()
+    with pytest.raises(UsageError) as caught:
+        vb.evaluate(run={"t2i": run}, judgements={"one": judged, "two": judged}, metrics="mAP", ci=0)
+    pinned(caught.value)
+
+
+@pytest.mark.parametrize("form", [{"t2i": "rank:{}"}, {"rank:t2i": "{}"}, "rank:{}", "t2i=rank:{}", "rank:t2i={}"])
+def test_the_rank_column_orders_a_run_wherever_it_is_asked_for(form: Any, tmp_path: Path) -> None:
+    run, judged = world()
+    worst = {q: {i: -s for i, s in items.items()} for q, items in run.items()}
+    path = trec(tmp_path / "run.txt", worst)
+    given = {k: v.format(path) for k, v in form.items()} if isinstance(form, dict) else form.format(path)
+    assert values(evaluate(given, judged)) == values(evaluate({"t2i": run}, judged))
+
+
+def test_a_level_that_few_queries_reach_is_warned_of_and_one_that_none_reaches_refused(pinned: Pinned) -> None:
+    run = {f"q{n}": {f"d{k}": 1.0 / (1 + k) for k in range(5)} for n in range(4)}
+    judged = {"q0": {"d0": 3}, **{f"q{n}": {"d1": 1} for n in (1, 2, 3)}}
+    with pytest.warns(vb.VsebenchWarning):
+        report = evaluate({"t2i": run}, judged, "mine:R@1", level=3)
+    assert values(report) == {"mine:R@1": (1.0, 1)}
+    with pytest.raises(BadInput) as caught:
+        evaluate({"t2i": run}, judged, "mine:R@1", level=4)
+    pinned(caught.value)
+    with pytest.warns(vb.VsebenchWarning):
+        assert evaluate({"t2i": run}, judged, "mine:R@1", level=3.0)  # what the fix says

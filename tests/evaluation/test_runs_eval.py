@@ -162,32 +162,23 @@ def test_the_ids_give_the_directions(coco: Split) -> None:
 
 
 @pytest.mark.parametrize("direction", ["i2t", "t2i"])
-def test_exchanged_directions_are_refused(coco: Split, direction: Direction) -> None:
+def test_exchanged_directions_are_refused(coco: Split, direction: Direction, pinned: Pinned) -> None:
     other = t2i(coco) if direction == "i2t" else i2t(coco)
-    queries = "t2i" if direction == "i2t" else "i2t"
-    message = f"the pairs of {direction} look swapped: their queries and items are those of {queries}"
-    assert refused({direction: other}).what == message
+    pinned(refused({direction: other}))
 
 
-def test_unknown_ids_are_counted_and_the_first_is_named(coco: Split) -> None:
+def test_unknown_ids_are_counted_and_the_first_is_named(coco: Split, pinned: Pinned) -> None:
     good = i2t(coco, queries=10)
-    first = next(iter(good))
     unknown_queries = {**good, 1: [2], 3: [4]}
-    assert refused({"i2t": unknown_queries}).what == "i2t: 2 of the 12 query ids are not in split 'coco-5k' (first: 1)"
+    pinned(refused({"i2t": unknown_queries}))
     unknown_items = {q: [*items, -5] for q, items in good.items()}
-    expected = f"i2t: 10 of the 10 lists hold items that are not in split 'coco-5k' (first: item -5 of query {first})"
-    assert refused({"i2t": unknown_items}).what == expected
+    pinned(refused({"i2t": unknown_items}))
 
 
-def test_foreign_ids_and_ambiguous_directions(coco: Split) -> None:
-    assert refused({"i2t": {"a": ["b"], "c": ["d"]}}).what.startswith(
-        "query ids such as 'a' belong to no declared split"
-    )
-    unclear = refused({"?0": {int(coco.image_ids[0]): [1], 2: [3], 4: [5]}}, "coco-5k").what
-    assert unclear.startswith(
-        "it is not clear whether the queries are images or captions of split 'coco-5k': 0% of the ids fit i2t"
-    )
-    assert refused({"i2t": i2t(coco), "?1": i2t(coco)}).what == "holds i2t, as does r.json"
+def test_foreign_ids_and_ambiguous_directions(coco: Split, pinned: Pinned) -> None:
+    pinned(refused({"i2t": {"a": ["b"], "c": ["d"]}}))
+    pinned(refused({"?0": {int(coco.image_ids[0]): [1], 2: [3], 4: [5]}}, "coco-5k"))
+    pinned(refused({"i2t": i2t(coco), "?1": i2t(coco)}))
 
 
 def test_custom_is_no_split_for_lists(pinned: Pinned) -> None:

@@ -47,32 +47,29 @@ def test_good_vectors_pass(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_the_first_bad_row_is_named(dtype: str, value: float) -> None:
+def test_the_first_bad_row_is_named(dtype: str, value: float, pinned: Pinned) -> None:
     images = with_row(7, value, dtype)
     images[31] = np.nan
-    assert refused(images) == f"image row 7 holds {value} in column 0 (2 such rows)"
-    assert refused(images[:31], image_ids=IDS) == f"image row 7 (id 107) holds {value} in column 0"
-    assert refused(X, np.concatenate([Y.astype(dtype), images])).startswith(f"text row 207 holds {value}")
+    pinned(refused(images))
+    pinned(refused(images[:31], image_ids=IDS))
+    pinned(refused(X, np.concatenate([Y.astype(dtype), images])))
 
 
-def test_zero_vectors() -> None:
-    assert refused(with_row(3, 0)) == "image row 3 is all zeros: it has no direction to compare"
-    assert refused(with_row(3, -0.0), image_ids=IDS).startswith("image row 3 (id 103) is all zeros")
-    assert "(200 such rows)" in refused(X, np.zeros_like(Y))
+def test_zero_vectors(pinned: Pinned) -> None:
+    pinned(refused(with_row(3, 0)))
+    pinned(refused(with_row(3, -0.0), image_ids=IDS))
+    pinned(refused(X, np.zeros_like(Y)))
 
 
-@pytest.mark.parametrize(
-    ("value", "words"), [(1e-30, "1e-30"), (1e30, "1e+30"), (-1e30, "1e+30"), (3e38, "3e+38"), (1e-40, "1e-40")]
-)
-def test_lengths_that_float32_cannot_multiply(value: float, words: str) -> None:
-    expected = f"image row 9 has {words} as its largest entry; lengths from 1e-15 to 1e+15 can be ranked exactly"
-    assert refused(with_row(9, value)) == expected
+@pytest.mark.parametrize("value", [1e-30, 1e30, -1e30, 3e38, 1e-40])
+def test_lengths_that_float32_cannot_multiply(value: float, pinned: Pinned) -> None:
+    pinned(refused(with_row(9, value)))
 
 
 @pytest.mark.parametrize("value", [1e300, 1e-300, 1e39])
-def test_float64_that_float32_cannot_hold(value: float) -> None:
+def test_float64_that_float32_cannot_hold(value: float, pinned: Pinned) -> None:
     with np.errstate(all="raise"):
-        assert refused(with_row(9, value, "float64")).startswith(f"image row 9 has {value:.3g} as its largest entry")
+        pinned(refused(with_row(9, value, "float64")))
 
 
 def test_the_safe_range_is_that_of_the_scorer() -> None:
@@ -82,10 +79,10 @@ def test_the_safe_range_is_that_of_the_scorer() -> None:
         assert Dot(vectors, np.eye(6, dtype=np.float32)).shape == (2, 6)  # vectors that pass are accepted
 
 
-def test_no_block_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_block_is_left_out(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     monkeypatch.setattr(audit, "CHUNK", 0)  # one row a block
-    assert refused(with_row(39, np.nan)) == "image row 39 holds nan in column 0"
-    assert "(200 such rows)" in refused(X, np.zeros_like(Y))
+    pinned(refused(with_row(39, np.nan)))
+    pinned(refused(X, np.zeros_like(Y)))
 
 
 def test_rounding_of_float64_is_noted_when_it_changes_a_value() -> None:

@@ -200,3 +200,37 @@ def test_captions_of_vectors_without_ids_are_the_same_in_every_form(form: str, t
         vb.evaluate(images, texts, captions=captions, metrics="cider:NCS@5", ci=0) for captions in (path, TEXTS)
     )
     assert [r.value for r in found.results] == [r.value for r in right.results]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_table_of_parquet_or_arrow_is_a_file_of_captions(ending: str, tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "image": [name for name, *_ in FLAT], "caption_id": list(range(len(FLAT))), "caption": list(TEXTS),
+        "thumbnail": [b"\xff\xd8" for _ in FLAT],
+    }  # fmt: skip
+    table, path = pyarrow.table(columns), tmp_path / f"captions.{ending}"
+    if ending == "parquet":
+        parquet.write_table(table, path)
+    else:
+        with pyarrow.OSFile(str(path), "wb") as sink, pyarrow.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    rows = from_file(path)
+    assert rows.captions == TEXTS and rows.image_id.tolist() == [name for name, *_ in FLAT]
+    order = np.random.default_rng(0).permutation(len(FLAT))
+    split = Split("custom", np.array(NAMES), order, np.array([n // TIMES for n in order.tolist()]))
+    assert with_captions(split, path).captions == tuple(TEXTS[n] for n in order)
+
+
+@pytest.mark.parametrize("first", ["< 3 dogs", "<person> in a park", "<a> & <b>"])
+def test_a_caption_may_begin_with_a_bracket(first: str, tmp_path: Path) -> None:
+    (tmp_path / "captions.txt").write_text(f"{first}\na cat\n")
+    assert lines_of(tmp_path / "captions.txt") == (first, "a cat")
+
+
+def test_a_web_page_is_no_file_of_captions(tmp_path: Path, pinned: Pinned) -> None:
+    for page in ("<!DOCTYPE html>\n<p>", "\n <HTML><body>", '<?xml version="1.0"?>'):
+        (tmp_path / "captions.txt").write_text(page)
+        with pytest.raises(BadInput) as caught:
+            lines_of(tmp_path / "captions.txt")
+        pinned(caught.value)

@@ -63,3 +63,10 @@ def test_damaged_files_end_with_an_error_or_an_array(tmp_path: Path) -> None:
                     member.load()
             except BadInput as error:
                 assert "b.h5" in str(error) and "fix: " in str(error)
+
+
+def test_ids_as_bytes_of_one_length_are_utf_8(tmp_path: Path) -> None:
+    names = ["é1", "ß2", "猫3"]
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["image_ids"] = np.array([name.encode() for name in names])
+    assert hdf5_members(tmp_path / "a.h5")[0].load().tolist() == names

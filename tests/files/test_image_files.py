@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import struct
 import subprocess
+import unicodedata
 import zlib
 from pathlib import Path
 
@@ -107,6 +109,78 @@ def test_every_mode_becomes_rgb(tmp_path):
         image_module.new(mode, (5, 4)).save(tmp_path / "image.tiff")
         image = read_image(tmp_path / "image.tiff")
         assert (image.mode, image.size) == ("RGB", (5, 4))
+
+
+GREY = np.arange(256, dtype=np.uint8).reshape(16, 16)  # all levels of 8 bits
+DEEP = (GREY.astype(np.uint16) << 8) + np.arange(256, dtype=np.uint16)[::-1].reshape(16, 16)  # and bits below them
+
+
+def tiff_of(values: np.ndarray, bits: int, white: int = 1, sample: int = 1, order: str = "<") -> bytes:
+    """A grey image: tag 262 says whether ``white`` is the largest value (1) or 0; tag 339 whether values are signed."""
+    data = values.astype(values.dtype.newbyteorder(order)).tobytes()
+    if bits == 12:  # two numbers in three bytes
+        a, b = values.reshape(-1, 2).T
+        data = np.stack([a >> 4, (a & 15) << 4 | b >> 8, b & 255], axis=1).astype(np.uint8).tobytes()
+    tags = {256: 16, 257: 16, 258: bits, 259: 1, 262: white, 273: 200, 277: 1, 278: 16, 279: len(data), 339: sample}
+    fields = b"".join(struct.pack(f"{order}HHII", tag, 4, 1, value) for tag, value in tags.items())
+    start = (b"II" if order == "<" else b"MM") + struct.pack(f"{order}HIH", 42, 8, len(tags))
+    return (start + fields).ljust(200, b"\0") + data
+
+
+def deep_files() -> dict[str, bytes]:
+    """The same grey image with more than 8 bits, as different programs write it."""
+    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+
+    def saved(values: np.ndarray, kind: str) -> bytes:
+        stream = io.BytesIO()
+        image_module.fromarray(values).save(stream, kind)
+        return stream.getvalue()
+
+    return {
+        "16-bit PNG": saved(DEEP, "PNG"),
+        "16-bit TIFF": saved(DEEP, "TIFF"),
+        "16-bit TIFF, most significant byte first": tiff_of(DEEP, 16, order=">"),
+        "16-bit TIFF, white is 0": tiff_of(65535 - DEEP, 16, white=0),
+        "12-bit TIFF": tiff_of(DEEP >> 4, 12),
+    }
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_grey_images_of_more_bits_are_scaled_to_8(tmp_path, log, kind, pinned):
+    path = tmp_path / "image"
+    path.write_bytes([*deep_files().values()][kind])
+    found = np.asarray(read_image(path))
+    assert np.array_equal(found, np.repeat(GREY[:, :, None], 3, axis=2))
+    pinned(log.notes)
+
+
+@pytest.mark.parametrize(
+    "values, bits, sample",
+    [
+        (DEEP.astype(np.float32), 32, 3),
+        (DEEP.astype(np.int32), 32, 2),
+        (DEEP.astype(np.int16), 16, 2),  # Hounsfield units
+        (GREY.astype(np.int8), 8, 2),
+        (DEEP >> 4, 16, 1),  # 12 bits, which nothing says
+    ],
+)
+def test_values_without_a_stated_range_are_refused(tmp_path, values, bits, sample, pinned):
+    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+    path = tmp_path / "image.tif"
+    path.write_bytes(tiff_of(values, bits, sample=sample))
+    with pytest.raises(BadInput) as caught:
+        read_image(path)
+    assert caught.value.where == str(path)
+    pinned(caught.value)
+    scaled = (values.astype(float) - values.min()) * 255 / (float(values.max()) - float(values.min()))
+    image_module.fromarray(scaled.round().astype(np.uint8)).save(path)  # the fix
+    assert np.array_equal(np.asarray(read_image(path))[:, :, 0], scaled.round())
+
+
+def test_names_of_files_in_another_unicode_form(tmp_path):
+    composed = "caf\u00e9.jpg"
+    empty_files(tmp_path, unicodedata.normalize("NFD", composed))
+    assert [unicodedata.normalize("NFC", name) for name in found(tmp_path, [composed])] == [composed]
 
 
 def png_of(width: int, height: int) -> bytes:

@@ -26,8 +26,8 @@ from vsebench.sets.captions import with_captions
 MIB = 1 << 20
 
 
-def refused(call: Any, *parts: str, mib: float = 120) -> None:
-    """``call`` fails with all of these words and without taking much memory."""
+def refused(call: Any, mib: float = 120) -> str:
+    """``call`` fails without taking much memory; the message."""
     caught: list[str] = []
 
     def attempt() -> None:
@@ -36,7 +36,7 @@ def refused(call: Any, *parts: str, mib: float = 120) -> None:
         caught.append(str(error.value))
 
     assert peak(attempt) < mib
-    assert all(part in caught[0] for part in parts), caught[0]
+    return caught[0]
 
 
 def test_what_is_needed_and_what_is_free_are_said(
@@ -63,14 +63,13 @@ def test_sizes_are_readable() -> None:
     ]  # fmt: skip
 
 
-def test_texts_of_one_width(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_of_one_width(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     assert text_array(["a", "bcd"], "ids").tolist() == ["a", "bcd"] and text_array([], "ids").tolist() == []
     monkeypatch.setattr(memory, "free_memory", lambda: 30 * MIB)
-    what = "needs some 38.1 MiB of memory, and 30.0 MiB are free"
-    refused(lambda: text_array(["x" * 500] * 20_000, "ids"), what, "shorten ids", "the longest one, of 500 characters")
+    pinned(refused(lambda: text_array(["x" * 500] * 20_000, "ids")))
 
 
-def test_an_array_of_a_report_that_is_longer_than_its_queries(tmp_path: Path) -> None:
+def test_an_array_of_a_report_that_is_longer_than_its_queries(tmp_path: Path, pinned: Pinned) -> None:
     rng = np.random.default_rng(0)
     path = tmp_path / "r.json"
     x, y = rng.standard_normal((4, 8)), rng.standard_normal((20, 8))
@@ -78,7 +77,7 @@ def test_an_array_of_a_report_that_is_longer_than_its_queries(tmp_path: Path) ->
     document = json.loads(path.read_text())
     document["per_query"]["columns"][0]["values"] = pack(np.zeros(1000))
     path.write_text(json.dumps(document))
-    refused(lambda: load(path), "r.json: ", "R@1 i2t: a packed array is damaged (more than 4 numbers)")
+    pinned(refused(lambda: load(path)))
 
 
 def test_captions_take_memory_by_their_size(tmp_path: Path) -> None:
@@ -98,7 +97,7 @@ def test_arrays_of_a_report_that_repeat_are_read() -> None:
     assert len(unpack(pack(values), len(values))) == len(values)
 
 
-def test_counting_takes_little_memory_a_caption(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_takes_little_memory_a_caption(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     rng = np.random.default_rng(0)
     n = 100_000
     scorer = Dot(rng.standard_normal((20, 4), np.float32), rng.standard_normal((n, 4), np.float32))
@@ -116,4 +115,4 @@ def test_counting_takes_little_memory_a_caption(monkeypatch: pytest.MonkeyPatch)
         used = peak(lambda: observe(scorer, many, threads=2, tile_shape=(20, 1000)))
     assert used * MIB / n < 300
     monkeypatch.setattr(memory, "free_memory", lambda: 50 * MIB)
-    refused(lambda: observe(scorer, requests, threads=2), "needs some 76.0 MiB of memory, and 50.0 MiB are free")
+    pinned(refused(lambda: observe(scorer, requests, threads=2)))

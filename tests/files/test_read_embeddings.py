@@ -59,23 +59,21 @@ def test_names_ignore_case_and_unused_arrays_are_noted(tmp_path: Path) -> None:
     assert raw.notes == ("ignored arrays: text_gallery (8,) bool",)
 
 
-def test_keys_given_by_the_user(tmp_path: Path) -> None:
+def test_keys_given_by_the_user(tmp_path: Path, pinned: Pinned) -> None:
     path = save(tmp_path / "e.npz", a=IMAGES, b=TEXTS)
     assert np.array_equal(read_embeddings(path, image_key="a", text_key="b").texts, TEXTS)
-    refused(path, "has no image vectors and no text vectors", "a (4, 3) float32", "image_key=KEY and text_key=KEY")
-    refused(path, "has no array 'B2' (text_key)", "did you mean 'b'?", image_key="a", text_key="B2")
-    refused(path, "both name 'a'", error=UsageError, image_key="a", text_key="a")
+    pinned(refused(path))
+    pinned(refused(path, image_key="a", text_key="B2"))
+    pinned(refused(path, error=UsageError, image_key="a", text_key="a"))
 
 
-def test_two_names_of_one_field_are_ambiguous(tmp_path: Path) -> None:
+def test_two_names_of_one_field_are_ambiguous(tmp_path: Path, pinned: Pinned) -> None:
     path = save(tmp_path / "e.npz", images=IMAGES, img=IMAGES, texts=TEXTS)
-    refused(
-        path, "image vectors occur under 2 names: 'images' (4, 3) and 'img' (4, 3)", "image_key=KEY", "text_key=KEY"
-    )
+    pinned(refused(path))
     assert read_embeddings(path, image_key="img").notes == ("ignored arrays: images (4, 3) float32",)
     both = {"caption_ids": TEXT_IDS, "sentence_ids": TEXT_IDS}
     named = save(tmp_path / "i.npz", images=IMAGES, texts=TEXTS, **both)
-    refused(named, "text ids occur under 2 names", "keep only one of them")
+    pinned(refused(named))
 
 
 def test_strings_of_captions_are_not_taken_for_vectors(tmp_path: Path) -> None:
@@ -123,31 +121,30 @@ def test_fortran_order_and_other_dimensions_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("array", "word"),
+    "array",
     [
-        (IMAGES.astype(np.int32), "is int32, expected float16, float32 or float64"),
-        (IMAGES > 0, "is bool"),
-        (IMAGES.astype(np.complex64), "is complex64"),
-        (np.array([["a"]]), "is str"),
-        (np.array([{}, 1], dtype=object), "is object"),
-        (np.zeros(3, [("x", "f4")]), "is structured"),
-        (np.zeros((4, 3), "M8[s]"), "is datetime64"),
+        IMAGES.astype(np.int32),
+        IMAGES > 0,
+        IMAGES.astype(np.complex64),
+        np.array([["a"]]),
+        np.array([{}, 1], dtype=object),
+        np.zeros(3, [("x", "f4")]),
+        np.zeros((4, 3), "M8[s]"),
         pytest.param(
             IMAGES.astype(np.longdouble),
-            "expected float16",
             marks=pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="longdouble is float64 here"),
         ),
     ],
 )
-def test_other_dtypes_are_refused_by_name(tmp_path: Path, array: np.ndarray, word: str) -> None:
-    refused(save(tmp_path / "e.npz", image_embeddings=array, texts=TEXTS), "'image_embeddings'", word, "float32")
+def test_other_dtypes_are_refused_by_name(tmp_path: Path, array: np.ndarray, pinned: Pinned) -> None:
+    pinned(refused(save(tmp_path / "e.npz", image_embeddings=array, texts=TEXTS)))
 
 
-def test_an_object_array_that_is_not_needed_is_ignored(tmp_path: Path) -> None:
+def test_an_object_array_that_is_not_needed_is_ignored(tmp_path: Path, pinned: Pinned) -> None:
     path = save(tmp_path / "e.npz", images=IMAGES, texts=TEXTS, meta=np.array([{"a": 1}], dtype=object))
     assert read_embeddings(path).notes == ("ignored arrays: meta (1,) object",)
     path = save(tmp_path / "i.npz", images=IMAGES, texts=TEXTS, image_ids=np.array(["a", 1], dtype=object))
-    refused(path, "array 'image_ids' (2,) is object; ids are integers or strings")
+    pinned(refused(path))
 
 
 def corrupt_member(path: Path, writer: Any) -> Path:
@@ -162,8 +159,8 @@ def corrupt_member(path: Path, writer: Any) -> Path:
 
 
 @pytest.mark.parametrize("writer", [save, save_deflated])
-def test_a_flipped_byte_is_found(tmp_path: Path, writer: Any) -> None:
-    refused(corrupt_member(tmp_path / "e.npz", writer), "'images' is damaged", "write or download the file again")
+def test_a_flipped_byte_is_found(tmp_path: Path, writer: Any, pinned: Pinned) -> None:
+    pinned(refused(corrupt_member(tmp_path / "e.npz", writer)))
 
 
 def npy_bytes(array: np.ndarray) -> bytes:
@@ -186,37 +183,37 @@ def header(shape: Any, descr: str = "<f4") -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("data", "word"),
+    "data",
     [
-        (npy_bytes(IMAGES) * 2, "damaged, or several arrays in one file"),
-        (header("x"), "no readable .npy header"),
-        (header((2,), "no such"), "no readable .npy header"),
-        (b"\x93NUMPY\x09\x00" + b" " * 64, "no readable .npy header"),
+        npy_bytes(IMAGES) * 2,
+        header("x"),
+        header((2,), "no such"),
+        b"\x93NUMPY\x09\x00" + b" " * 64,
     ],
 )
-def test_members_with_wrong_headers(tmp_path: Path, data: bytes, word: str) -> None:
-    refused(zipped(tmp_path / "e.npz", images=data, texts=npy_bytes(TEXTS)), "array 'images'", word)
+def test_members_with_wrong_headers(tmp_path: Path, data: bytes, pinned: Pinned) -> None:
+    pinned(refused(zipped(tmp_path / "e.npz", images=data, texts=npy_bytes(TEXTS))))
     if data[:2] == b"\x93N":
         (tmp_path / "e.npy").write_bytes(data)
         np.save(tmp_path / "t.npy", TEXTS)
-        refused(tmp_path / "e.npy", word, texts=tmp_path / "t.npy")
+        pinned(refused(tmp_path / "e.npy", texts=tmp_path / "t.npy"))
 
 
-def test_too_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     path = save_deflated(tmp_path / "e.npz", images=np.zeros((4096, 64), np.float32), texts=TEXTS)
     read_embeddings(path)
     monkeypatch.setattr(memory, "free_memory", lambda: 2**19)
-    refused(path, "needs some 1.0 MiB of memory, and 512.0 KiB are free", "memory-mapped")
+    pinned(refused(path))
 
 
-def test_an_array_that_occurs_twice_is_refused(tmp_path: Path) -> None:
+def test_an_array_that_occurs_twice_is_refused(tmp_path: Path, pinned: Pinned) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(tmp_path / "d.npz", "w") as archive:
         archive.writestr("images.npy", npy_bytes(IMAGES))
         archive.writestr("images.npy", npy_bytes(TEXTS))
-    refused(tmp_path / "d.npz", "holds 'images.npy' more than once")
+    pinned(refused(tmp_path / "d.npz"))
 
 
-def test_an_encrypted_archive_is_refused(tmp_path: Path) -> None:
+def test_an_encrypted_archive_is_refused(tmp_path: Path, pinned: Pinned) -> None:
     path = save(tmp_path / "e.npz", images=IMAGES, texts=TEXTS)
     data = bytearray(path.read_bytes())
     with zipfile.ZipFile(path) as archive:
@@ -224,7 +221,7 @@ def test_an_encrypted_archive_is_refused(tmp_path: Path) -> None:
     data[start + 8] |= 1  # flag bits of the first entry in the directory
     data[6] |= 1
     path.write_bytes(data)
-    refused(path, "encrypted")
+    pinned(refused(path))
 
 
 # --- npy pair --------------------------------------------------------------------------------------------
@@ -243,15 +240,12 @@ def test_npy_pairs_that_do_not_work(tmp_path: Path, pinned: Pinned) -> None:
     np.save(tmp_path / "i.npy", IMAGES)
     np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)
     np.save(tmp_path / "s.npy", np.zeros((3, 15)))
-    for alone in ("i.npy", "s.npy"):
-        with pytest.raises(BadInput) as caught:
-            read_embeddings(tmp_path / alone)
-        pinned(caught.value)
-    refused(tmp_path / "o.npy", "holds pickled Python objects", "never read", texts=tmp_path / "i.npy")
-    refused(tmp_path / "i.npy", "image_key", error=UsageError, image_key="x", texts=tmp_path / "i.npy")
+    pinned(refused(tmp_path / "i.npy"))
+    pinned(refused(tmp_path / "s.npy"))
+    pinned(refused(tmp_path / "o.npy", texts=tmp_path / "i.npy"))
+    pinned(refused(tmp_path / "i.npy", error=UsageError, image_key="x", texts=tmp_path / "i.npy"))
     path = save(tmp_path / "e.npz", **FULL)
-    both = "holds image and text vectors, so it is no file of one side"
-    refused(path, both, error=UsageError, texts=tmp_path / "i.npy")
+    pinned(refused(path, error=UsageError, texts=tmp_path / "i.npy"))
     with pytest.raises(UsageError) as caught:
         read_embeddings(tmp_path / "i.npy", texts=path)
     pinned(caught.value)
@@ -261,35 +255,35 @@ def test_npy_pairs_that_do_not_work(tmp_path: Path, pinned: Pinned) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    "data",
     [
-        (b"  <HTML>", ("is a web page",)),
-        (b'{"i2t": {}}', ("is a JSON file", "give retrieved lists with run")),
-        (("\u00e9" * 5000).encode()[:4097], ("is a text file",)),
+        b"  <HTML>",
+        b'{"i2t": {}}',
+        ("\u00e9" * 5000).encode()[:4097],
     ],
 )
-def test_files_that_hold_no_arrays(tmp_path: Path, data: bytes, words: tuple[str, ...]) -> None:
+def test_files_that_hold_no_arrays(tmp_path: Path, data: bytes, pinned: Pinned) -> None:
     (tmp_path / "e.npz").write_bytes(data)
-    refused(tmp_path / "e.npz", *words)
+    pinned(refused(tmp_path / "e.npz"))
 
 
-def test_paths_that_are_no_files(tmp_path: Path) -> None:
+def test_paths_that_are_no_files(tmp_path: Path, pinned: Pinned) -> None:
     (tmp_path / "embeddings.npz").write_bytes(b"x")
-    refused(tmp_path / "embedings.npz", "no such file", f"did you mean '{tmp_path / 'embeddings.npz'}'?")
-    refused(tmp_path / "embeddings.npz" / "x", "no such file")
+    pinned(refused(tmp_path / "embedings.npz"))
+    pinned(refused(tmp_path / "embeddings.npz" / "x"))
     (tmp_path / "link").symlink_to(tmp_path / "gone")
-    refused(tmp_path / "link", "is a link to a missing file", "repair the link")
-    refused(Path("a\0b"), "no such file")
+    pinned(refused(tmp_path / "link"))
+    pinned(refused(Path("a\0b")))
 
 
-def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     path = save(tmp_path / "e.npz", **FULL)
 
     def denied(*_: Any, **__: Any) -> Any:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", denied)
-    refused(path, "cannot be read (Permission denied)")
+    pinned(refused(path))
 
 
 # --- the real thing --------------------------------------------------------------------------------------

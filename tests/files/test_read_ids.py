@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.messages import Pinned
 from vsebench.errors import BadInput
 from vsebench.files.ids import as_ids, canonical
 
@@ -37,18 +38,18 @@ def test_ids_are_numbers_or_names(given: np.ndarray, expected: list[Any]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "word"),
+    "given",
     [
-        (np.array([1.0, np.nan]), "'image_ids'[1] = nan is not an integer"),
-        (np.array([2.0**25], np.float32), "too large to be exact in float32"),
-        (np.array(5), "has shape ()"),
-        (np.array([True]), "has dtype bool"),
+        np.array([1.0, np.nan]),
+        np.array([2.0**25], np.float32),
+        np.array(5),
+        np.array([True]),
     ],
 )
-def test_ids_that_are_refused(given: np.ndarray, word: str) -> None:
+def test_ids_that_are_refused(given: np.ndarray, pinned: Pinned) -> None:
     with pytest.raises(BadInput) as caught:
         as_ids(given, "image_ids", "f.npz")
-    assert word in str(caught.value) and "f.npz" in str(caught.value) and "fix:" in str(caught.value)
+    pinned(caught.value)
 
 
 @pytest.mark.timeout(20)  # a second; a search of the folder from every place of an id would take hours

@@ -53,13 +53,12 @@ def ties_of(pairs: Pairs) -> int:
     return 0 if pairs.number is None else int((same & (np.diff(pairs.number) == 0)).sum())
 
 
-def refused(given: Any, *words: str, error: type[Exception] = BadInput, **kwargs: Any) -> None:
+def refused(given: Any, error: type[Exception] = BadInput, **kwargs: Any) -> str:
     with pytest.raises(error) as caught:
         read(given, **kwargs)
     message = str(caught.value)
-    for word in words:
-        assert word in message, message
     assert "fix: " in message and (str(given) if isinstance(given, Path) else "<run>") in message
+    return message
 
 
 # --- JSON ------------------------------------------------------------------------------------------------
@@ -81,12 +80,12 @@ def test_json_holds_both_directions(tmp_path: Path) -> None:
     check_both(read(BOTH))
 
 
-def test_json_of_one_direction(tmp_path: Path) -> None:
+def test_json_of_one_direction(tmp_path: Path, pinned: Pinned) -> None:
     one = write(tmp_path / "1", BOTH["i2t"])
     assert [(p.direction, lists_of(p)) for p in read(one)] == [(None, {391895: [2, 1], 522418: [3]})]
     assert [p.direction for p in read(one, "t2i")] == ["t2i"]
     assert [p.direction for p in read(write(tmp_path / "3", {"i2t": BOTH["i2t"]}), "i2t")] == ["i2t"]
-    refused(write(tmp_path / "4", BOTH), "holds i2t and t2i, but was given as i2t", "leave out", direction="i2t")
+    pinned(refused(write(tmp_path / "4", BOTH), direction="i2t"))
 
 
 def test_ids_are_numbers_when_all_of_a_side_are(tmp_path: Path) -> None:
@@ -98,31 +97,28 @@ def test_ids_are_numbers_when_all_of_a_side_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    "content",
     [
-        ('{"i2t": {}}', ("i2t: holds no retrieved lists",)),
-        ('{"i2t": [1]}', ("i2t: pair 0 is 1",)),
-        ('{"1": {}}', ("query '1' has an empty list",)),
-        ('{"1": null}', ("query '1' has None, no list of ids and no items with scores",)),
-        ('{"1": 3}', ("query '1' has 3, no list of ids",)),
-        (
-            '{"1": {"2": 0.5, "3": "high"}}',
-            ("score of item '3' of query '1' (place 2) is 'high', no finite number",),
-        ),
-        ('{"1": {"2": 0.5, "3": NaN}}', ("item '3' of query '1' (place 2) is nan, no finite number",)),
-        ('{"1": {"2": 0.5, "3": null}}', ("item '3' of query '1' (place 2) is nan, no finite number",)),
-        ('{"1": {"2": 0.5, " 2": 0.4}}', ("query '1' has item '2' twice, in places 1 and 2",)),
-        ('{"1": {"2": 0.5}, "2": [1]}', ("query '2' has no scores, and 1 of 2 queries have them",)),
-        ('{"1": [true]}', ("query '1', place 1: True is not an id",)),
-        ('{"1": [NaN]}', ("query '1', place 1: nan is not an id",)),
-        ('{"1": [[1]]}', ("query '1', place 1: [1] is not an id",)),
-        ('{"1": [5, 6, "5"]}', ("query '1' has item '5' twice, in places 1 and 3", "count twice")),
-        ('{"i2t": {"1": [5, 5]}}', ("i2t: query '1' has item '5' twice",)),
-        ('{"1": [1]} x', ("is not valid JSON (Extra data",)),
+        '{"i2t": {}}',
+        '{"i2t": [1]}',
+        '{"1": {}}',
+        '{"1": null}',
+        '{"1": 3}',
+        '{"1": {"2": 0.5, "3": "high"}}',
+        '{"1": {"2": 0.5, "3": NaN}}',
+        '{"1": {"2": 0.5, "3": null}}',
+        '{"1": {"2": 0.5, " 2": 0.4}}',
+        '{"1": {"2": 0.5}, "2": [1]}',
+        '{"1": [true]}',
+        '{"1": [NaN]}',
+        '{"1": [[1]]}',
+        '{"1": [5, 6, "5"]}',
+        '{"i2t": {"1": [5, 5]}}',
+        '{"1": [1]} x',
     ],
 )
-def test_json_that_is_refused(tmp_path: Path, content: str, words: tuple[str, ...]) -> None:
-    refused(write(tmp_path / "r.json", content), *words)
+def test_json_that_is_refused(tmp_path: Path, content: str, pinned: Pinned) -> None:
+    pinned(refused(write(tmp_path / "r.json", content)))
 
 
 # --- TREC ------------------------------------------------------------------------------------------------
@@ -186,27 +182,27 @@ def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path, pinn
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    "content",
     [
-        ("q Q0 a 1 0.5 t\nq Q0 b 2 0.4 t x\n", ("line 2 has 7 columns",)),
-        ("q Q0 a x 0.5 t\n", ("the rank of item 'a' of query 'q' (line 1) is 'x', no whole number",)),
-        ("q Q0 a 1.5 0.5 t\n", ("is '1.5', no whole number",)),
-        (f"q Q0 a {10**400} 0.5 t\n", ("no whole number",)),
-        ("q a high\nq b higher\n", ("item 'b' of query 'q' (line 2) is 'higher', no finite number",)),
-        ("q,a,0.5\n", ("has columns q, a, 0.5",)),
-        ("image_id,caption_id,score\n1,2,0.5\n", ("it is not clear which of them are the queries",)),
-        ("query,item,score\n1,,0.5\n", ("query '1', row 1: None is not an id",)),
-        ("query,item,score\n1,2,0.5\n1,3,\n", ("item '3' of query '1' (row 2) is nan, no finite number",)),
-        ("query,item,rank\n1,2,first\n", ("rank of item '2' of query '1' (row 1) is 'first', no whole number",)),
-        ("q Q0 a 1 inf t\n", ("the score of item 'a' of query 'q' (line 1) is 'inf', no finite number",)),
-        ("q Q0 a 1 0.9 t\nq Q0 b 2 0.8 t\nq Q0 a 3 0.7 t\n", ("query 'q' has item 'a' twice, in lines 1 and 3",)),
-        (b"q Q0 a 1 0.5 t\n" * 400 + b"\xff\xfe\n", ("not UTF-8 text",)),
-        (gzip.compress(b"q Q0 a\0 1 0.5 t\n", mtime=0), ("line 1 holds binary data",)),
-        (gzip.compress(RUN.encode(), mtime=0)[:12] + b"\xff" * 30, ("cannot be read",)),
+        "q Q0 a 1 0.5 t\nq Q0 b 2 0.4 t x\n",
+        "q Q0 a x 0.5 t\n",
+        "q Q0 a 1.5 0.5 t\n",
+        f"q Q0 a {10**400} 0.5 t\n",
+        "q a high\nq b higher\n",
+        "q,a,0.5\n",
+        "image_id,caption_id,score\n1,2,0.5\n",
+        "query,item,score\n1,,0.5\n",
+        "query,item,score\n1,2,0.5\n1,3,\n",
+        "query,item,rank\n1,2,first\n",
+        "q Q0 a 1 inf t\n",
+        "q Q0 a 1 0.9 t\nq Q0 b 2 0.8 t\nq Q0 a 3 0.7 t\n",
+        pytest.param(b"q Q0 a 1 0.5 t\n" * 400 + b"\xff\xfe\n", id="not UTF-8"),
+        pytest.param(gzip.compress(b"q Q0 a\0 1 0.5 t\n", mtime=0), id="binary"),
+        pytest.param(gzip.compress(RUN.encode(), mtime=0)[:12] + b"\xff" * 30, id="damaged gzip"),
     ],
 )
-def test_trec_that_is_refused(tmp_path: Path, content: Any, words: tuple[str, ...]) -> None:
-    refused(write(tmp_path / "run", content), *words)
+def test_trec_that_is_refused(tmp_path: Path, content: Any, pinned: Pinned) -> None:
+    pinned(refused(write(tmp_path / "run", content)))
 
 
 @settings(max_examples=50, deadline=None)
@@ -275,8 +271,8 @@ def test_minus_1_ends_a_list(form: str, counts: dict[str, int], tmp_path: Path) 
 
 @pytest.mark.parametrize("form", ("json", "memory", "pairs", "csv", "six"))
 @pytest.mark.parametrize(("query", "at"), [("a", 0), ("a", 1), ("b", 0), ("c", 1)])
-def test_minus_1_before_other_items_is_refused(form: str, query: str, at: int, tmp_path: Path) -> None:
-    refused(with_ends(form, {query: 1}, tmp_path, at), f"query '{query}' has -1 before other items")
+def test_minus_1_before_other_items_is_refused(form: str, query: str, at: int, tmp_path: Path, pinned: Pinned) -> None:
+    pinned(refused(with_ends(form, {query: 1}, tmp_path, at)))
 
 
 def test_a_list_of_nothing_but_ends_is_empty() -> None:

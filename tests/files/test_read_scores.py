@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.messages import Pinned
 from tests.notes import with_notes
 from vsebench.errors import BadInput
 from vsebench.files import read
@@ -20,13 +21,12 @@ SCORES = np.random.default_rng(0).standard_normal((4, 20)).astype(np.float32)
 IDS = np.arange(4)
 
 
-def refused(path: Path, *words: str, **kwargs: Any) -> None:
+def refused(path: Path, **kwargs: Any) -> str:
     with pytest.raises(BadInput) as caught:
         read_scores(path, **kwargs)
     message = str(caught.value)
-    for word in words:
-        assert word in message, message
     assert "fix: " in message and str(path) in message
+    return message
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -50,25 +50,25 @@ def test_npz_by_name(tmp_path: Path, name: str) -> None:
     assert raw.notes == ("ignored arrays: other (4, 20) float32",)
 
 
-def test_the_only_matrix(tmp_path: Path) -> None:
+def test_the_only_matrix(tmp_path: Path, pinned: Pinned) -> None:
     np.savez(tmp_path / "s.npz", SCORES, caption_ids=np.arange(20)[:, None])
     raw = read_scores(tmp_path / "s.npz")
     assert raw.notes == ("scores are read from 'arr_0', the only two-dimensional array",)
     assert raw.text_ids is not None and raw.text_ids.shape == (20,)
     np.savez(tmp_path / "t.npz", a=SCORES, b=SCORES)
-    refused(tmp_path / "t.npz", "has no scores under a known name", "a (4, 20) float32, b (4, 20) float32")
+    pinned(refused(tmp_path / "t.npz"))
     assert np.array_equal(read_scores(tmp_path / "t.npz", key="b").values, SCORES)
-    refused(tmp_path / "t.npz", "has no array 'c'", key="c")
+    pinned(refused(tmp_path / "t.npz", key="c"))
 
 
-def test_matrices_that_are_refused(tmp_path: Path) -> None:
+def test_matrices_that_are_refused(tmp_path: Path, pinned: Pinned) -> None:
     np.savez(tmp_path / "e.npz", images=SCORES, texts=SCORES)
-    refused(tmp_path / "e.npz", "leave out scores if the file holds embeddings")
+    pinned(refused(tmp_path / "e.npz"))
     np.savez(tmp_path / "i.npz", images=SCORES)
-    refused(tmp_path / "i.npz", "leave out scores if the file holds embeddings")
+    pinned(refused(tmp_path / "i.npz"))
     np.savez(tmp_path / "two.npz", scores=SCORES, sims=SCORES)
-    refused(tmp_path / "two.npz", "scores occur under 2 names: 'scores' (4, 20) and 'sims' (4, 20)")
-    refused(tmp_path, "is a folder, not a file of scores")
+    pinned(refused(tmp_path / "two.npz"))
+    pinned(refused(tmp_path))
 
 
 def test_a_stored_member_behind_an_odd_offset(tmp_path: Path) -> None:

@@ -28,19 +28,14 @@ def test_what_is_no_regular_file(tmp_path: Path, pinned: Pinned) -> None:
         pinned(caught.value.what)
 
 
-def test_the_advice_for_a_missing_file(tmp_path: Path) -> None:
+def test_the_advice_for_a_missing_file(tmp_path: Path, pinned: Pinned) -> None:
     (tmp_path / "a.json").write_bytes(b"{}")
     (tmp_path / "gone").symlink_to("nowhere")
     assert read_bytes(tmp_path / "a.json", "fix", missing="make it first") == b"{}"
-    for path, what, fix in (
-        (tmp_path / "aa.json", "no such file", "make it first"),
-        (tmp_path / "no" / "a.json", "no such file", "make it first"),
-        (tmp_path, "this is a folder", "fix"),
-        (tmp_path / "gone", "is a link to a missing file (nowhere)", "repair the link"),
-    ):
+    for path in (tmp_path / "aa.json", tmp_path / "no" / "a.json", tmp_path, tmp_path / "gone"):
         with pytest.raises(BadInput) as caught:
             read_bytes(path, "fix", missing="make it first")
-        assert (caught.value.what, caught.value.fix) == (what, fix)
+        pinned(caught.value)
 
 
 def test_what_a_library_raises_is_one_error_of_the_file(pinned: Pinned) -> None:

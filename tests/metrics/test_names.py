@@ -71,32 +71,30 @@ def test_the_parts_of_a_name() -> None:
 
 
 @pytest.mark.parametrize("k", ["0", "00", "-1", "1.5", "1e3", "k", "{k}", "١", "+1", "1_0", "1" * 19])
-def test_a_k_is_a_whole_number_of_at_least_one(k: str) -> None:
+def test_a_k_is_a_whole_number_of_at_least_one(k: str, pinned: Pinned) -> None:
     if len(k) > 18:
-        assert refused(f"R@{k}") == f"k of 'R@{k}' is beyond every gallery\n  fix: give a smaller k, as in R@10"
+        pinned(refused(f"R@{k}"))
     else:
-        assert refused(f"R@{k}") == f"k of 'R@{k}' is '{k}'\n  fix: give an integer of at least 1, as in R@10"
+        pinned(refused(f"R@{k}"))
 
 
 @pytest.mark.parametrize("text", ["", " ", "R@", "@1", "a:b:c", "R @1", "R@1@2", ":R@1", "eccv:"])
-def test_what_is_no_name_at_all(text: str) -> None:
-    assert refused(text) == (
-        f"'{text}' is not a metric name\n  fix: write [view:]Name[@k], for example R@1 or eccv:mAP@R"
-    )
+def test_what_is_no_name_at_all(text: str, pinned: Pinned) -> None:
+    pinned(refused(text))
 
 
-@pytest.mark.parametrize(("text", "nearest"), [("rsun", "RSum"), ("recal@5", "Recall@5"), ("med", "MedR")])
-def test_close_matches_are_suggested(text: str, nearest: str) -> None:
-    assert refused(text).startswith(f"unknown metric '{text}'\n  fix: did you mean '{nearest}'")
+@pytest.mark.parametrize("text", ["rsun", "recal@5", "med"])
+def test_close_matches_are_suggested(text: str, pinned: Pinned) -> None:
+    pinned(refused(text))
 
 
-def test_without_a_close_match_all_names_are_listed() -> None:
-    assert refused("bleu") == ("unknown metric 'bleu'\n  fix: 'vsebench metrics' lists them, from R@1 to Hubs@10")
+def test_without_a_close_match_all_names_are_listed(pinned: Pinned) -> None:
+    pinned(refused("bleu"))
 
 
 @pytest.mark.parametrize("text", ["R", "Recall", "RV", "eccv:R"])
-def test_a_missing_k(text: str) -> None:
-    assert refused(text) == f"'{text}' needs a k\n  fix: write {text}@10"
+def test_a_missing_k(text: str, pinned: Pinned) -> None:
+    pinned(refused(text))
 
 
 def test_suites_in_a_view() -> None:
@@ -160,5 +158,5 @@ def test_options_that_are_refused(option: str, value: object, pinned: Pinned) ->
 
 
 @pytest.mark.parametrize("name", ["cider:R-P", "cider:MedR", "cider:mAP@R", "spice:MRR"])
-def test_a_metric_of_positives_has_no_values_in_a_view_of_gains(name: str) -> None:
-    assert "needs binary judgements" in refused(name)
+def test_a_metric_of_positives_has_no_values_in_a_view_of_gains(name: str, pinned: Pinned) -> None:
+    pinned(refused(name))

@@ -89,6 +89,33 @@ def test_stored_images_have_the_vectors_of_a_folder(kind: str, models: list[Path
     assert np.array_equal(found.captions.vectors, wanted.captions.vectors)
 
 
+@pytest.mark.parametrize("middle", [".v{}", ".v2", ".a.b", ""])
+def test_names_in_an_archive_may_have_dots(middle: str, models: list[Path], photos: Path, pinned: Pinned):
+    """Versions of one name (``a.v1.png``) are images of their own; hidden files of macOS are none."""
+    with tarfile.open("dots.tar", "w") as archive:
+        for i, (name, row) in enumerate(zip(FILES, strings()[::2], strict=True)):
+            stem = ("x" if "{}" in middle else name[0]) + middle.format(i)
+            content = {f"{stem}.png": (photos / name).read_bytes(), f"{stem}.txt": row.encode()}
+            for member, data in {**content, f"._{stem}.png": b"", f"__MACOSX/._{stem}.png": b""}.items():
+                entry = tarfile.TarInfo(f"./{member}")
+                entry.size = len(data)
+                archive.addfile(entry, io.BytesIO(data))
+    wanted = vsebench.encode(models[0], photos, "captions.csv")
+    found = vsebench.encode(models[0], "dots.tar")
+    assert np.array_equal(found.images.vectors, wanted.images.vectors)
+    assert np.array_equal(found.captions.vectors, wanted.captions.vectors[::2])
+    pinned(found.notes)
+
+
+def test_two_images_of_one_name_in_an_archive(models: list[Path], photos: Path, pinned: Pinned):
+    with tarfile.open("twice.tar", "w") as archive:
+        for name in ("a.png", "a.jpg"):
+            archive.add(photos / "a.png", name)
+    with pytest.raises(BadInput) as caught:
+        vsebench.encode(models[0], "twice.tar")
+    pinned(caught.value)
+
+
 def test_every_model_and_set_once(models: list[Path], photos: Path, monkeypatch: pytest.MonkeyPatch):
     as_tar(photos, Path("half.tar"), FILES[:2])
     loads: list[str] = []

@@ -327,34 +327,39 @@ class _Every(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "sentence"),
+    ("field", "value"),
     [
-        ("words", "a", "words: is too short, expected at least 2 character(s) (found 'a')"),
-        ("words", "aaaa", "words: is too long, expected at most 3 characters (found 'aaaa')"),
-        ("words", "bb", "words: is not of the form ^a (found 'bb')"),
-        ("words", 3, "words: expected a text (found '3')"),
-        ("count", -1, "count: expected 0 or more (found '-1')"),
-        ("count", 10, "count: expected 9 or less (found '10')"),
-        ("count", 1.5, "count: expected an integer (found '1.5')"),
-        ("count", "x", "count: expected an integer (found 'x')"),
-        ("share", float("nan"), "share: expected a finite number (found 'nan')"),
-        ("share", [], "share: expected a number"),
-        ("yes", "maybe", "yes: expected true or false (found 'maybe')"),
-        ("one", "c", "one: expected 'a' or 'b' (found 'c')"),
-        ("few", [], "few: has 0 elements, expected at least 1"),
-        ("few", [1, 2, 3], "few: has more elements than the 2 expected"),
-        ("few", 3, "few: expected a list (found '3')"),
-        ("pair", [1.0], "pair.1: is missing"),
-        ("inner", 3, "inner: expected an object (found '3')"),
-        ("more", 3, "more: is no field that is known here (found '3')"),
+        ("words", "a"),
+        ("words", "aaaa"),
+        ("words", "bb"),
+        ("words", 3),
+        ("count", -1),
+        ("count", 10),
+        ("count", 1.5),
+        ("count", "x"),
+        ("share", float("nan")),
+        ("share", []),
+        ("yes", "maybe"),
+        ("one", "c"),
+        ("few", []),
+        ("few", [1, 2, 3]),
+        ("few", 3),
+        ("pair", [1.0]),
+        ("inner", 3),
+        ("more", 3),
     ],
 )
-def test_what_pydantic_says_is_said_in_our_words(field, value, sentence):
+def test_what_pydantic_says_is_said_in_our_words(field, value, pinned):
     good = {"words": "ab", "count": 1, "share": 0.5, "yes": True, "one": "a", "few": [1], "pair": [0, 1], "inner": {}}
     assert _Every.model_validate(good).count == 1
     with pytest.raises(ValidationError) as caught:
         _Every.model_validate(good | {field: value})
-    assert faults_of(caught.value) == [sentence]
+    (fault,) = faults_of(caught.value)
+    pinned(fault)
+
+
+def test_what_is_no_json_is_said_with_the_place(pinned):
     with pytest.raises(ValidationError) as caught:
         _Every.model_validate_json('{"words": "ab"')
-    assert faults_of(caught.value) == ["document: is no JSON (line 1, column 14)"]
+    (fault,) = faults_of(caught.value)
+    pinned(fault)

@@ -29,37 +29,31 @@ NAMES = {
         near=0.5, tail=1.0, wrong=0.0, generic=0.3, noise=0, miss=0, leaks=True
     ),
 }
-ERRORS = {
-    "scenes": (
-        "'scenes' names no scenes; "
-        "write scenes-tiny, scenes-10k or scenes-2500, and settings as in scenes-10k-seed3-size32"
-    ),
-    "scenes-": "'scenes-' names no scenes",
-    "scene-10k": "'scene-10k' names no scenes",
-    "scenes-0": "'scenes-0' names no scenes",
-    "scenes-10m": "'scenes-10m' names no scenes",
-    "scenes-10k-": "'scenes-10k-' names no scenes",
-    "scenes-10k-seed-3": "'scenes-10k-seed-3' names no scenes",
-    "scenes-10k-near1e-3": "'scenes-10k-near1e-3' names no scenes",
-    "scenes-10k-SEED3": "'scenes-10k-SEED3' names no scenes",
-    "scenes-5": "images is 5; give an integer from 10 to 1,000,000",
-    "scenes-2000k": "images is 2000000; give an integer from 10 to 1,000,000",
-    "scenes-10k-seed2147483648": "seed is 2147483648; give an integer from 0 to 2,147,483,647",
-    "scenes-10k-size8": "size is 8; give an integer from 16 to 512",
-    "scenes-10k-near0.95": "near is 0.95; give a share from 0 to 0.9",
-    "scenes-10k-wrong0.5-generic0.5": "wrong and generic add up to 1; give shares that add up to at most 0.9",
-    "scenes-10k-tail6": "tail is 6.0; give a number from 0 to 5",
-    "scenes-10k-test": (
-        "'scenes-10k-test': there is no setting 'test'; "
-        "use seed, size, near, tail, wrong, generic, noise, miss, leaks, each once"
-    ),
-    "scenes-10k-seed3-seed4": "'scenes-10k-seed3-seed4': seed is given twice",
-    "scenes-10k-images5": "'scenes-10k-images5': there is no setting 'images'",
-    "scenes-10k-seed3.5": "'scenes-10k-seed3.5': seed is '3.5'; give an integer, as in seed3",
-    "scenes-10k-near1.2.3": "'scenes-10k-near1.2.3': near is '1.2.3'; give a number, as in near0.2",
-    "scenes-10k-size": "'scenes-10k-size': size is ''",
-    "scenes-10k-leaks1": "'scenes-10k-leaks1': leaks is '1'; give no value",
-}
+ERRORS = [
+    "scenes",
+    "scenes-",
+    "scene-10k",
+    "scenes-0",
+    "scenes-10m",
+    "scenes-10k-",
+    "scenes-10k-seed-3",
+    "scenes-10k-near1e-3",
+    "scenes-10k-SEED3",
+    "scenes-5",
+    "scenes-2000k",
+    "scenes-10k-seed2147483648",
+    "scenes-10k-size8",
+    "scenes-10k-near0.95",
+    "scenes-10k-wrong0.5-generic0.5",
+    "scenes-10k-tail6",
+    "scenes-10k-test",
+    "scenes-10k-seed3-seed4",
+    "scenes-10k-images5",
+    "scenes-10k-seed3.5",
+    "scenes-10k-near1.2.3",
+    "scenes-10k-size",
+    "scenes-10k-leaks1",
+]
 
 SHARES = st.floats(0, 0.45)
 ALL = st.builds(
@@ -91,10 +85,10 @@ def test_the_name_of_settings_is_read_as_these_settings(asked: Settings) -> None
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors(name: str) -> None:
+def test_errors(name: str, pinned: Pinned) -> None:
     with pytest.raises(UsageError) as error:
         parse(name)
-    assert str(error.value).replace("\n  fix: ", "; ").startswith(ERRORS[name])
+    pinned(error.value)
 
 
 @pytest.mark.parametrize("field", [f.name for f in fields(Settings) if f.name != "leaks"])

@@ -93,12 +93,11 @@ def test_captions_per_image_must_agree_with_image_of_text(pinned: Pinned) -> Non
     assert np.array_equal(found.split.image_of, in_order)
 
 
-def test_the_wrong_entry_of_image_of_text_is_named() -> None:
+def test_the_wrong_entry_of_image_of_text_is_named(pinned: Pinned) -> None:
     rows, ids = IMAGE_OF.copy(), IDS[IMAGE_OF]
     rows[7], ids[7] = 9, 11
-    for owner, value in ((rows, 9), (ids, 11)):
-        message = f"image_of_text[7] = {value} is neither an image row (4 rows) nor an image id"
-        assert refused(rows_with(image_ids=IDS, image_of_text=owner)).what == message
+    for owner in (rows, ids):
+        pinned(refused(rows_with(image_ids=IDS, image_of_text=owner)))
 
 
 def test_the_fix_gives_the_number_of_texts_an_image() -> None:
@@ -126,14 +125,9 @@ def test_without_the_package_ids_are_just_ids(monkeypatch: pytest.MonkeyPatch, p
 SHIFTED = np.array([1, 2, 3, 0])  # ids that are rows of other images
 
 
-def test_ids_that_could_be_rows_are_refused_unless_the_name_or_the_format_decides() -> None:
+def test_ids_that_could_be_rows_are_refused_unless_the_name_or_the_format_decides(pinned: Pinned) -> None:
     owner = rows_with(image_ids=SHIFTED, image_of_text=SHIFTED[IMAGE_OF])
-    error = refused(owner)
-    assert error.what == (
-        "image_of_text can be read as image rows and as image ids, which differ for 20 of the 20 texts "
-        "(first: text row 0, where 1 is image row 1 or the id of image row 0)"
-    )
-    assert error.fix == "name the array image_id_of_text if it holds ids, image_index if it holds rows (from 0)"
+    pinned(refused(owner))
     by_id, by_row = match_rows(replace(owner, holds="ids")), match_rows(replace(owner, holds="rows"))
     assert by_id.split.image_ids[by_id.split.image_of].tolist() == SHIFTED[IMAGE_OF].tolist()
     assert by_row.split.image_ids[by_row.split.image_of].tolist() == SHIFTED[SHIFTED][IMAGE_OF].tolist()
@@ -142,27 +136,18 @@ def test_ids_that_could_be_rows_are_refused_unless_the_name_or_the_format_decide
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        (
-            {"holds": "ids", "image_of_text": IMAGE_OF},
-            "the image of every text is given by id (first: 0), and the image",
-        ),
-        ({"holds": "ids", "image_ids": IDS, "image_of_text": IMAGE_OF}, "image_of_text[0] = 0 is not an image id"),
-        (
-            {"holds": "rows", "image_ids": IDS, "image_of_text": IDS[IMAGE_OF]},
-            "image_of_text[0] = 40 is not an image row",
-        ),
-        ({"image_ids": IDS}, "the ids do not give the image of a text: image ids such as '40' are of no split that is"),
-        ({"text_ids": TEXT_IDS}, "the ids do not give the image of a text: text ids such as '519' are of no split"),
-        (
-            {"image_ids": np.arange(4), "text_ids": TEXT_IDS},
-            "the ids do not give the image of a text: image ids such as",
-        ),
+        {"holds": "ids", "image_of_text": IMAGE_OF},
+        {"holds": "ids", "image_ids": IDS, "image_of_text": IMAGE_OF},
+        {"holds": "rows", "image_ids": IDS, "image_of_text": IDS[IMAGE_OF]},
+        {"image_ids": IDS},
+        {"text_ids": TEXT_IDS},
+        {"image_ids": np.arange(4), "text_ids": TEXT_IDS},
     ],
 )
-def test_ids_that_do_not_give_the_image_are_refused(change: dict[str, Any], message: str) -> None:
-    assert refused(rows_with(**change)).what.startswith(message)
+def test_ids_that_do_not_give_the_image_are_refused(change: dict[str, Any], pinned: Pinned) -> None:
+    pinned(refused(rows_with(**change)))
 
 
 def test_captions_per_image_states_the_order_of_rows_with_ids() -> None:
@@ -207,14 +192,14 @@ def test_ids_that_only_folders_tell_apart_stay_apart() -> None:
     ],
 )
 @pytest.mark.parametrize("times", [None, 5])
-def test_text_ids_with_an_image_id_in_them(images: str, texts: str, times: int | None) -> None:
+def test_text_ids_with_an_image_id_in_them(images: str, texts: str, times: int | None, pinned: Pinned) -> None:
     order = np.random.default_rng(0).permutation(20)
     ids = np.array([texts.format(i // 5, i % 5) for i in range(20)])[order]
     file = rows_with(image_ids=np.array([images.format(i) for i in range(4)]), text_ids=ids)
     found = match_rows(file, None, times)
     assert np.array_equal(found.split.image_of, np.array([order[row] // 5 for row in found.rows[1]]))
     odd = np.where(ids == ids[3], "odd", ids)
-    assert "'odd'" in refused(replace(file, text_ids=odd), None, times).what
+    pinned(refused(replace(file, text_ids=odd), None, times))
 
 
 @pytest.mark.parametrize("images,texts", [("V{}.JPG", "v{}.jpg"), ("v{}", "v{}_0"), ("v{}_0", "v{}")])
@@ -281,16 +266,16 @@ def test_every_spelling_of_coco_ids_is_known(coco: Split, spelling: str) -> None
     assert match_rows(part, "custom").notes == ("the image of every text is known from the COCO ids",)
 
 
-def test_image_ids_of_metadata_are_compared_with_the_split_where_images_have_none(coco: Split) -> None:
+def test_image_ids_of_metadata_are_compared_with_the_split_where_images_have_none(coco: Split, pinned: Pinned) -> None:
     columns = np.random.default_rng(0).permutation(25000)
     owner = coco.image_ids[coco.image_of[columns]]
     given = coco_rows(coco, image_ids=None, text_ids=coco.caption_ids[columns], image_of_text=owner, holds="ids")
     assert match_rows(given, "coco-5k").split.name == "coco-5k"
     turned = replace(given, image_of_text=owner[::-1])
-    assert refused(turned, "coco-5k").what.startswith("image_of_text contradicts split 'coco-5k'")
+    pinned(refused(turned, "coco-5k"))
 
 
-def test_ids_that_are_nearly_those_of_coco_are_refused(coco: Split) -> None:
+def test_ids_that_are_nearly_those_of_coco_are_refused(coco: Split, pinned: Pinned) -> None:
     odd = np.array([f"id<{i}>" for i in coco.image_ids])
     for change in (
         {"image_ids": odd},
@@ -301,7 +286,7 @@ def test_ids_that_are_nearly_those_of_coco_are_refused(coco: Split) -> None:
             k: v if v is None or len(v) < 9999 else np.char.add(v, np.arange(25000).astype(str))
             for k, v in change.items()
         }
-        assert refused(coco_rows(coco, **ids)).what.startswith("the ids do not give the image of a text")
+        pinned(refused(coco_rows(coco, **ids)))
 
 
 def test_a_split_by_name_takes_rows_in_order_with_a_note(coco: Split) -> None:
@@ -310,7 +295,7 @@ def test_a_split_by_name_takes_rows_in_order_with_a_note(coco: Split) -> None:
     assert found.notes == ("no image and text ids: rows are taken to be in the order of coco-5k (Karpathy order)",)
 
 
-def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:
+def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split, pinned: Pinned) -> None:
     part = coco_rows(coco, n_image=10, n_text=50, image_ids=coco.image_ids[:10], text_ids=coco.caption_ids[:50])
     assert "split='custom'" in (refused(part).fix or "")
     found = match_rows(part, "custom")
@@ -318,7 +303,7 @@ def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:
     owners = dict(zip(found.split.caption_ids.tolist(), found.split.image_ids[found.split.image_of], strict=True))
     assert owners == dict(zip(coco.caption_ids[:50].tolist(), coco.image_ids[coco.image_of[:50]], strict=True))
     lost = coco_rows(coco, n_image=10, n_text=60, image_ids=coco.image_ids[:10], text_ids=coco.caption_ids[:60])
-    assert refused(lost, "custom").what.startswith("10 texts belong to images that are not in the file (first: caption")
+    pinned(refused(lost, "custom"))
 
 
 def test_captions_per_image_is_not_for_declared_splits(coco: Split, pinned: Pinned) -> None:
@@ -328,12 +313,12 @@ def test_captions_per_image_is_not_for_declared_splits(coco: Split, pinned: Pinn
     assert splits.load_split("coco-5k").name == "coco-5k"
 
 
-def test_image_of_text_that_contradicts_a_declared_split_is_refused(coco: Split) -> None:
+def test_image_of_text_that_contradicts_a_declared_split_is_refused(coco: Split, pinned: Pinned) -> None:
     owner = coco.image_of.copy()
     given = rows_with(len(coco.image_ids), len(owner), image_of_text=owner)
     assert match_rows(given, "coco-5k").split.name == "coco-5k"
     turned = replace(given, image_of_text=owner[::-1])
-    assert refused(turned, "coco-5k").what.startswith("image_of_text contradicts split 'coco-5k': 25,000 texts")
+    pinned(refused(turned, "coco-5k"))
 
 
 def test_image_of_text_is_compared_under_permuted_rows(coco: Split) -> None:
@@ -347,7 +332,7 @@ def test_image_of_text_is_compared_under_permuted_rows(coco: Split) -> None:
     assert match_rows(given).split.name == "coco-5k"
 
 
-def test_rows_of_a_split_in_memory_with_one_caption_an_image() -> None:
+def test_rows_of_a_split_in_memory_with_one_caption_an_image(pinned: Pinned) -> None:
     split = Split("custom", np.arange(4) + 7, np.arange(4), np.array([1, 0, 3, 2]))
     given = rows_with(4, 4)
     found = match_rows(given, split)
@@ -355,7 +340,7 @@ def test_rows_of_a_split_in_memory_with_one_caption_an_image() -> None:
     turned = match_rows(replace(given, image_ids=split.image_ids[::-1]), split)
     assert turned.rows[0] is not None and turned.rows[0].tolist() == [3, 2, 1, 0]
     wrong = replace(given, image_of_text=np.arange(4))
-    assert refused(wrong, split).what.startswith("image_of_text contradicts split 'custom'")
+    pinned(refused(wrong, split))
 
 
 # Rows without ids whose numbers are those of a declared split, or nearly.

@@ -130,26 +130,23 @@ def test_the_results_file_of_flickr30k(tmp_path: Path) -> None:
 
 
 BAD = [
-    ('id,image_id,caption\n1,2,"a dog\n', "line 2: not a table (unexpected end of data)", "close the quotes"),
-    ("id,image_id,caption\n1,2,a\n\n3,4,b, c\n", "line 4: 4 values, and line 1 names 3 columns", "quotes"),
-    ("id,image_id,caption\n1,2,a\n,4,b\n", "line 3: field 'id' is empty", "give every caption an id"),
-    ("id,image_id,caption\n", "holds no caption", "give a file that holds captions"),
-    ("name,words\n1,a\n", "line 1 has the fields name, words, not a caption and its image", "call the caption"),
-    ('{"id": 1, "image_id": 2, "caption": "a"}\n{"id": 1.5, "image_id": 2, "caption": "a"}\n',
-     "line 2: field 'id' is 1.5, expected an integer or a text", None),
-    ('{"id": 1, "image_id": 2, "captions": ["a", 3]}\n{}\n', "line 1: a caption is 3, expected a text", None),
-    ('{"id": "a", "image_id": 2, "caption": "a"}\n{"id": "a", "image_id": 2, "caption": "a"}\n',
-     "line 2: caption id 'a' is that of line 1 already", "an id of its own"),
-]  # fmt: skip
+    'id,image_id,caption\n1,2,"a dog\n',
+    "id,image_id,caption\n1,2,a\n\n3,4,b, c\n",
+    "id,image_id,caption\n1,2,a\n,4,b\n",
+    "id,image_id,caption\n",
+    "name,words\n1,a\n",
+    '{"id": 1, "image_id": 2, "caption": "a"}\n{"id": 1.5, "image_id": 2, "caption": "a"}\n',
+    '{"id": 1, "image_id": 2, "captions": ["a", 3]}\n{}\n',
+    '{"id": "a", "image_id": 2, "caption": "a"}\n{"id": "a", "image_id": 2, "caption": "a"}\n',
+]
 
 
-@pytest.mark.parametrize(("text", "what", "fix"), BAD)
-def test_errors_name_the_line(tmp_path: Path, text: str, what: str, fix: str | None) -> None:
+@pytest.mark.parametrize("text", BAD)
+def test_errors_name_the_line(tmp_path: Path, text: str, pinned: Pinned) -> None:
     path = write(tmp_path / "c.csv", text)
     with pytest.raises(BadInput) as caught:
         from_file(path)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: {what}") and (fix is None or fix in message.split("\n  fix: ")[1])
+    pinned(caught.value)
 
 
 # --- declaring ---------------------------------------------------------------------------------------------

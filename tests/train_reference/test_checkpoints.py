@@ -79,28 +79,28 @@ def words(change: Callable[[list[str]], list[str]]) -> Change:
 
 
 WEIGHT = "model.captions.network.gru.weight_hh_l0"
-CHANGED = {  # what is changed: the change, and words of the message
-    "schema": (put("schema", to="vsebench/checkpoint/1"), "its schema is 'vsebench/checkpoint/1', not"),
-    "configuration that is a list": (put("config", to=[]), "of another program: "),
-    "unknown key": (put("config", "model", "dmi", to=3), "unknown key of [model] 'dmi'"),
-    "larger size": (put("config", "model", "dim", to=16), "size mismatch"),
-    "other network": (put("config", "model", "text", to="bigru"), "_l0_reverse"),
-    "vocabulary that is shorter": (words(lambda w: w[:-1]), "size mismatch"),
-    "log of numbers": (put("log", to=[3]), "of another program: "),
-    "flat weights": (tensor(WEIGHT, lambda t: t.flatten()), "size mismatch"),
-    "missing weights": (lambda header, tensors: tensors.pop(WEIGHT), "Missing key"),
-    "weights of another layer": (lambda _, tensors: tensors.update({f"{WEIGHT}x": torch.zeros(3)}), "Unexpected key"),
+CHANGED = {
+    "schema": put("schema", to="vsebench/checkpoint/1"),
+    "configuration that is a list": put("config", to=[]),
+    "unknown key": put("config", "model", "dmi", to=3),
+    "larger size": put("config", "model", "dim", to=16),
+    "other network": put("config", "model", "text", to="bigru"),
+    "vocabulary that is shorter": words(lambda w: w[:-1]),
+    "log of numbers": put("log", to=[3]),
+    "flat weights": tensor(WEIGHT, lambda t: t.flatten()),
+    "missing weights": lambda header, tensors: tensors.pop(WEIGHT),
+    "weights of another layer": lambda _, tensors: tensors.update({f"{WEIGHT}x": torch.zeros(3)}),
 }  # fmt: skip
 
 
-def refused(done: Result, file: Path, message: str) -> None:
+def refused(done: Result, file: Path) -> str:
     """One message, on stderr, with the file, what is wrong and what to do; nothing on stdout."""
     assert done.exit_code == 3, (done.exit_code, done.stderr, done.exception)
     assert done.stdout == "" and "Traceback" not in done.stderr
     error = done.stderr[done.stderr.index("error:") :]
     assert error.startswith(f"error: {file}: "), error
-    assert message in error
     assert error.count("fix:") == 1 and error.rstrip().count("\n") == 1, error
+    return error
 
 
 def resumed(run: Path) -> Result:
@@ -108,66 +108,64 @@ def resumed(run: Path) -> Result:
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_a_damaged_model_is_not_encoded(name, run, tmp_path):
-    change, message = CHANGED[name]
-    rewrite(run / BEST, change)
-    refused(cli("encode", run, "-o", tmp_path / "e.npz"), run / BEST, message)
+def test_a_damaged_model_is_not_encoded(name, run, tmp_path, pinned):
+    rewrite(run / BEST, CHANGED[name])
+    pinned(refused(cli("encode", run, "-o", tmp_path / "e.npz"), run / BEST))
     assert not (tmp_path / "e.npz").exists()
 
 
 @pytest.mark.parametrize("name", ["schema", "flat weights"])
-def test_a_damaged_run_is_not_resumed(name, run):
-    change, message = CHANGED[name]
-    rewrite(run / LAST, change)
+def test_a_damaged_run_is_not_resumed(name, run, pinned):
+    rewrite(run / LAST, CHANGED[name])
     damaged = (run / LAST).read_bytes()
-    refused(resumed(run), run / LAST, message)
+    pinned(refused(resumed(run), run / LAST))
     assert (run / LAST).read_bytes() == damaged
     assert (run / "result.json").is_file()
 
 
-def test_a_file_with_the_model_only_is_not_resumed_from(run):
+def test_a_file_with_the_model_only_is_not_resumed_from(run, pinned):
     shutil.copy(run / BEST, run / LAST)
-    refused(resumed(run), run / LAST, "holds the model only")
+    pinned(refused(resumed(run), run / LAST))
 
 
-def test_the_best_epoch_of_another_run(run):
+def test_the_best_epoch_of_another_run(run, pinned):
     """It is read at the end of a resumed run that has no better one."""
     rewrite(run / BEST, words(lambda w: [*w[:4], *w[:3:-1]]))
     again = cli("train-reference", *OPTIONS, "--epochs", "1", "--resume", "--out", run)
-    refused(again, run / BEST, "was trained on other data")
+    pinned(refused(again, run / BEST))
 
 
-def test_the_best_epoch_that_was_written_before_a_run_was_killed(run):
+def test_the_best_epoch_that_was_written_before_a_run_was_killed(run, pinned):
     """Another number of epochs then ends with a best epoch whose weights are lost."""
     rewrite(run / BEST, lambda header, tensors: header["log"].append(header["log"][0]))
     again = cli("train-reference", *OPTIONS, "--epochs", "1", "--resume", "--out", run)
-    refused(again, run / BEST, "is of epoch 2, not 1")
+    pinned(refused(again, run / BEST))
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    "data",
     [
-        (b"", "the checkpoint is damaged"),
-        (b"x" * 100, "the checkpoint is damaged"),
-        (b"\xff" * 8 + b"{}", "the checkpoint is damaged"),
-        (b"\x02" + b"\0" * 7 + b"{}", "the checkpoint is damaged, or of another program: Expecting value"),
-        (json.dumps({"__metadata__": {"vsebench": "[" * 100_000}}).encode(), "recursion"),
-        (json.dumps({"__metadata__": {"vsebench": "3"}}).encode(), "of another program"),
+        b"",
+        b"x" * 100,
+        b"\xff" * 8 + b"{}",
+        b"\x02" + b"\0" * 7 + b"{}",
+        json.dumps({"__metadata__": {"vsebench": "[" * 100_000}}).encode(),
+        json.dumps({"__metadata__": {"vsebench": "3"}}).encode(),
     ],
 )
-def test_files_that_are_no_checkpoints(data, message, run, tmp_path):
+def test_files_that_are_no_checkpoints(data, run, tmp_path, pinned):
     if data.startswith(b'{"__meta'):
         data = len(data).to_bytes(8, "little") + data
     (run / BEST).write_bytes(data)
-    refused(cli("encode", run, "-o", tmp_path / "e.npz"), run / BEST, message)
+    pinned(refused(cli("encode", run, "-o", tmp_path / "e.npz"), run / BEST))
 
 
-def test_a_shortened_checkpoint(run, tmp_path):
+def test_a_shortened_checkpoint(run, tmp_path, pinned):
     data = (run / BEST).read_bytes()
     (run / BEST).write_bytes(data[: len(data) // 2])
-    refused(cli("encode", run, "-o", tmp_path / "e.npz"), run / BEST, "the checkpoint is damaged")
+    pinned(refused(cli("encode", run, "-o", tmp_path / "e.npz"), run / BEST))
     (run / BEST).unlink()
-    refused(cli("encode", run, "-o", tmp_path / "e.npz"), run, "no best.safetensors in this folder")
+    pinned(refused(cli("encode", run, "-o", tmp_path / "e.npz"), run))
 
 
 def test_rewriting_without_a_change_is_read(run, tmp_path):

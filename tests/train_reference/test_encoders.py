@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from tests.commands import invoke as cli
-from vsebench.errors import UsageError
+from vsebench.errors import BadInput, UsageError
 from vsebench.files import store
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
@@ -15,9 +17,10 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.train_reference.test_sources import TINY, karpathy  # noqa: E402
 from tests.training import OPTIONS, silent, small  # noqa: E402
 from train_reference import checkpoint, config, encode, train  # noqa: E402
-from train_reference.data import PARTS, open_data  # noqa: E402
-from train_reference.encoders import encoder, get_encoder  # noqa: E402
+from train_reference.data import PARTS, open_data, vocabulary_of  # noqa: E402
+from train_reference.encoders import encoder, encoder_names, get_encoder  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
+from train_reference.model import build  # noqa: E402
 
 OWN = """
 import torch
@@ -84,7 +87,7 @@ class Net(nn.Module):
         self.layer, self.dim, self.call = nn.Linear(3, 3), dim, call
     def forward(self, images, mask):
         return self.call(torch.rand(len(images), self.dim))
-def draws(dim): return Net(dim, lambda x: x)
+def draws(dim): return Net(dim, torch.zeros_like)
 def makes(dim): return 1 / 0
 def nothing(): return None
 def widths(dim): return Net(dim, lambda x: nn.Linear(dim + 1, 3)(x))
@@ -97,10 +100,18 @@ def large(dim):
     def call(x): raise MemoryError
     return Net(dim, call)
 def words(word_dim, dim): return nn.Linear(word_dim, dim)
+class Batch(nn.Module):
+    def __init__(self, width, dim):
+        super().__init__()
+        self.layer = nn.Linear(width, dim)
+    def forward(self, items, rest):  # a mean over what fills up a batch, too
+        return self.layer(items).tanh().mean(dim=1)
+def regions(width, dim): return Batch(width, dim)
+def padding(word_dim, dim): return Batch(word_dim, dim)
 def later(dim):
     def call(x):
-        if len(x) not in (2, 20): raise ValueError("no")
-        return x
+        if len(x) == 10: raise ValueError("no")
+        return torch.zeros_like(x)
     return Net(dim, call)
 """
 
@@ -139,11 +150,31 @@ def test_a_fault_of_an_encoder_of_a_file_names_what_its_network_takes_and_return
     assert torch.equal(state, torch.get_rng_state())
 
 
+@pytest.mark.parametrize("model", ["image:regions", "text:padding"])
+def test_an_encoder_of_a_file_whose_embeddings_depend_on_their_batch(model, tmp_path, pinned):
+    (file := tmp_path / "own.py").write_text(FAULTY)
+    side, _, function = model.partition(":")
+    with pytest.raises(BadInput) as caught:
+        train.prepare(small(model={side: f"{file}:{function}"}))
+    pinned(re.sub(r"distance [^)]*", "distance D", str(caught.value)))
+
+
+@pytest.mark.parametrize("text", encoder_names("captions"))
+def test_embeddings_do_not_depend_on_their_batch(text):
+    """Of every encoder of captions, and of regions."""
+    settings = small(model={"text": text})
+    parts = open_data(settings)
+    words = vocabulary_of(parts["train"].captions, 2)
+    torch.manual_seed(0)
+    model = build(settings, parts["train"].images.kind, parts["train"].images.width, len(words.words))
+    train.check_encoders(settings, model, parts["train"], words)
+
+
 def test_layers_of_an_encoder_of_a_file_may_take_their_width_from_the_data(tmp_path):
     (file := tmp_path / "own.py").write_text(
         "from torch import nn\nclass Lazy(nn.Module):\n    def __init__(self, dim):\n        super().__init__()\n"
         "        self.layer = nn.LazyLinear(dim)\n    def forward(self, images, mask):\n"
-        "        return self.layer(images).amax(dim=1)\n"
+        "        return self.layer(images).masked_fill(~mask[:, :, None], -9).amax(dim=1)\n"
     )
     run = train.prepare(small(model={"image": f"{file}:Lazy"}, train={"precision": "bf16"}))
     assert run.model.images.network.layer.weight.shape[0] == 8

@@ -23,7 +23,7 @@ from vsebench.errors import BadInput, UsageError, count_of
 from vsebench.files.caption_records import EVERY, PART
 from vsebench.files.caption_rows import CaptionRows
 from vsebench.files.ids import places
-from vsebench.files.image_files import find_images
+from vsebench.files.image_files import find_images, read_image
 from vsebench.files.karpathy import karpathy_rows
 from vsebench.files.npy import npy_member
 from vsebench.files.raw import Raw
@@ -48,6 +48,7 @@ NAMES: dict[PartName, tuple[str, ...]] = {
     "val": ("val", "dev", "valid", "validation"),
     "test": ("test",),
 }
+READ_FIRST = 16  # images, evenly spaced, that are read before training: a wrong kind of file shows at once
 HELD_OUT = 0.1  # of the images for each of val and test, where the captions have no parts
 
 
@@ -104,6 +105,8 @@ def open_images(config: Config, bar: Bar) -> dict[PartName, Part]:
     except BadInput as error:
         error.fix = "copy the images into this folder, or name another: --set data.images=FOLDER"
         raise
+    for path in paths[:: max(1, len(paths) // READ_FIRST)]:
+        read_image(path)
     entry, found = get_encoder(config.model.image), {}
     for part, split in splits.items():
         crop = "center" if config.model.crop == "random" and part != "train" else config.model.crop

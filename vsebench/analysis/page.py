@@ -61,7 +61,7 @@ def page(
         metrics: names and suites, as a list or separated by commas; None for all that the reports share.
         captions: a file of captions, or a list of them in the order of the text vectors, for splits whose captions are
             not known here.
-        images: a folder with the images, for thumbnails; found by their ids as names of files or at their ends.
+        images: the images, for thumbnails: a folder, parquet files or archives, as for ``encode``.
         ci: level of the intervals in percent; 0 for none.
         resamples: resamples an interval is made of.
         seed: fixes what is drawn at random.
@@ -93,7 +93,7 @@ def page(
     summary = _summary(systems, every, metrics, same)
     found, absent = page_queries.explore(systems, keys, split)
     if images is not None:
-        found = _with_thumbnails(found, images)
+        found = _with_thumbnails(found, images, split)
     summary = _with_charts(summary, systems, keys, split, unknown, same)
     summary = replace(summary, notes=(*repeated, *summary.notes))
     agreement = _agreement(systems, metrics or headlines(m for m, _ in keys if m.unit != "rank"), same)
@@ -172,12 +172,10 @@ def _by_name(systems: Sequence[System]) -> dict[str, Any]:
     return {s.name: s.report for s in systems}
 
 
-def _with_thumbnails(found: Explorer | None, folder: str | os.PathLike[str]) -> Explorer | None:
-    if found is None:
-        thumbnails.check(folder)  # a wrong folder is an error also where nothing shows its images
-        return None
-    made, notes = thumbnails.make(folder, found.split, page_queries.shown_images(found))
-    return replace(found, thumbnails=made, notes=(*found.notes, *notes))
+def _with_thumbnails(found: Explorer | None, images: str | os.PathLike[str], split: Split) -> Explorer | None:
+    shown = [] if found is None else page_queries.shown_images(found)
+    made, notes = thumbnails.make(images, split, shown)  # wrong images are an error also where nothing shows them
+    return None if found is None else replace(found, thumbnails=made, notes=(*found.notes, *notes))
 
 
 def _with_charts(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError, count_of
+from ..log import logged
 from ..options import settings, spell
 from ..pretrained.choices import Choices
 from .blocks import options_of
@@ -132,11 +133,14 @@ def _pretrained(
         raise KeyboardInterrupt(RESUME) from None
     one, documents = len(files) == 1, []
     for file in files:
+        named = "" if one else f"{file.path.name}: "
         for note in file.notes:
-            terminal.note(f"· {note if one else f'{file.path.name}: {note}'}")
+            terminal.note(f"· {named}{note}")
+        for warning in file.warnings:
+            terminal.warn(f"{named}{warning}")
         counts = {"images": file.images, "captions": file.captions, "split": file.split}
         documents.append({"file": str(file.path), **counts, "kind": "embeddings"})
-        documents[-1] |= {"encoder": file.about, "notes": list(file.notes)}
+        documents[-1] |= {"encoder": file.about, "notes": list(file.notes), "warnings": list(file.warnings)}
         if not terminal.json:
             terminal.say(f"{file.path}: {_counted(counts)} of {file.split}")
             computed, dim = file.about["precision"], file.about["dim"]
@@ -220,8 +224,10 @@ def _checkpoint(
     part = part or "test"
     encoder = trainer("encode")
     target = output or Path(f"{checkpoint.stem or 'embeddings'}-{part}.npz")
-    with terminal.progress("encoding") as update:
+    with terminal.progress("encoding") as update, logged() as log:
         result, chosen = encoder.encode(checkpoint, data, part, target, **named, device=device, update=update)
+    for note in log.notes:
+        terminal.note(f"· {note}")
     split = chosen.split
     captions = 0 if "labels" in result else len(split.caption_ids)
     counts = {"images": len(split.image_ids), "captions": captions, "split": split.name}

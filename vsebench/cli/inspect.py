@@ -80,12 +80,12 @@ def run(
 
 def _in_words(path: Path, kind: Format, asked: Request) -> bool:
     """Whether a file has text, or is a table without vectors."""
-    from ..files.arrow_tables import is_vector, schema_of
+    from ..files.arrow_tables import has_vectors
 
     if kind.name != "parquet" or asked.image_key or asked.text_key:
         return kind.name in ("text", "json", "gzip")
     kind.require(path)
-    return not any(is_vector(column.type) for column in schema_of(path)[0])
+    return not has_vectors(path)
 
 
 def _of_arrays(path: Path, asked: Request, document: dict[str, Any]) -> None:

@@ -40,7 +40,7 @@ def run(
         Path | None, typer.Option(help="The captions, for splits whose captions are not known here (.jsonl, .txt).")
     ] = None,
     images: Annotated[
-        Path | None, typer.Option(help="A folder with the images, named after their ids, for thumbnails.")
+        Path | None, typer.Option(help="The images, for thumbnails: a folder, parquet or .tar shards, as for encode.")
     ] = None,
     figures: Annotated[Path | None, typer.Option(help="Also write every chart to a file in this folder.")] = None,
     figure_format: Annotated[str, typer.Option(help="Of the charts in --figures: svg, png or pdf.")] = "svg",

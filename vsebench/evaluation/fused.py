@@ -15,6 +15,7 @@ from ..errors import BadInput
 from ..files import read as files
 from ..files.members import opened
 from ..log import note, warn
+from ..options import spell
 from ..rank.scorers import rows_of
 from ..rank.sums import weighted_sum
 from ..sets import placing
@@ -46,17 +47,22 @@ def fuse(data: System, request: Request) -> System:
     others, weights = request.fuse, request.weights
     if not others:
         return data
+    directions = tuple(d for d in data.directions if d in request.directions)
     read = [_read(other, data, request) for other in others]
     for other, one in zip(others, read, strict=True):
-        if not np.array_equal(one.split.caption_ids, data.split.caption_ids) or one.directions != data.directions:
-            where = Path(other) if is_path(other) else None
-            raise BadInput("is of other items or directions", where=where, fix="fuse systems of the same test set")
+        where = Path(other) if is_path(other) else None
+        if not np.array_equal(one.split.caption_ids, data.split.caption_ids):
+            raise BadInput("is of other items", where=where, fix="fuse systems of the same test set")
+        if lacking := [d for d in directions if d not in one.directions]:
+            other_way = f", or measure {one.directions[0]} alone: {spell('direction', one.directions[0])}"
+            fix = f"give its scores of {lacking[0]} too{other_way * (one.directions[0] in directions)}"
+            raise BadInput(f"a fused system has no scores of {lacking[0]}", where=where, fix=fix)
     rule, written = "sum" if data.lists is None else f"rrf{CONSTANT}", ",".join(f"{w:.12g}" for w in weights)
     for at, (other, one) in enumerate(zip(others, read, strict=True), start=2):
         name = Path(other).name if is_path(other) else f"system {at}"
         if data.lists is None:
             note(placing.order_note(name, one.without_ids, data.split))
-            _warn_of_other_rows(data, one, name)
+            _warn_of_other_rows(data, one, directions[-1], name)
     encoders = [one.stages.get(ENCODER, "") for one in (data, *read)]
     stages = {ENCODER: " + ".join(x or "default" for x in encoders)} if any(encoders) else {}
     data = replace(
@@ -65,8 +71,8 @@ def fuse(data: System, request: Request) -> System:
     )  # fmt: skip
     if data.lists is not None:
         runs = [one.lists for one in (data, *read) if one.lists is not None]
-        return replace(data, lists={d: _by_reciprocal_ranks([run[d] for run in runs], weights) for d in data.lists})
-    each = {d: [one.scorers[d] for one in (data, *read)] for d in data.directions}
+        return replace(data, lists={d: _by_reciprocal_ranks([run[d] for run in runs], weights) for d in directions})
+    each = {d: [one.scorers[d] for one in (data, *read)] for d in directions}
     first = next(iter(each.values()))
     if all(parts == first for parts in each.values()):  # the same objects: one pass serves both directions
         scorers = dict.fromkeys(each, weighted_sum(first, weights))
@@ -75,12 +81,11 @@ def fuse(data: System, request: Request) -> System:
     return replace(data, scorers=scorers, score=next(iter(scorers.values())).name, vectors=None)
 
 
-def _warn_of_other_rows(data: System, one: System, name: str) -> None:
+def _warn_of_other_rows(data: System, one: System, direction: Direction, name: str) -> None:
     """Warn of a good system without ids whose best items beside the own ones are not those of the first system.
 
     Two systems that rank the same items agree on such items far more often than by chance.
     """
-    direction = data.directions[-1]
     items = len(data.split.ids("caption" if direction == "i2t" else "image"))
     known = not (data.without_ids or one.without_ids) or data.split.image_of is None
     queries, of_image = (NONE, NONE) if known else sampled_queries(data, direction, SAMPLE)

@@ -163,18 +163,8 @@ def raw_scores(given: Given) -> Raw:
 
 def of_scores(
     raw: Raw, request: Request, served: Sequence[Direction] = DIRECTIONS, direction: Direction | None = None
-) -> System:
-    """Scores matched to the split that is given, or that their ids tell.
-
-    Args:
-        raw: as read.
-        request: as for ``read``.
-        served: the directions that are measured with the matrix.
-        direction: the one that it was given for; None for both.
-
-    Raises:
-        BadInput, UsageError, MissingPackage: as ``read``.
-    """
+) -> System:  # fmt: skip
+    """Scores matched to the split that is given, or that their ids tell; raises as ``read``."""
     found, scores = align_scores(
         raw, request.split, request.captions_per_image, request.captions_file, judged=bool(request.judgements),
         direction=direction,

@@ -107,16 +107,17 @@ def make_plan(data: System, request: Request) -> Plan:
     """
     directions = tuple(d for d in request.directions if d in data.directions)
     if not directions:
-        what = f"no list for {', '.join(request.directions)}"
-        raise BadInput(what, where=data.where, fix="give a run of that direction")
+        kind, known = "scores" if data.lists is None else "lists", data.directions[0]
+        what = f"no {kind} of {request.directions[0]}: {known} alone is given"
+        raise BadInput(what, where=data.where, fix=f"give the {kind} of it too, or {spell('direction', known)}")
     request = _without_lists(request, data.split)
     intra = _intra(request, data)
     judgements, own = _judgements(data, request)
     asked: dict[Metric, int] = {}
     if request.names != ():  # else only metrics inside the modalities
         asked = choose_metrics(
-            request.names, request.gains or {DEFAULT_GAINS: None}, split=data.split, directions=directions,
-            judgements=judgements, own=own,
+            _in_given_view(request, data.split, own), request.gains or {DEFAULT_GAINS: None}, split=data.split,
+            directions=directions, judgements=judgements, own=own,
         )  # fmt: skip
     named = frozenset(_single(m for m, how in asked.items() if how == NAMED))
     metrics: Sequence[Metric] = list(asked)
@@ -174,6 +175,24 @@ def _without_lists(request: Request, split: Split) -> Request:
     why = "ranks its folds" if split.in_folds else f"has {size:,} images and captions, more than {LARGEST:,}"
     note(f"no lists of single queries are kept: {split.name} {why}")
     return replace(request, lists=0)
+
+
+def _in_given_view(request: Request, split: Split, own: Sequence[str]) -> tuple[str, ...] | None:
+    """The names of metrics; those without a view have that of the one set of judgements that is given.
+
+    A metric has a view without being told where it is known what is relevant: binary ones if every caption has an image
+    of its own, graded ones if there are gains or captions to compute them from.
+    """
+    if request.names is None or len(own) != 1:
+        return request.names
+    silent = request.gains or request.captions is not None or split.captions is not None or split.name != "custom"
+    known = {"gt": split.image_of is not None, DEFAULT_GAINS: bool(silent)}
+    found = []
+    for word in request.names:
+        views = {m.view for m in expand([word], ["gt", *own], (DEFAULT_GAINS,))}
+        plain = ":" not in word and word.lower() not in (*ALL, *own) and len(views) == 1
+        found.append(f"{own[0]}:{word}" if plain and not known.get(views.pop(), True) else word)
+    return tuple(found)
 
 
 def _judgements(data: System, request: Request) -> tuple[dict[str, Source], list[str]]:

@@ -286,7 +286,11 @@ def runs(given: Any) -> list[Run] | None:
         name, *value = part if isinstance(given, Mapping) else (part,)
         order: Order = "rank" if is_path(name) and str(name).startswith(BY_RANK) else "score"
         name = str(name).removeprefix(BY_RANK) if order == "rank" else name
-        found += [Run(*one, order) for one in parts("run", {name: value[0]} if value else [name])]
+        for direction, run in parts("run", {name: value[0]} if value else [name]):
+            if is_path(run) and str(run).startswith(BY_RANK):  # t2i=rank:FILE
+                found.append(Run(direction, Path(str(run).removeprefix(BY_RANK)).expanduser(), "rank"))
+            else:
+                found.append(Run(direction, run, order))
     for direction, run, _ in found:
         if not isinstance(given, Mapping) and not is_path(run):
             what = f"{spell('run')} is {shown(given)}"

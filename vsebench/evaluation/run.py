@@ -125,7 +125,8 @@ def evaluate(
             one of each direction.
         run: retrieved lists instead: TREC runs or JSON; a file, several, or ``{"i2t": FILE, "t2i": FILE}``, where lists
             in memory may stand for a file: ``{query id: item ids, best first}``, or ``{query id: {item id: score}}``.
-            Scores order the items, as in trec_eval; ``rank:FILE`` or ``rank:i2t`` takes the order of the rank column.
+            Scores order the items; equal ones are in the order of the gallery (in trec_eval: of descending ids).
+            ``rank:FILE`` or ``rank:i2t`` takes the order of the rank column.
         split: a ``Split``, ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``; by default the ids of a file decide, and
             arrays are a custom split of ``captions_per_image`` texts an image, in order.
         captions: a file of captions, or a list of them in the order of the text vectors (of a declared split: in its

@@ -38,9 +38,8 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> 
             continue
         counted: list[str] = []
         for view in ranges:
-            least = (
-                "" if observation.ranks[view].depth is None else "at least "
-            )  # ties at the end of rankings are unknown
+            # Ties at the end of rankings are unknown.
+            least = "" if observation.ranks[view].depth is None else "at least "
             counted.append(f"{least}{shares[view]:.1%}{' of the relevant items' * (not counted)} ({view})")
         text = f"{direction}: {', '.join(counted)} tie exactly with another candidate"
         collapsed = max(shares[view] for view in ranges) > 0.99

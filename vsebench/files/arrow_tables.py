@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -88,7 +89,7 @@ def _members(table: _Table) -> list[Member]:
     path, schema = table.path, table.schema
     types = {field.name: field.type for field in schema if schema.names.count(field.name) == 1}
     stated = "modality" in types
-    vectors = [name for name, kind in types.items() if is_vector(kind) and name not in _NAMES]
+    vectors = [name for name, kind in types.items() if _is_vector(kind) and name not in _NAMES]
     if not vectors or (stated and "id" not in types):
         missing = "'id'" if vectors else f"'{VECTORS[0]}' or other lists of numbers"
         found = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12]) or "none"
@@ -121,8 +122,7 @@ def _members(table: _Table) -> list[Member]:
     return out
 
 
-def is_vector(kind: Any) -> bool:
-    """Whether a type of a column of pyarrow is a list of numbers."""
+def _is_vector(kind: Any) -> bool:
     import pyarrow.types as pa
 
     lists = pa.is_list(kind) or pa.is_large_list(kind) or pa.is_fixed_size_list(kind)
@@ -215,6 +215,28 @@ def read_columns(path: Path, names: list[str] | None = None) -> dict[str, list[A
             for name, values in columns.items():
                 values += batch.column(name).to_pylist()
     return columns
+
+
+def has_vectors(path: Path) -> bool:
+    """Whether a column of a table holds lists of numbers; raises BadInput for a damaged file."""
+    with _table(path) as (schema, _):
+        return any(_is_vector(field.type) for field in schema)
+
+
+def as_lines(path: Path) -> str:
+    """The rows of a table as JSON lines, without the columns of vectors and of bytes, such as images.
+
+    Raises:
+        BadInput: the file is damaged.
+    """
+    import pyarrow.types as pa
+
+    with _table(path) as (schema, _):
+        left_out = (_is_vector, pa.is_binary, pa.is_large_binary, pa.is_struct)
+        names = [field.name for field in schema if not any(fits(field.type) for fits in left_out)]
+    columns = read_columns(path, names)
+    rows = zip(*columns.values(), strict=True)
+    return "\n".join(json.dumps(dict(zip(columns, row, strict=True)), default=str) for row in rows)
 
 
 def _read(table: _Table, names: list[str]) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def _member(path: Path, name: str, node: Any, again: Callable[[], Any]) -> Membe
             if not text:
                 found: Array = file[name][...]
                 return found.T if kind else found
-            strings = np.asarray(file[name].asstr()[...])
+            strings = np.asarray(file[name].asstr("utf-8")[...])
             return text_array(strings.ravel().tolist(), name, path).reshape(strings.shape)
 
     nbytes = math.prod(shape) * int(node.dtype.itemsize)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import io
 import os
 import threading
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import BadInput, MissingPackage, count_of, first_line
+from ..log import note
 from ..options import spell
 from ..types import Ids
 from .ids import number_in
@@ -21,6 +25,8 @@ ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 MOST_PIXELS = 50_000_000  # decoded they take 200 MB
 INSTALL = "pip install 'vsebench[clip]'"
+USED_BITS = 12  # a 16-bit image that uses no more of them may be white at 4,095 or at 65,535
+BITS_PER_SAMPLE, PHOTOMETRIC, SAMPLE_FORMAT = 258, 262, 339  # tags of TIFF
 _OPENING = threading.Lock()  # filters of warnings are those of all threads
 
 
@@ -71,7 +77,7 @@ def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = 
     Raises:
         BadInput: no such folder, one without images, ids without a file, or a file for which two ids stand.
     """
-    files = _listed(folder)
+    files = listed(folder)
     found = match_images(files, folder, image_ids, names)
     return ImageFiles(tuple(folder / file for file in found), len(files) - len(found))
 
@@ -80,42 +86,44 @@ def match_images(
     files: Sequence[str], folder: Path, image_ids: Ids, names: Mapping[str, str] | None = None
 ) -> list[str]:
     """The one of some files that belongs to every image id; arguments and errors as for ``find_images``."""
-    tables = _tables(files)
-    found: list[str] = []
-    missing: list[str] = []
-    for image in map(str, image_ids.tolist()):
-        name = (names or {}).get(image, image)
-        fitting = _fitting(name, tables)
-        if len(fitting) > 1:
-            what = f"image '{image}' is {fitting[0]} or {fitting[1]}"
+    fitting, images = files_of(files, image_ids, names), list(map(str, image_ids.tolist()))
+    for image, found in zip(images, fitting, strict=True):
+        if len(found) > 1:
+            what = f"image '{image}' is {found[0]} or {found[1]}"
             raise BadInput(what, where=folder, fix="give a folder that has every image once")
-        (found if fitting else missing).append(fitting[0] if fitting else name)
-    if missing:
+    if missing := [(names or {}).get(image, image) for image, found in zip(images, fitting, strict=True) if not found]:
         of = f"of the {len(image_ids):,} images"
         what = f"{count_of(len(missing), f'{of} has', f'{of} have')} no file (first: {missing[0]})"
         fix = f"copy them there (it has {files[0]}), or give {spell('captions', 'FILE')} with the names of their files"
         raise BadInput(what, where=folder, fix=fix)
     owner: dict[str, str] = {}
-    for image, file in zip(map(str, image_ids.tolist()), found, strict=True):
+    for image, (file,) in zip(images, fitting, strict=True):
         if file in owner:
             what = f"images '{owner[file]}' and '{image}' are the same file: {file}"
             raise BadInput(what, where=folder, fix="give every image one id")
         owner[file] = image
-    return found
+    return list(owner)
+
+
+def files_of(files: Sequence[str], image_ids: Ids, names: Mapping[str, str] | None = None) -> list[list[str]]:
+    """For every image id those of some files that may be its own: none, one, or several."""
+    tables = _tables(files)
+    return [_fitting((names or {}).get(image, image), tables) for image in map(str, image_ids.tolist())]
 
 
 def read_image(path: Path | Packed, small: int | None = None) -> Any:
     """The pixels of a file as an RGB image of Pillow; a rotation that the file only asks for is not applied.
 
     Only ``FORMATS`` are read: others run programs (EPS) or are decoders that are rarely used. The size that the file
-    states is checked before a pixel is decoded.
+    states is checked before a pixel is decoded. Grey values of 12 or 16 bits are scaled to 8 bits, with a note.
 
     Args:
         path: the file; its name says nothing about its format.
         small: a JPEG may be decoded at a smaller size, with sides of at least so many pixels; None: as it is.
 
     Raises:
-        BadInput: it is missing, no regular file, truncated, no image, or has more than ``MOST_PIXELS``.
+        BadInput: it is missing, no regular file, truncated, no image, or has more than ``MOST_PIXELS``; its pixels are
+            numbers without a stated range (32 bits, floats, signed).
         MissingPackage: Pillow is not installed.
     """
     try:
@@ -134,8 +142,9 @@ def read_image(path: Path | Packed, small: int | None = None) -> Any:
                 raise BadInput(what, where=where, fix="save it smaller, or leave the image and its captions out")
             if small is not None:
                 file.draft("RGB", (small, small))
-            return file.convert("RGB")
-    except BadInput:
+            return (_in_8_bits(file, Image) or file).convert("RGB")
+    except BadInput as error:
+        error.where = error.where or where
         raise
     except Image.UnidentifiedImageError:
         what = f"cannot be read as an image (no {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, or damaged)"
@@ -145,6 +154,33 @@ def read_image(path: Path | Packed, small: int | None = None) -> Any:
         raise BadInput(f"cannot be read as an image ({first_line(error)})", where=where, fix=fix) from error
 
 
+def _in_8_bits(file: Any, engine: Any) -> Any | None:
+    """A grey image of more bits as one of 8, its high bits; None for an image that has 8 bits or fewer.
+
+    Pillow clips these values at 255.
+
+    Raises:
+        BadInput: no file states which of its values are black and white.
+    """
+    tags = getattr(file, "tag_v2", {})
+    bits = 12 if 12 in tags.get(BITS_PER_SAMPLE, ()) else 16
+    deep = file.mode.startswith("I;16") or (file.mode == "I" and file.format == "PNG")  # the latter by older Pillows
+    if not deep and (file.mode in ("I", "F") or any(kind != 1 for kind in tags.get(SAMPLE_FORMAT, ()))):
+        kind = {"F": "floating-point", "I": "32-bit or signed"}.get(file.mode, "signed")
+        what = f"has {kind} pixels, and does not state which of their values are black and white"
+        raise BadInput(what, fix="save it with 8 bits a pixel, 0 for black and 255 for white")
+    if not deep:
+        return None
+    values = np.asarray(file).astype(np.int32)
+    if bits > USED_BITS and 0 < values.max() < 1 << USED_BITS:
+        what = f"has 16 bits a pixel and no value above {values.max():,}: nothing states which value is white"
+        raise BadInput(what, fix="save it with 8 bits a pixel, or scale its values so that white is 65,535")
+    if tags.get(PHOTOMETRIC) == 0:  # white is 0, which Pillow leaves as it is
+        values = (1 << bits) - 1 - values
+    note("grey images of more than 8 bits a pixel are scaled to 8 bits")
+    return engine.fromarray((values >> (bits - 8)).astype(np.uint8))
+
+
 def _opened(engine: Any, path: Path | io.BytesIO) -> Any:
     """An image whose header has been read; what Pillow warns of is an error elsewhere, or harmless."""
     with _OPENING, warnings.catch_warnings():
@@ -152,7 +188,7 @@ def _opened(engine: Any, path: Path | io.BytesIO) -> Any:
         return engine.open(path, formats=FORMATS)
 
 
-def _listed(folder: Path) -> list[str]:
+def listed(folder: Path) -> list[str]:
     """The paths of the images below a folder, as they are written there, sorted."""
     if not folder.is_dir():
         what = "this is a file" if folder.exists() else "no such folder of images"
@@ -181,17 +217,18 @@ def walk(folder: Path, endings: tuple[str, ...] = ENDINGS) -> Iterator[str]:
 
 
 def _tables(files: Sequence[str]) -> tuple[dict[Any, list[str]], ...]:
-    """The files by path, by name, by name without ending, and by number."""
+    """The files by path, by name, by name without ending, and by number; macOS stores names in Unicode NFD."""
     tables: tuple[dict[Any, list[str]], ...] = ({}, {}, {}, {})
     for file in files:
-        name = file.rpartition("/")[2]
-        for table, key in zip(tables, (file, name, name.rpartition(".")[0], number_in(name)), strict=True):
+        path = unicodedata.normalize("NFC", file)
+        name = path.rpartition("/")[2]
+        for table, key in zip(tables, (path, name, name.rpartition(".")[0], number_in(name)), strict=True):
             table.setdefault(key, []).append(file)
     return tables
 
 
 def _fitting(image: str, tables: tuple[dict[Any, list[str]], ...]) -> list[str]:
-    path = image.replace("\\", "/").removeprefix("./")
+    path = unicodedata.normalize("NFC", image).replace("\\", "/").removeprefix("./")
     name = path.rpartition("/")[2]
     number = number_in(name)
     for table, key in zip(tables, (path, name, name, number), strict=True):

@@ -6,22 +6,27 @@ import contextlib
 import logging
 import os
 import queue
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import BadInput, VsebenchError
+from ..errors import BadInput, MissingPackage, VsebenchError, first_line, printable
+from ..log import warn
+from .weights import Weights, compared
 
 PATIENCE = 5.0  # seconds
+_OF_WEIGHTS = re.compile(r"weight|checkpoint|initiali[sz]|state.?dict|gelu", re.I)
 Model = TypeVar("Model")
 
 
-def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -> Model:
-    """A model, first from the files that are here, then from the network.
+def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -> tuple[Model, Weights]:
+    """A model, first from the files that are here, then from the network; and how its weights fit.
 
-    Without a network the libraries try to fetch every file several times, which takes minutes; it is tried here once.
+    What the libraries say of weights is a warning, see also ``weights.compared``. Without a network they try to fetch
+    every file several times, which takes minutes; it is tried here once.
 
     Args:
         load: loads it; with True from the files of this machine alone.
@@ -31,16 +36,20 @@ def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -
 
     Raises:
         BadInput: no network, no such model, or damaged files.
+        MissingPackage: the model needs a package that is not installed.
     """
     for from_here in (True, False):
         try:
-            with _without_talk():
-                return load(from_here)
+            with _heard(what), compared(what) as weights:
+                return load(from_here), weights
         except VsebenchError:
             raise
+        except ImportError as error:
+            missing = f"{what} cannot be loaded ({first_line(error)})"
+            raise MissingPackage(missing, fix="install the package that is named, with pip") from error
         except Exception as error:  # the libraries raise errors of many classes about files, names and networks
             lines = str(error).strip().splitlines() or [type(error).__name__]
-            why: str | None = lines[0][:200]
+            why: str | None = " ".join(line.strip() for line in lines[: 1 + lines[0].endswith(":")])[:200]
             if from_here and not local:
                 why = unreachable()
                 why = why and f"it is not among the downloaded models, and {why}"
@@ -89,19 +98,36 @@ def offline() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
+class _Heard(logging.Handler):
+    """What libraries log."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record; the report of transformers on names of weights is that of ``weights.compared``."""
+        if "LOAD REPORT" not in (said := record.getMessage()):
+            self.said.append(said)
+
+
 @contextlib.contextmanager
-def _without_talk() -> Iterator[None]:
-    """No progress bars of transformers, no log and no warnings while weights are read: errors say what matters."""
-    root, disabled = logging.getLogger(), logging.root.manager.disable
-    handlers = list(root.handlers)
-    logging.disable(logging.CRITICAL)
+def _heard(what: str) -> Iterator[None]:
+    """No progress bars and no log of the libraries; what they say of weights is a warning."""
+    heard = _Heard()
+    loggers = [logging.getLogger(name) for name in (None, "transformers", "sentence_transformers")]
+    handlers = [logger.handlers for logger in loggers]
     try:
-        with _without_bars(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.handlers = [heard]
+        with _without_bars(), warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always")
             yield
     finally:
-        logging.disable(disabled)
-        root.handlers[:] = handlers  # the function logging.error adds one
+        for logger, before in zip(loggers, handlers, strict=True):
+            logger.handlers = before
+    said = [*heard.said, *(str(w.message) for w in raised if w.category is UserWarning)]
+    warn(*(f"{what}: {printable(' '.join(text.split())[:300])}" for text in said if _OF_WEIGHTS.search(text)))
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from ..memory import require
 from ..options import spell
 from ..signature import encoder_field
 from ..types import Bool, Ids
+from .arrow_tables import has_vectors
 from .formats import FORMATS, suffixes
 from .ids import as_strings
 from .members import (
@@ -129,6 +130,10 @@ def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
         return None
     if path.is_dir() or not file.kind.keyed:
         return None
+    if file.kind in (FORMATS["parquet"], FORMATS["arrow"]):
+        file.kind.require(path)
+        if not has_vectors(path):
+            return None
     captions = pick_strings(file.members, CAPTIONS)
     if captions is None:
         fix = f"save them under the name {CAPTIONS.names[0]} as np.array([...]), or give a file of captions"

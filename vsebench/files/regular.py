@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 from ..errors import BadInput, VsebenchError, first_line
 from ..registry import closest
 
+WEB_PAGE = (b"<!doctype", b"<html", b"<?xml")  # how one begins, in lower case
 AGAIN = "write or download the file again"
 MAPPED = "save float32 .npy files with the rows in the order of the test set, which are memory-mapped"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import BadInput
 from .clip_retrieval import is_folder_of_shards
 from .formats import FORMATS, Format, suffixes
-from .regular import AGAIN, is_folder, reading
+from .regular import AGAIN, WEB_PAGE, is_folder, reading
 
 _HEAD = 4096
 _CONVERT = (
@@ -102,7 +102,7 @@ def _text_format(path: Path, head: bytes, size: int) -> Format:
         what = f"is in no format that vsebench reads (it starts with {head[:8]!r})"
         raise BadInput(what, where=path, fix=f"give {suffixes(FORMATS.values())}")
     start = text.lstrip()[:200].lower()
-    if start.startswith(("<!doctype", "<html", "<?xml")):
+    if start.encode().startswith(WEB_PAGE):
         what = "is a web page, perhaps the error page of a failed download"
         raise BadInput(what, where=path, fix="download it again")
     return FORMATS["json" if start.startswith(("{", "[")) else "text"]

@@ -9,7 +9,9 @@ from typing import Any
 
 from ..errors import BadInput
 from ..memory import JSON_BYTES, require
-from .regular import check_file, reading, unpacked
+from .arrow_tables import as_lines
+from .formats import FORMATS
+from .regular import WEB_PAGE, check_file, reading, unpacked
 
 # Other kinds of files, by their first bytes: what they are, and what to do.
 _OTHER_KINDS = {
@@ -17,22 +19,28 @@ _OTHER_KINDS = {
     b"\x80": ("a pickle, which can run code when it is read", "export the {holds} as JSON lines"),
     b"\x93NUMPY": ("a numpy array", "give a file of {holds}"),
     b"version https://git-lfs": ("a git-lfs pointer, not the file itself", "run: git lfs pull"),
-    b"<": ("a web page or XML, perhaps a saved error of a download", "download the file again"),
+    **dict.fromkeys(WEB_PAGE, ("a web page, perhaps the error page of a failed download", "download the file again")),
 }
 
 
 def read_text(path: str | os.PathLike[str], holds: str = "captions") -> str:
-    """The content of a file of captions, or what it ``holds``; gzip is recognised by its first bytes and unpacked.
+    """The content of a file of captions, or what it ``holds``; its first bytes say how it is read.
+
+    gzip is unpacked, and the rows of a parquet or arrow table become JSON lines.
 
     Raises:
         BadInput: the file is missing, not regular, unreadable, empty, binary, truncated or not UTF-8, or needs more
             memory than is free.
+        MissingPackage: a table without the package that reads it.
     """
     path = Path(path)
     data = _bytes(path, holds)
+    if table := next((kind for kind in (FORMATS["parquet"], FORMATS["arrow"]) if data.startswith(kind.starts)), None):
+        table.require(path)
+        return as_lines(path)
     head = data[:64].lstrip()
     for start, (kind, fix) in _OTHER_KINDS.items():
-        if head.startswith(start):
+        if head.lower().startswith(start.lower()):
             raise BadInput(f"this is {kind}", where=path, fix=fix.format(holds=holds))
     try:
         text = data.decode("utf-8-sig")

@@ -43,22 +43,47 @@ def torch_members(path: Path) -> list[Member]:
     """
     import torch
 
-    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < _OLDEST:
-        what = f"torch {torch.__version__} cannot read files safely; 2.6 is needed"
-        raise MissingPackage(what, where=path, fix="pip install -U torch")
-    require(path.stat().st_size, path, MAPPED)
-    with reading(path, _REFUSED, fix=_SAVE):
-        try:
-            loaded = torch.load(path, map_location="cpu", weights_only=True)
-        except pickle.UnpicklingError as error:  # its text is advice to run what is in the file
-            found = _OBJECT.search(str(error))
-            what = f"holds a Python object ({found[1]}), and reading it could run code" if found else _REFUSED
-            raise BadInput(what, where=path, fix=_TRUSTED if found else _SAVE) from None
+    loaded = unpickled(path, _TRUSTED, _SAVE)
     if isinstance(loaded, torch.Tensor):
         return [_member("tensor", loaded, path)]
     if not isinstance(loaded, dict):
         raise BadInput(f"holds a {type(loaded).__name__}, not a dict of tensors", where=path, fix=_SAVE)
     return [member for name, value in _flat(loaded) if (member := _value(name, value, path)) is not None]
+
+
+def unpickled(path: Path, trusted: str, fix: str) -> Any:
+    """What a torch file holds: tensors, numbers (also of numpy), strings, and lists and dicts of these.
+
+    Args:
+        path: the file.
+        trusted: the advice for a file with other Python objects.
+        fix: the advice for one that is damaged.
+
+    Raises:
+        MissingPackage: torch is older than 2.6.
+        BadInput: the file is damaged, or holds anything else.
+    """
+    import torch
+
+    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < _OLDEST:
+        what = f"torch {torch.__version__} cannot read files safely; 2.6 is needed"
+        raise MissingPackage(what, where=path, fix="pip install -U torch")
+    require(path.stat().st_size, path, MAPPED)
+    with reading(path, _REFUSED, fix=fix):
+        try:
+            with torch.serialization.safe_globals(_numbers()):
+                return torch.load(path, map_location="cpu", weights_only=True)
+        except pickle.UnpicklingError as error:  # its text is advice to run what is in the file
+            found = _OBJECT.search(str(error))
+            what = f"holds a Python object ({found[1]}), and reading it could run code" if found else _REFUSED
+            raise BadInput(what, where=path, fix=trusted if found else fix) from None
+
+
+def _numbers() -> list[Any]:
+    """What makes a number of numpy: values that training code stores beside weights, which torch does not allow."""
+    scalar = np.float64(0).__reduce__()[0]
+    names = [(scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")]
+    return [*names, np.dtype, *{type(np.dtype(kind)) for kind in "?bBhHiIlLqQefd"}]
 
 
 def _flat(loaded: dict[Any, Any]) -> list[tuple[str, Any]]:

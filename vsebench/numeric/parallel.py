@@ -51,7 +51,7 @@ def spread(work: Callable[[int, int, int], None], n: int, threads: int) -> None:
             work(edges[part], edges[part + 1], part)
         return
     pool = _pool(threads, os.getpid())
-    for done in [_submit(pool, _inside, work, edges[t], edges[t + 1], t) for t in range(threads)]:
+    for done in [submit(pool, _inside, work, edges[t], edges[t + 1], t) for t in range(threads)]:
         done.result()
 
 
@@ -70,7 +70,7 @@ def each(work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
     if min(threads, len(items)) < 2 or _IN_POOL.get():
         return [work(i) for i in items]
     pool = _pool(threads, os.getpid())
-    waiting = [_submit(pool, _inside, work, i) for i in items]
+    waiting = [submit(pool, _inside, work, i) for i in items]
     try:
         return [made.result() for made in waiting]
     finally:
@@ -83,8 +83,8 @@ def _inside(work: Callable[..., Made], *arguments: Any) -> Made:
     return work(*arguments)
 
 
-def _submit(pool: ThreadPoolExecutor, work: Callable[..., Made], *arguments: Any) -> Future[Made]:
-    # A copy for every call: a context is entered by one thread at a time.
+def submit(pool: ThreadPoolExecutor, work: Callable[..., Made], *arguments: Any) -> Future[Made]:
+    """Begin work in a thread of a pool, with a copy of the context for every call: one thread at a time enters it."""
     return pool.submit(contextvars.copy_context().run, work, *arguments)
 
 
@@ -107,7 +107,7 @@ def in_threads(work: Callable[[int], None], threads: int, stop: threading.Event)
             return
         with ThreadPoolExecutor(threads) as pool:
             try:
-                for result in [_submit(pool, guarded, part) for part in range(threads)]:
+                for result in [submit(pool, guarded, part) for part in range(threads)]:
                     result.result()
             finally:
                 stop.set()

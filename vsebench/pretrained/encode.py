@@ -19,6 +19,9 @@ from ..arguments import public
 from ..errors import BadInput, UsageError, count_of, first_line
 from ..files.atomic import check_writable, write_atomically
 from ..files.image_files import Packed, read_image
+from ..files.weights import check_vectors, of_each_length
+from ..log import logged
+from ..numeric.parallel import submit
 from ..options import settings, spell
 from ..types import Embeddings, PathLike, Split, Vectors
 from . import names
@@ -31,6 +34,7 @@ from .parts import Parts
 from .sentence import load_sentence_transformers
 
 BATCH = 64  # images or captions
+TRIED_IMAGES = (((64, 48), "gray"), ((40, 90), "navy"))
 READERS = min(8, os.cpu_count() or 1)  # threads that read images
 Progress = Callable[[int, int], None]
 
@@ -47,6 +51,7 @@ class Encoded:
         split: the ids, the strings, and the image of every caption.
         about: the model, its weights, its preprocessing, what was chosen and the versions of libraries.
         notes: what was decided, one sentence each.
+        warnings: what may be wrong, such as weights of the model that are not used.
     """
 
     images: Embeddings
@@ -54,6 +59,7 @@ class Encoded:
     split: Split
     about: dict[str, Any]
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def save(self, path: PathLike) -> None:
         """Write an .npz file for ``vsebench eval``: vectors, ids, the image row of every text, and ``about`` as JSON.
@@ -168,7 +174,8 @@ class Loaded:
 
         self.devices, self.choices, self.batch, self.title = devices_of(device), choices, batch, named.title
         load = load_open_clip if named.library == names.OPEN_CLIP else load_sentence_transformers
-        self.encoders = [load(named, place, choices) for place in self.devices]
+        with logged() as self.log:
+            self.encoders = [load(named, place, choices) for place in self.devices]
         self.encoder = self.encoders[0]
         chosen = settings(choices)
         if self.encoder.context == self.encoder.longest:
@@ -184,7 +191,9 @@ class Loaded:
         encoder, split, parts = self.encoder, inputs.split, Parts(self.about)
         strings = list(map(self.choices.applied, split.captions or ()))
         try:
-            vectors = self._vectors(inputs.images, strings, parts, progress)
+            with logged() as log:
+                self._check_encoder(strings)
+                vectors = self._vectors(inputs.images, strings, parts, progress)
         except RuntimeError as error:
             from ..numeric.torch_support import is_want
 
@@ -193,14 +202,24 @@ class Loaded:
             what = f"'{self.title}' cannot compute in {self.choices.precision} here ({first_line(error)})"
             raise UsageError(what, fix=f"leave {spell('precision')} out, or try another") from error
         _check(vectors, split, self.title, self.choices)
-        notes = _notes(encoder, inputs.unused, strings, parts)
+        notes = (*self.log.notes, *inputs.notes, *log.notes, *_notes(encoder, inputs.unused, strings, parts))
         sides = (Embeddings("image", split.image_ids, vectors[0]), Embeddings("caption", split.caption_ids, vectors[1]))
         more = {"dim": sides[0].dim, "context": encoder.context, "inputs": inputs.identity()}
-        result = Encoded(*sides, split, {**self.about, **more}, notes)
+        result = Encoded(*sides, split, {**self.about, **more}, notes, (*self.log.warnings, *log.warnings))
         if output is not None:
             result.save(output)
         parts.remove()
         return result
+
+    def _check_encoder(self, captions: Sequence[str]) -> None:
+        """Refuse a model whose vectors depend on missing weights, or on what is encoded at the same time."""
+        from PIL import Image as Pillow
+
+        encoder = self.encoder
+        some = of_each_length(captions)
+        images = [encoder.prepare(Pillow.new("RGB", size, colour)) for size, colour in TRIED_IMAGES]
+        for vectors, items in ((encoder.captions, some), (encoder.images, images)):
+            check_vectors(vectors, items, encoder.weights, f"model '{self.title}'", self.choices.precision)
 
     def _vectors(
         self, paths: Sequence[Image], captions: Sequence[str], parts: Parts, progress: Progress | None
@@ -246,15 +265,16 @@ def _batches(paths: Sequence[Image], batch: int, prepare: Callable[[Any], Any]) 
 
     Few are read ahead, because images of any size may wait.
     """
+
+    def read(path: Image) -> Any:
+        return prepare(read_image(path))
+
     waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(READERS) as readers:
         try:
             for start in range(0, len(paths), batch):
                 end = min(start + batch + READERS, len(paths))
-                waiting.extend(
-                    readers.submit(lambda path: prepare(read_image(path)), path)
-                    for path in paths[start + len(waiting) : end]
-                )
+                waiting.extend(submit(readers, read, path) for path in paths[start + len(waiting) : end])
                 yield [waiting.popleft().result() for _ in range(min(batch, len(paths) - start))]
         finally:
             for future in waiting:

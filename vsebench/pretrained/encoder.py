@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..errors import BadInput
+from ..files.weights import Weights
 from ..types import Vectors
 
 
@@ -25,6 +26,7 @@ class Encoder:
         images: a list of inputs -> (image, dim) float32 of length 1.
         captions: a list of strings -> (caption, dim) float32 of length 1; longer ones than ``context`` are cut.
         is_cut: a list of strings -> for each whether it is longer than ``context``.
+        weights: how its weights fit those of its files.
     """
 
     about: dict[str, Any]
@@ -34,6 +36,7 @@ class Encoder:
     images: Callable[[list[Any]], Vectors]
     captions: Callable[[list[str]], Vectors]
     is_cut: Callable[[list[str]], Sequence[bool]]
+    weights: Weights = field(default_factory=Weights)
 
 
 def unit_vectors(output: Any) -> Vectors:

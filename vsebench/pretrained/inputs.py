@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import BadInput, UsageError
 from ..files import store
 from ..files.image_files import Packed, find_images, match_images
+from ..log import logged
 from ..options import spell
 from ..sets import catalogue
 from ..sets.caption_files import with_image_files
@@ -28,11 +29,13 @@ class Inputs:
         split: the ids, the strings, and the image of every caption.
         images: where every image is.
         unused: how many images are there that the split does not have.
+        notes: what was decided when they were read.
     """
 
     split: Split
     images: Sequence[Image]
     unused: int
+    notes: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -49,6 +52,12 @@ class Inputs:
 
 def read_inputs(images: PathLike, captions: PathLike | None, split: str | None, part: str | None) -> Inputs:
     """The images and captions of a set; arguments and errors as for ``encode``."""
+    with logged() as log:
+        found = _read(images, captions, split, part)
+    return replace(found, notes=tuple(log.notes))
+
+
+def _read(images: PathLike, captions: PathLike | None, split: str | None, part: str | None) -> Inputs:
     where = Path(images).expanduser()
     names: dict[str, str] = {}
     packed = None

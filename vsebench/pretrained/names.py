@@ -15,6 +15,8 @@ MODULES = {OPEN_CLIP: "open_clip", SENTENCE: "sentence_transformers"}
 HOW = "open_clip:NAME/WEIGHTS, sentence-transformers:NAME, or the folder of a model"
 # The files by which the folder of a model is recognised.
 OPEN_CLIP_FILE, SENTENCE_FILES = "open_clip_config.json", ("modules.json", "config.json")
+ADAPTER_FILE = "adapter_config.json"  # of peft
+WEIGHTS_ENDINGS = (".pt", ".pth", ".bin", ".ckpt")
 HUB = "hf-hub:"
 FIX = "check the name and the network, or give the folder of a model"  # where loading fails
 
@@ -52,13 +54,16 @@ def find(model: str) -> Named | None:
     """The model that a user named; None for what names no library and is no folder of one of their models.
 
     Raises:
-        UsageError: a library without a model, open_clip without weights.
-        BadInput: a folder without a model of the library.
+        UsageError: a library without a model, open_clip without weights, weights without a model.
+        BadInput: a folder without a model of the library, or with an adapter.
     """
     prefix, colon, rest = model.partition(":")
     library = {name.replace("-", "_"): name for name in MODULES}.get(prefix.lower().replace("-", "_"))
     if not colon or library is None:
         folder = Path(model).expanduser()
+        if folder.suffix in WEIGHTS_ENDINGS and folder.is_file():
+            what = "holds weights, and does not say of which architecture"
+            raise UsageError(what, where=model, fix=f"give it with its name, as in open_clip:ViT-B-32/{model}")
         found = _library_of(folder)
         return None if found is None else Named(found, str(folder), folder=True)
     if not rest.strip():
@@ -93,6 +98,9 @@ def _of_open_clip(rest: str) -> Named:
 
 
 def _library_of(folder: Path) -> str | None:
+    if (folder / ADAPTER_FILE).is_file():
+        merge = "PeftModel.from_pretrained(MODEL, FOLDER).merge_and_unload().save_pretrained(NEW)"
+        raise BadInput("this folder has an adapter, no model", where=folder, fix=f"merge it into its model: {merge}")
     if (folder / OPEN_CLIP_FILE).is_file():
         return OPEN_CLIP
     return SENTENCE if any((folder / name).is_file() for name in SENTENCE_FILES) else None

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..files import models as published
+from ..files.weights import SAVE
 from ..registry import unknown
 from ..types import Vectors
 from .choices import PRECISIONS, Choices, context_of
@@ -37,8 +38,8 @@ def load_open_clip(named: Named, device: str, choices: Choices) -> Encoder:
             return (*made, open_clip.get_tokenizer(source))
 
     here = named.folder or Path(named.weights).is_file()
-    fix = "copy or export the model again" if here else FIX
-    model, preprocess, tokenizer = published.loaded(read, f"model '{named.title}'", fix, local=here)
+    fix = f"copy the model again, or save its weights: {SAVE}" if here else FIX
+    (model, preprocess, tokenizer), fit = published.loaded(read, f"model '{named.title}'", fix, local=here)
     weights, precision = weights_identity(model), getattr(torch, PRECISIONS[choices.precision])
     model = model.to(precision).eval()
     longest = int(tokenizer.context_length)
@@ -70,7 +71,7 @@ def load_open_clip(named: Named, device: str, choices: Choices) -> Encoder:
         "tokenizer": tokenizer_identity(tokenizer),
         "library": f"open_clip {open_clip.__version__}",
     }
-    return Encoder(about, context, longest, preprocess, images, captions, is_cut)
+    return Encoder(about, context, longest, preprocess, images, captions, is_cut, fit)
 
 
 def _check(named: Named, open_clip: Any) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import BadInput
+from ..errors import BadInput, UsageError
 from ..files import models as published
+from ..options import spell
 from ..types import Vectors
 from .choices import PRECISIONS, Choices, context_of
 from .encoder import Encoder, tokenizer_identity, unit_vectors, weights_identity
 from .names import FIX, Named
+
+FIXED_LENGTH = ("siglip", "siglip2")  # models of transformers that were trained on captions filled up to one length
 
 
 def load_sentence_transformers(named: Named, device: str, choices: Choices) -> Encoder:
@@ -26,7 +29,7 @@ def load_sentence_transformers(named: Named, device: str, choices: Choices) -> E
         return sentence_transformers.SentenceTransformer(named.name, device=device, local_files_only=from_here)
 
     fix = "copy or export the model again" if named.folder else FIX
-    model = published.loaded(read, f"model '{named.title}'", fix, local=named.folder)
+    model, fit = published.loaded(read, f"model '{named.title}'", fix, local=named.folder)
     model = model.float().eval()
     if "image" not in getattr(model, "modalities", ("image",)):
         fix = "give a CLIP model, such as sentence-transformers:clip-ViT-B-32"
@@ -35,6 +38,12 @@ def load_sentence_transformers(named: Named, device: str, choices: Choices) -> E
     context = context_of(longest, choices.context_length, named.title)
     if context is not None:
         model.max_seq_length = context
+    if fixed := _model_type(model) in FIXED_LENGTH:
+        if context != longest:
+            what = f"{spell('context_length')} is {context}, and '{named.title}' takes captions of {longest} tokens"
+            raise UsageError(what, fix=f"leave {spell('context_length')} out")
+        text = {"padding": "max_length", **model[0].processing_kwargs.get("text", {})}
+        model[0].processing_kwargs = {**model[0].processing_kwargs, "text": text}
     model = model.to(getattr(torch, PRECISIONS[choices.precision]))
 
     def vectors(inputs: list[Any]) -> Vectors:
@@ -54,10 +63,10 @@ def load_sentence_transformers(named: Named, device: str, choices: Choices) -> E
         "revision": "" if named.folder else _revision(named.name),
         "weights_sha256": weights,
         "preprocess": _preprocess(model),
-        "tokenizer": tokenizer_identity(tokenizer),
+        "tokenizer": tokenizer_identity(tokenizer) + (f", filled up to {longest} tokens" if fixed else ""),
         "library": f"sentence-transformers {sentence_transformers.__version__}",
     }
-    return Encoder(about, context, longest, lambda image: image, vectors, vectors, is_cut)
+    return Encoder(about, context, longest, lambda image: image, vectors, vectors, is_cut, fit)
 
 
 def _context(model: Any) -> int | None:
@@ -65,9 +74,13 @@ def _context(model: Any) -> int | None:
     found = model.max_seq_length
     config = getattr(getattr(model[0], "config", None), "text_config", None)
     most = getattr(config, "max_position_embeddings", None)
-    if most is not None and (found is None or found > most):
+    if most is not None and (found is None or found > most or _model_type(model) in FIXED_LENGTH):
         model.max_seq_length = found = most
     return None if found is None or found > 1_000_000 else int(found)
+
+
+def _model_type(model: Any) -> str | None:
+    return getattr(getattr(model[0], "config", None), "model_type", None)
 
 
 def _revision(name: str) -> str:

@@ -39,7 +39,7 @@ class EncodedFile:
         split: the name of the split, ``custom`` for a set of one's own.
         images, captions: how many there are.
         about: what the file has as ``encoder``.
-        notes: what was decided, one sentence each.
+        notes, warnings: as of ``Encoded``.
         kept: it was there already.
     """
 
@@ -52,6 +52,7 @@ class EncodedFile:
     about: dict[str, Any]
     notes: tuple[str, ...] = ()
     kept: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 @public
@@ -134,7 +135,7 @@ def _file(loaded: Loaded, inputs: Inputs, named: tuple[Path, str, str], progress
         return EncodedFile(*facts, there, ("kept: it is of this model, these choices, images and captions",), True)
     found = loaded.encode(inputs, path, progress)
     replaced = ("replaced: the file was of another model, other choices, images or captions",) if there else ()
-    return EncodedFile(*facts, found.about, (*found.notes, *replaced))
+    return EncodedFile(*facts, found.about, (*found.notes, *replaced), warnings=found.warnings)
 
 
 def _described(path: Path) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from ..files.ids import places
 from ..files.pairs import Pairs, place
 from ..files.read_pairs import read_pairs
 from ..files.sniff import sniff
-from ..log import logged
+from ..log import logged, warn
 from ..options import spell
 from ..types import DIRECTIONS, QUERIES_OF, SIDES, Bool, Direction, Float, Int, Split
 from .gains import Gains, Spec, shape_of
@@ -113,7 +113,7 @@ def complete(found: Sequence[Grades], level: float, where: str) -> Both:
     """The grades of several files by direction; a direction that none has is the transpose of the other.
 
     Raises:
-        BadInput: two have one direction; the level leaves most judged queries of a direction without a positive.
+        BadInput: two have one direction; the level leaves a direction without a positive.
     """
     both: Both = {}
     for one in found:
@@ -135,7 +135,10 @@ def within(both: Both, complete: Split, part: Split) -> Both:
 
 
 def _check_level(both: Both, where: str) -> None:
-    """Refuse a level that leaves most judged queries of a direction without a positive; not of a transpose."""
+    """Refuse a level that leaves a direction without a positive, and warn if most judged queries have none.
+
+    A transpose may have any number: most of its queries were not judged.
+    """
     for direction, one in both.items():
         queries, judged = len(one.positives.queries), int(one.judged.sum())
         if queries and (one.transposed or 2 * queries >= judged):
@@ -146,7 +149,10 @@ def _check_level(both: Both, where: str) -> None:
             f"'{one.name}' ({direction}): {queries:,} of {judged:,} judged queries have a positive, "
             f"a candidate with a grade of at least {one.level:g}; {grades}"
         )
-        raise BadInput(what, where=where, fix=f"give another {spell('level')}, or leave out what was not judged")
+        if not queries:
+            fix = f"give {spell('level', float(grade.max()))}" if len(grade) else "give judgements with grades"
+            raise BadInput(what, where=where, fix=fix)
+        warn(f"{what}; the others count in no metric, or as a miss with {spell('no_positive', 'miss')}")
 
 
 def source(both: Both) -> Source:

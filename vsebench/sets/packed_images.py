@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tarfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate
@@ -23,6 +23,7 @@ from ..files.formats import FORMATS
 from ..files.image_files import ENDINGS, Packed, walk
 from ..files.regular import check_file, reading
 from ..files.textfile import parse_json, shown, text_lines
+from ..log import note
 from ..options import spell
 from .caption_files import check_part
 
@@ -129,26 +130,61 @@ def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 def _of_archive(path: Path) -> Iterator[Found]:
     """The images KEY.jpg of an archive, with the captions of KEY.txt, one a line, and the fields of KEY.json."""
-    images: dict[str, list[tuple[str, Packed]]] = {}
+    images: dict[str, Packed] = {}
+    texts: dict[str, tarfile.TarInfo] = {}
     fields: dict[str, dict[str, Any]] = {}
     damaged = reading(path, "is a truncated or damaged tar archive", _AGAIN)
     with damaged, tarfile.open(path, "r:") as archive:
         for member in archive:
             name = member.name.removeprefix("./")
-            folder, slash, base = name.rpartition("/")
-            stem, _, kind = base.partition(".")
-            key = folder + slash + stem
-            if not member.isreg() or member.issparse() or not stem:
+            hidden = any(part.startswith(".") and part != ".." for part in name.split("/"))
+            if not member.isreg() or member.issparse() or hidden:
                 continue
             if name.lower().endswith(ENDINGS):
                 read = partial(_bytes_at, path, member.offset_data, member.size)
-                images.setdefault(key, []).append((name, Packed(path, name, member.offset_data, read)))
-            elif kind.lower() in ("txt", "json"):
-                fields.setdefault(key, {}).update(_beside(path, name, kind.lower(), member, archive))
-    for key, found in images.items():
-        own = _first(fields.get(key, {}), IDS)
-        for name, image in found:
-            yield (key if own is None else own), (name if own is None else str(own)), image, fields.get(key, {})
+                images[name] = Packed(path, name, member.offset_data, read)
+            elif name.lower().endswith((".txt", ".json")):
+                texts[name] = member
+        key_of = _keys(path, [*images], [*texts])
+        for name, member in texts.items():
+            key, kind = key_of(name), name.rpartition(".")[2].lower()
+            if len(name) == len(key) + 1 + len(kind):
+                fields.setdefault(key, {}).update(_beside(path, name, kind, member, archive))
+    for name, image in images.items():
+        known = fields.get(key := key_of(name), {})
+        own = _first(known, IDS)
+        yield (key if own is None else own), (name if own is None else str(own)), image, known
+
+
+def _keys(path: Path, images: Sequence[str], texts: Sequence[str]) -> Callable[[str], str]:
+    """What the names of an image and of its captions share: all before the first dot, as webdataset writes them.
+
+    Names with several dots are split at the last one if the first one gives two images a key, or captions another
+    name than KEY.txt, and if the last one is one to one.
+
+    Raises:
+        BadInput: two images have one key.
+    """
+
+    def first(name: str) -> str:
+        folder, slash, base = name.rpartition("/")
+        return f"{folder}{slash}{base.partition('.')[0]}"
+
+    def last(name: str) -> str:
+        return name.rpartition(".")[0]
+
+    firsts, lasts = ({key_of(name): name for name in images} for key_of in (first, last))
+    if len(firsts) == len(images) and all(first(name) == last(name) for name in texts):
+        return first
+    if len(lasts) == len(images) and all(last(name) in lasts for name in texts):
+        note(f"names of {path.name} are split at their last dot: {images[0]} is image '{last(images[0])}'")
+        return last
+    for name in images:
+        if (other := firsts[first(name)]) != name:
+            what = f"also image '{first(name)}', as {other} is: a name ends at its first dot"
+            fix = "store every image once, or rename them: one dot in a name, before its ending"
+            raise BadInput(what, where=f"{path}: {name}", fix=fix)
+    return first
 
 
 def _beside(path: Path, name: str, kind: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...errors import BadInput, MissingPackage
 from ...files import models, store
+from ...files.weights import Weights, check_vectors, of_each_length
 from ...log import note
 from ...sets.packages import package_file
 from ...types import Vectors
@@ -90,19 +91,22 @@ def embed(captions: Sequence[str], model: Model, progress: Progress | None = Non
 
 
 def _encode(captions: list[str], model: Model, progress: Progress | None) -> Vectors:
-    encoder = _load(model)
+    encoder, weights = _load(model)
+
+    def vectors(some: list[str]) -> Vectors:
+        found = encoder.encode(some, batch_size=64, convert_to_numpy=True, show_progress_bar=False)
+        return np.asarray(found, np.float32)
+
     parts = []
+    check_vectors(vectors, of_each_length(captions), weights, f"sentence encoder '{model.name}'")
     for start in range(0, len(captions), CHUNK):
-        part = encoder.encode(
-            captions[start : start + CHUNK], batch_size=64, convert_to_numpy=True, show_progress_bar=False
-        )
-        parts.append(np.asarray(part, np.float32))
+        parts.append(vectors(captions[start : start + CHUNK]))
         if progress is not None:
             progress(min(start + CHUNK, len(captions)) / len(captions))
     return np.concatenate(parts)
 
 
-def _load(model: Model) -> Any:
+def _load(model: Model) -> tuple[Any, Weights]:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:

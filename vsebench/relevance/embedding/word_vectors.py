@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadInput, count_of
-from ...files.regular import reading, unpacked
+from ...files.regular import WEB_PAGE, reading, unpacked
 from ...files.sniff import expect, sniff
 from ...types import Vectors
 from ..gains import Progress
@@ -95,7 +95,7 @@ def _expect_text(path: Path) -> None:
         raise BadInput("the file is empty", where=path, fix=TEXT_FORM)
     if head.startswith(b"PK"):
         raise BadInput("this is a zip archive", where=path, fix="unpack it and give the text file inside")
-    if head.lower().startswith((b"<!doctype", b"<html", b"<?xml", b"version https://git-lfs")):
+    if head.lower().startswith((*WEB_PAGE, b"version https://git-lfs")):
         raise BadInput("this is a web page, not the file of vectors", where=path, fix="download the file itself")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import BadInput, count_of
-from ...files.arrow_tables import is_vector, schema_of
+from ...files.arrow_tables import has_vectors
 from ...files.columns import read_table, text_of
 from ...files.jsonl import is_jsonl
 from ...files.members import SCORES, Field, opened, read_array
@@ -43,7 +43,7 @@ def holds_scores(path: Path, items: ChoiceSet) -> bool:
     file = opened(path)
     if file.kind.name == "parquet":
         file.kind.require(path)
-        return not any(is_vector(column.type) for column in schema_of(path)[0])
+        return not has_vectors(path)
     if not file.kind.matrix:
         return file.kind.name in ("json", "text", "gzip")
     shapes = [m.shape for m in file.members if len(m.shape) > 1]
