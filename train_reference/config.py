@@ -34,6 +34,7 @@ from vsebench.files.regular import check_file, reading
 from vsebench.files.textfile import shown
 from vsebench.registry import unknown
 from vsebench.scenes.settings import is_name
+from vsebench.types import expanded
 
 from .losses import get_loss
 from .own_file import fingerprint
@@ -245,7 +246,7 @@ def _values(names: str, folder: Path, derived: tuple[Path, ...]) -> dict[str, An
     for name in (name.strip() for name in names.split(",")):
         if not name:
             raise UsageError(f"'{names}' has an empty name", fix="separate names by single commas, as in vsepp,f30k")
-        file = FOLDER / f"{name}.toml" if name in recipes() else folder / os.path.expanduser(name)  # noqa: PTH111
+        file = FOLDER / f"{name}.toml" if name in recipes() else folder / expanded(name)
         if derived and not os.path.isfile(file):  # noqa: PTH113 (of pathlib both raise for some names)
             raise unknown("base", name, recipes(), str(derived[-1]))
         if file.resolve() in derived:

@@ -27,7 +27,7 @@ from vsebench.relevance import SOURCES, load_gains, parse_spec
 from vsebench.relevance.gains import Progress
 from vsebench.relevance.sources import LABELS
 from vsebench.text.tokenise import tokenise
-from vsebench.types import Int, Split
+from vsebench.types import Int, Split, expanded
 from vsebench.unimodal.files import align, read_labels_array
 from vsebench.unimodal.labels import label_distance_of
 from vsebench.unimodal.queries import Selection
@@ -181,7 +181,7 @@ def open_data(config: Config, bar: Bar = no_bar) -> dict[PartName, Part]:
             f"{config.data.name} has no labels of its images", fix="name their file: --set data.labels=FILE"
         )
     if labels and config.data.labels:
-        read = read_labels_array(Path(config.data.labels).expanduser())
+        read = read_labels_array(expanded(config.data.labels))
         if read.image_ids is None:
             raise BadInput("has labels without ids", where=read.where, fix="save the ids of the images: image_ids")
         parts = {n: replace(p, labels=align(read, p.split.image_ids).values) for n, p in parts.items()}

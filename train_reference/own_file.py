@@ -15,6 +15,7 @@ from typing import Any
 from vsebench.errors import UsageError, VsebenchError, first_line
 from vsebench.files.regular import sha256_of
 from vsebench.registry import unknown
+from vsebench.types import expanded
 
 FIX = "give FILE.py:FUNCTION, the path of a file and a function in it"
 
@@ -23,7 +24,7 @@ def file_of(name: str) -> Path | None:
     """The file of a name, None for a registered one."""
     file, colon, _ = name.rpartition(":")
     file = file if colon else name
-    return Path(file).expanduser() if file.endswith(".py") else None
+    return expanded(file) if file.endswith(".py") else None
 
 
 def function_of(name: str) -> Callable[..., Any]:

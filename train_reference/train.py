@@ -34,6 +34,7 @@ from vsebench.options import spell
 from vsebench.pretrained.device import device_of
 from vsebench.results.format import printed
 from vsebench.results.report import Report
+from vsebench.types import expanded
 
 from . import checkpoint, encode, parallel
 from .checkpoint import BEST, FREE, Checkpoint, Log, check_same, tensors_of
@@ -109,7 +110,7 @@ def run(
     Raises:
         UsageError, BadInput, MissingPackage, DiskError, Diverged: as ``train``.
     """
-    folder = (out or default_folder(config)).expanduser()
+    folder = expanded(out or default_folder(config))
     parallel.start()
     try:
         first = parallel.is_first()

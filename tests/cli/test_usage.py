@@ -166,3 +166,11 @@ def test_correlate_names_captions_that_are_not_parsed(
     monkeypatch.delenv("VSEBENCH_HUMAN_DATA", raising=False)
     result = invoke("correlate", "cxc", "--tasks", "sts", "--gains", "spice")
     pinned(result.stderr)
+
+
+@pytest.mark.parametrize(
+    "words", [["eval", "{}"], ["eval", "--scores", "i2t={}"], ["inspect", "{}"], ["page", "{}"], ["data", "build", "x", "--from", "{}"]]
+)  # fmt: skip
+def test_the_home_of_an_unknown_user_is_no_folder(words: list[str]) -> None:
+    done = invoke(*(word.format("~no-such-user/x.npz") for word in words))
+    assert done.exit_code == 3 and "~no-such-user/x.npz" in done.stderr, done.stderr

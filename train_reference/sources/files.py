@@ -33,7 +33,7 @@ from vsebench.sets.caption_files import CaptionFile
 from vsebench.sets.catalogue import declared, split_of
 from vsebench.sets.identity import settle
 from vsebench.sets.source import split_of_ids
-from vsebench.types import Split
+from vsebench.types import Split, expanded
 from vsebench.unimodal.files import read_vectors
 
 from ..config import Config
@@ -62,7 +62,7 @@ def open_vectors(config: Config, bar: Bar) -> dict[PartName, Part]:
         UsageError: no file of captions is named.
         BadInput: a file is damaged, a part is missing, or images have no vector.
     """
-    path = Path(config.data.name).expanduser()
+    path = expanded(config.data.name)
     if not config.data.captions:
         raise UsageError("no file of captions", where=path, fix="name it: --captions FILE")
     captions = _captions(config.data.captions)
@@ -101,7 +101,7 @@ def open_images(config: Config, bar: Bar) -> dict[PartName, Part]:
     every = np.concatenate([split.image_ids for split in splits.values()])
     try:
         with bar("looking for the images"):
-            paths = find_images(Path(config.data.images).expanduser(), every, captions.images).paths
+            paths = find_images(expanded(config.data.images), every, captions.images).paths
     except BadInput as error:
         error.fix = "copy the images into this folder, or name another: --set data.images=FOLDER"
         raise
@@ -135,7 +135,7 @@ def split_named(rows: CaptionRows, name: str) -> Split:
 
 
 def _captions(name: str) -> CaptionFile:
-    file = Path(name).expanduser()
+    file = expanded(name)
     return CaptionFile(str(file), read_text(file))
 
 

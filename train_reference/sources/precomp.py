@@ -21,6 +21,7 @@ from vsebench.files.caption_rows import CaptionRows
 from vsebench.files.ids import as_ids, places
 from vsebench.files.regular import check_file, reading
 from vsebench.files.textfile import read_text, text_lines
+from vsebench.types import expanded
 
 from ..config import Config
 from ..data import Bar, Part, PartName, of_features
@@ -32,7 +33,7 @@ GROUPS = 200  # groups of rows that are compared to see whether images are repea
 
 def is_folder(name: str) -> bool:
     """Whether a name is a folder with features."""
-    return any((Path(name).expanduser() / f"{stem}_ims.npy").is_file() for stems in STEMS.values() for stem in stems)
+    return any((expanded(name) / f"{stem}_ims.npy").is_file() for stems in STEMS.values() for stem in stems)
 
 
 def open_precomp(config: Config, bar: Bar) -> dict[PartName, Part]:
@@ -41,7 +42,7 @@ def open_precomp(config: Config, bar: Bar) -> dict[PartName, Part]:
     Raises:
         BadInput: a file is missing or damaged, or images and captions differ in number.
     """
-    folder = Path(config.data.name).expanduser()
+    folder = expanded(config.data.name)
     files: dict[PartName, list[Path]] = {}
     for part, stems in STEMS.items():  # all are there before one is read
         stem = next((s for s in stems if (folder / f"{s}_ims.npy").is_file()), stems[-1])

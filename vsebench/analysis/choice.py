@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,7 +32,7 @@ from ..sets.choices.scores import check_scores, holds_scores, order_of_pairs, re
 from ..sets.placing import in_order
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, plain_values, prepare
-from ..types import Float, is_path
+from ..types import Float, expanded, is_path
 from .systems import named, names_of
 
 LENGTH = "length"  # a baseline of its own: the shorter caption is right
@@ -274,8 +273,8 @@ def _sources(systems: Any, items: ChoiceSet, keys: bool) -> list[tuple[str, Any]
 def _scores(source: Any, items: ChoiceSet, asked: Request, threads: int | None) -> tuple[Float, str, tuple[str, ...]]:
     """(item, image, caption) float64 scores, what they are, and what was decided."""
     keys = asked.image_key or asked.text_key
-    if is_path(source) and not keys and holds_scores(Path(source).expanduser(), items):
-        scores, notes = read_scores(Path(source).expanduser(), items)
+    if is_path(source) and not keys and holds_scores(expanded(source), items):
+        scores, notes = read_scores(expanded(source), items)
         return scores, "scores", notes
     if not isinstance(source, tuple) and not is_path(source):
         return check_scores(numbers(source, "scores"), items), "scores", order_of_pairs(items)
@@ -297,7 +296,7 @@ def _baseline(given: PathLike, items: ChoiceSet) -> tuple[Float, tuple[str, ...]
     """(item, 1, caption) float64 scores without images, and what they are."""
     if str(given) == LENGTH:
         return _lengths(items), ("the shorter caption is right",)
-    file = Path(given).expanduser()
+    file = expanded(given)
     scores, notes = read_scores(file, items)
     return scores, (file.name, *notes)
 

@@ -11,7 +11,7 @@ from ..errors import BadInput, MissingPackage, count_of, printable
 from ..files.audit import shown
 from ..files.image_files import Packed, files_of, listed, read_image
 from ..sets.packed_images import packed_images
-from ..types import Split
+from ..types import Split, expanded
 
 SIDE = 144  # pixels of the longer side
 QUALITY = 62  # of JPEG
@@ -37,7 +37,7 @@ def make(
         BadInput: no such folder or file, or none of its images is one of the split.
         MissingPackage: Pillow is not installed, or pyarrow for parquet.
     """
-    path = Path(where).expanduser()
+    path = expanded(where)
     try:
         import PIL  # noqa: F401
     except ImportError:

@@ -20,6 +20,7 @@ import typer
 from ..environment import THREADS
 from ..errors import DISK, ENGINE_FAILURE, INTERRUPTED, DiskError, UsageError, VsebenchError, printable
 from ..options import command_line
+from ..types import expanded
 from .blocks import Flags, Function, extended, parameters
 from .terminal import Terminal, discard_stdout, fail, message_of, system_error
 
@@ -111,7 +112,7 @@ def named_files(values: Iterable[Any]) -> Iterator[Path]:
         elif isinstance(value, (str, Path)):
             text = str(value)
             for word in dict.fromkeys([text, *text.split(","), *re.split("[,=]", text), *re.split("[,:=]", text)]):
-                path = Path(word).expanduser() if word[:1] != "~" or "/" in word else Path(word)
+                path = expanded(word) if word[:1] != "~" or "/" in word else Path(word)
                 with contextlib.suppress(OSError, ValueError):
                     if word and path.exists():
                         yield path

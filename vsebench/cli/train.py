@@ -10,6 +10,7 @@ import typer
 
 from ..errors import GATE_NOT_MET, MissingPackage, UsageError, count_of
 from ..files.run_folder import SUMMARY
+from ..types import expanded
 from .blocks import ReportResult, options_of
 from .command import command
 from .terminal import Terminal, listing
@@ -118,7 +119,7 @@ def _suite(
 ) -> None:
     """Run a suite, and print its table."""
     runner = trainer("suites")
-    folder = (out or Path("runs") / f"suite-{name}").expanduser()
+    folder = expanded(out or Path("runs") / f"suite-{name}")
     chosen = runner.get_suite(name, None if losses is None else [x.strip() for x in losses.split(",")])
     summary = runner.run_suite(chosen, folder, resume=resume, jobs=jobs, say=terminal.note, bar=terminal.progress)
     failed = [entry for entry in summary.get("learned", []) if not entry["improved"]]

@@ -20,7 +20,7 @@ from ..rank.scorers import rows_of
 from ..rank.sums import weighted_sum
 from ..sets import placing
 from ..signature import ENCODER
-from ..types import NONE, Bool, Direction, Int, Tops, is_path
+from ..types import NONE, Bool, Direction, Int, Tops, expanded, is_path
 from . import inputs
 from .chance import LEVEL, sampled_queries
 from .inputs import System
@@ -122,8 +122,8 @@ def _read(other: Any, data: System, request: Request) -> System:
     alone: dict[str, Any] = {**dict.fromkeys(INPUTS), "fuse": [], "split": split}
     if data.lists is not None:
         return inputs.read(replace(request, **alone | {"run": runs(other)}))
-    if is_path(other) and files.holds_both(opened(Path(other).expanduser())):
-        return inputs.read(replace(request, **alone | {"images": Path(other).expanduser()}))
+    if is_path(other) and files.holds_both(opened(expanded(other))):
+        return inputs.read(replace(request, **alone | {"images": expanded(other)}))
     return inputs.read(replace(request, **alone | {"scores": other, "similarity": "auto"}))
 
 

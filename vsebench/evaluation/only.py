@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..rank.scorers import Scorer
 from ..relevance.sources import SOURCES
 from ..sets import placing
 from ..sets.captions import with_captions
-from ..types import Direction, Embeddings, Int
+from ..types import Direction, Embeddings, Int, expanded
 from .inputs import System
 from .request import PART_GRAMMAR, Request
 
@@ -83,7 +82,7 @@ def only(data: System, request: Request) -> System:
 def _refuse_gains(request: Request) -> None:
     """Refuse gains and caption vectors that have rows of the complete data set."""
     for kind, spec in request.gains.items():
-        file = spec.argument is not None and Path(spec.argument).expanduser().is_file()
+        file = spec.argument is not None and expanded(spec.argument).is_file()
         if spec.values is not None or SOURCES[kind].endings or (kind == "sentence" and file):
             said = None if request.part is None else request.part.said
             what = f"{spell('only', said)} with gains '{kind}' of the complete data set"

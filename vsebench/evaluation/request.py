@@ -29,7 +29,7 @@ from ..results.model import Resampling
 from ..sets import catalogue
 from ..sets.published import SETS
 from ..signature import STAGES
-from ..types import DIRECTIONS, Direction, PathLike, ReportProgress, is_path
+from ..types import DIRECTIONS, Direction, PathLike, ReportProgress, expanded, is_path
 from .options import DEPTH, Given, Options
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Request(Given):
     @property
     def captions_file(self) -> Path | None:
         """The file of captions, None without one."""
-        return Path(self.captions).expanduser() if is_path(self.captions) else None
+        return expanded(self.captions) if is_path(self.captions) else None
 
     @property
     def specs(self) -> Iterator[Spec]:
@@ -135,7 +135,7 @@ class Request(Given):
         """Files that are read beside the input: captions, and what gains are made from."""
         named = [self.captions_file, self.part and self.part.file, *(spec.argument for spec in self.specs)]
         named += [self.correction.bank] if self.correction else []
-        return [path for path in (Path(x).expanduser() for x in named if x is not None) if path.is_file()]
+        return [path for path in (expanded(x) for x in named if x is not None) if path.is_file()]
 
     @property
     def files(self) -> list[Path]:
@@ -228,7 +228,7 @@ def parts(name: str, given: Any) -> list[tuple[Direction | None, Any]]:
             direction, _, value = sides
         if (isinstance(given, Mapping) and direction not in DIRECTIONS) or (is_path(value) and not str(value).strip()):
             raise _refused(name, given)
-        found.append((direction, Path(value).expanduser() if is_path(value) else value))
+        found.append((direction, expanded(value) if is_path(value) else value))
     return found
 
 
@@ -288,7 +288,7 @@ def runs(given: Any) -> list[Run] | None:
         name = str(name).removeprefix(BY_RANK) if order == "rank" else name
         for direction, run in parts("run", {name: value[0]} if value else [name]):
             if is_path(run) and str(run).startswith(BY_RANK):  # t2i=rank:FILE
-                found.append(Run(direction, Path(str(run).removeprefix(BY_RANK)).expanduser(), "rank"))
+                found.append(Run(direction, expanded(str(run).removeprefix(BY_RANK)), "rank"))
             else:
                 found.append(Run(direction, run, order))
     for direction, run, _ in found:
@@ -305,7 +305,7 @@ def _of_run_folder(given: Given, similarity: str) -> tuple[Given, str]:
     """Of the folder of a training run its file, its similarity and its split; those that are named are kept."""
     if not is_path(given.images) or given.texts is not None or given.scores is not None:
         return given, similarity
-    found = run_folder.find(Path(given.images).expanduser())
+    found = run_folder.find(expanded(given.images))
     if found is None:
         return given, similarity
     if given.split is None and found.split in catalogue.names():
@@ -411,7 +411,7 @@ def _part(only: str | None) -> Part | None:
     file, _, column = head.rpartition(":")
     if not equals or not wanted or not column.strip():
         raise UsageError(f"{spell('only')} is '{only}'", fix=PART_GRAMMAR)
-    return Part(only, Path(file).expanduser() if file else None, column.strip(), wanted)
+    return Part(only, expanded(file) if file else None, column.strip(), wanted)
 
 
 def _gains(given: Any) -> dict[str, Spec]:

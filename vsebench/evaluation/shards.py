@@ -37,7 +37,7 @@ from ..rank.observe import observations
 from ..rank.order import scores_of, top_lists
 from ..rank.scorers import Scorer, of_queries
 from ..relevance.gains import Spec
-from ..types import Direction, Observation, Split, Tops, is_path
+from ..types import Direction, Observation, Split, Tops, expanded, is_path
 from . import corrections, cuts, second_stage, system
 from . import depths as backend_depths
 from .assemble import signature
@@ -106,7 +106,7 @@ def _absolute(name: str, given: Any) -> Any:
         return [_absolute(name, x) for x in given]
     if given is not None and not is_path(given):
         raise _in_memory(name)
-    return None if given is None else Path(given).expanduser().absolute()
+    return None if given is None else expanded(given).absolute()
 
 
 def _spec(name: str, spec: Spec) -> Spec:

@@ -21,7 +21,7 @@ from ..relevance.sources import SOURCES, Source, load_gains
 from ..relevance.spice.tuples import NotParsed
 from ..sets import placing
 from ..sets.captions import Captions, check_file, is_file, with_captions, without_ids
-from ..types import Direction, Split
+from ..types import Direction, Split, expanded
 
 
 def load_judgements(
@@ -116,7 +116,7 @@ def leave_out(
     idle = [view for view in chosen if view not in {m.view for m in metrics}]
     for path in (chosen[k].argument for k in idle if SOURCES[k].endings):
         if path is not None:
-            sniff(Path(path).expanduser())  # a wrong path is an error even where it is not read
+            sniff(expanded(path))  # a wrong path is an error even where it is not read
     if idle:
         note(f"{spell('gains', ', '.join(idle))}: no metric uses it; write the view in front, as in {idle[0]}:cs")
     return kept

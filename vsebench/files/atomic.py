@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from ..errors import DiskError, UsageError, VsebenchError
+from ..types import expanded
 
 PathLike = str | os.PathLike[str]
 
@@ -38,7 +39,7 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
         DiskError: the system refuses to write: no space is left, no permission, a read-only file system; or to make
             the folder.
     """
-    shown, target = Path(path), Path(path).expanduser()
+    shown, target = Path(path), expanded(path)
     try:
         check_place(shown, parents=parents)
         target = _real(target)
@@ -97,7 +98,7 @@ def check_place(path: Path, *, parents: bool = False) -> None:
     Raises:
         UsageError: it is no regular file, its name is too long, or its folder does not exist (unless ``parents``).
     """
-    target = path.expanduser()
+    target = expanded(path)
     length, longest = len(os.fsencode(target.name)), _longest_name(target.parent)
     if length > longest:
         what = f"cannot be written: its name takes {length} bytes, and at most {longest} are allowed here"
@@ -119,7 +120,7 @@ def make_folder(path: PathLike) -> None:
         DiskError: it cannot be made: a part of its path is a file, or the system refuses.
     """
     try:
-        Path(path).expanduser().mkdir(parents=True, exist_ok=True)
+        expanded(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         what = f"this folder cannot be made: {error.strerror or error}"
         fix = "choose a folder below one with write permission and free space"
@@ -134,7 +135,7 @@ def check_writable(path: Path) -> None:
     """
     check_place(path)
     try:
-        temporary = _beside(_real(path.expanduser()))
+        temporary = _beside(_real(expanded(path)))
         temporary.touch(exist_ok=False)
         temporary.unlink()
     except OSError as error:
@@ -155,12 +156,12 @@ def refuse_overwriting(results: Sequence[Path], inputs: Sequence[Path]) -> None:
         check_place(result)
         if any(_same(result, other) for other in results[:at]):
             raise UsageError("cannot be written: it is named for two results", where=result, fix=fix)
-        if not result.expanduser().exists():
+        if not expanded(result).exists():
             continue
         for source in inputs:
             if _same(result, source):
                 raise UsageError("cannot be written: it is an input of this command", where=result, fix=fix)
-            if source.expanduser().is_dir() and _inside(result, source) and not _is_result(result):
+            if expanded(source).is_dir() and _inside(result, source) and not _is_result(result):
                 what = f"cannot be written: it is a file of the folder '{source}', which is an input of this command"
                 raise UsageError(what, where=result, fix="write to another folder, or remove the file first")
 
@@ -179,7 +180,7 @@ def _real(path: Path) -> Path:
 
 
 def _same(one: Path, other: Path) -> bool:
-    one, other = one.expanduser(), other.expanduser()
+    one, other = expanded(one), expanded(other)
     try:
         return one.samefile(other)
     except OSError:  # one does not exist
@@ -187,13 +188,13 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def _inside(path: Path, folder: Path) -> bool:
-    return _real(path.expanduser()).is_relative_to(_real(folder.expanduser()))
+    return _real(expanded(path)).is_relative_to(_real(expanded(folder)))
 
 
 def _is_result(path: Path) -> bool:
     """Whether a file is JSON that vsebench wrote as the result of a command, which another run replaces."""
     try:
-        with path.expanduser().open("rb") as stream:
+        with expanded(path).open("rb") as stream:
             head = stream.read(_HEAD)
     except OSError:
         return False

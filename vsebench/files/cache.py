@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ..types import expanded
+
 CACHE_VARIABLE = "VSEBENCH_CACHE"
 
 
@@ -25,7 +27,7 @@ def cache_dir() -> Path:
     """
     named = os.environ.get(CACHE_VARIABLE, "").strip()
     if named:
-        return Path(named).expanduser()
+        return expanded(named)
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("vsebench"))

@@ -10,6 +10,7 @@ from ..errors import BadInput, MissingPackage, UsageError
 from ..files.cache import cache_dir
 from ..files.textfile import read_text
 from ..options import spell
+from ..types import expanded
 
 VARIABLE = "VSEBENCH_HUMAN_DATA"
 SUBFOLDERS = ("", "cxc", "flickr8k", "data", "Crisscrossed-Captions/data", "Flickr8k_text")
@@ -29,7 +30,7 @@ def find(names: Sequence[str], folder: str | os.PathLike[str] | None, fetch: str
         MissingPackage: a file is absent; the message has the command.
     """
     named = folder or os.environ.get(VARIABLE, "").strip() or None
-    root = Path(named).expanduser() if named else cache_dir() / "human"
+    root = expanded(named) if named else cache_dir() / "human"
     if named and not root.is_dir():
         origin = spell("human_data") if folder else VARIABLE
         raise UsageError(f"{origin} is no folder", where=root, fix="name the folder of the judgements")

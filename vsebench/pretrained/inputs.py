@@ -16,7 +16,7 @@ from ..sets.caption_files import with_image_files
 from ..sets.captions import with_captions
 from ..sets.choices import layouts
 from ..sets.packed_images import packed_images
-from ..types import PathLike, Split
+from ..types import PathLike, Split, expanded
 
 Image = Path | Packed
 
@@ -58,7 +58,7 @@ def read_inputs(images: PathLike, captions: PathLike | None, split: str | None, 
 
 
 def _read(images: PathLike, captions: PathLike | None, split: str | None, part: str | None) -> Inputs:
-    where = Path(images).expanduser()
+    where = expanded(images)
     names: dict[str, str] = {}
     packed = None
     if split is not None:
@@ -66,7 +66,7 @@ def _read(images: PathLike, captions: PathLike | None, split: str | None, part: 
             raise UsageError(f"{spell('part')} has no meaning with {spell('split')}", fix="leave one of them out")
         chosen = _of_split(split, captions)
     elif captions is not None:
-        chosen, names = _of_file(Path(captions).expanduser(), part)
+        chosen, names = _of_file(expanded(captions), part)
     if (packed := packed_images(where)) is None:
         if split is None and captions is None:
             fix = f"give {spell('captions', 'FILE')}, or {spell('split', 'NAME')} for a declared split"

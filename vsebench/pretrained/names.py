@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import BadInput, MissingPackage, UsageError
+from ..types import expanded
 
 INSTALL = "pip install 'vsebench[clip]'"
 OPEN_CLIP, SENTENCE = "open_clip", "sentence-transformers"
@@ -60,7 +61,7 @@ def find(model: str) -> Named | None:
     prefix, colon, rest = model.partition(":")
     library = {name.replace("-", "_"): name for name in MODULES}.get(prefix.lower().replace("-", "_"))
     if not colon or library is None:
-        folder = Path(model).expanduser()
+        folder = expanded(model)
         if folder.suffix in WEIGHTS_ENDINGS and folder.is_file():
             what = "holds weights, and does not say of which architecture"
             raise UsageError(what, where=model, fix=f"give it with its name, as in open_clip:ViT-B-32/{model}")
@@ -68,7 +69,7 @@ def find(model: str) -> Named | None:
         return None if found is None else Named(found, str(folder), folder=True)
     if not rest.strip():
         raise UsageError(f"'{model}' names no model", fix=f"give {HOW}")
-    folder = Path(rest).expanduser()
+    folder = expanded(rest)
     if folder.is_dir():
         if (library == OPEN_CLIP) != (_library_of(folder) == OPEN_CLIP) or _library_of(folder) is None:
             files = OPEN_CLIP_FILE if library == OPEN_CLIP else " and no ".join(SENTENCE_FILES)

@@ -16,7 +16,7 @@ from ..arguments import public
 from ..errors import UsageError
 from ..files.atomic import check_writable, make_folder, refuse_overwriting
 from ..options import spell
-from ..types import PathLike
+from ..types import PathLike, expanded
 from .choices import Choices
 from .device import float32
 from .encode import BATCH, Loaded, Progress, known
@@ -141,10 +141,10 @@ def _file(loaded: Loaded, inputs: Inputs, named: tuple[Path, str, str], progress
 def _described(path: Path) -> dict[str, Any] | None:
     """What a file says about its encoder; None for one that is damaged, of another kind, or not there."""
     try:
-        with zipfile.ZipFile(path.expanduser()) as file:
+        with zipfile.ZipFile(expanded(path)) as file:
             if file.testzip() is not None:
                 return None
-        with np.load(path.expanduser(), allow_pickle=False) as arrays:
+        with np.load(expanded(path), allow_pickle=False) as arrays:
             about = json.loads(str(arrays["encoder"]))
         return about if isinstance(about, dict) else None
     except (OSError, ValueError, KeyError, EOFError, RecursionError, zipfile.BadZipFile):
@@ -179,7 +179,7 @@ def _targets(models: list[str], sets: list[str], output: PathLike | None) -> lis
     """The file of every model and set; one that cannot be written is refused before any work."""
     given = None if output is None else Path(output)
     one = len(models) == len(sets) == 1
-    if given is not None and one and not given.expanduser().is_dir():
+    if given is not None and one and not expanded(given).is_dir():
         check_writable(given)
         return [given]
     if given is not None and given.suffix == ".npz":

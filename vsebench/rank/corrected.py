@@ -27,7 +27,7 @@ from ..errors import UsageError, printable
 from ..memory import require
 from ..numeric.parallel import default_threads
 from ..options import spell
-from ..types import QUERIES_OF, Direction, Float, Tops
+from ..types import QUERIES_OF, Direction, Float, Tops, expanded
 from .order import top_lists
 from .scorers import Matrix, Scorer
 from .sums import blocks, magnitude, refuse_overflow, weighted_sum
@@ -212,7 +212,7 @@ def parse(text: str) -> Correction:
         if key not in settings or not LEAST <= number <= 1 / LEAST or (key == "k" and number % 1):
             raise refused
         settings[key] = int(number) if key == "k" else number
-    bank = Path(":".join(named)).expanduser() if named else None
+    bank = expanded(":".join(named)) if named else None
     # an unknown setting, or a number without its name, and no file
     if bank is not None and not bank.exists() and any("=" in part or part.replace(".", "").isdigit() for part in named):
         raise refused

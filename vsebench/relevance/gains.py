@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import UsageError
 from ..log import note
-from ..types import Bool, Direction, Int, Split, Vectors
+from ..types import Bool, Direction, Int, Split, Vectors, expanded
 
 Progress = Callable[[float], None]  # called with the fraction of the work that is done, 0 to 1
 
@@ -127,7 +127,7 @@ class Spec:
     @property
     def path(self) -> Path | None:
         """The argument as a file."""
-        return None if self.argument is None else Path(self.argument).expanduser()
+        return None if self.argument is None else expanded(self.argument)
 
     @property
     def holds(self) -> Direction | Literal["labels", ""]:

@@ -16,7 +16,7 @@ from ..files.raw import Member, Raw
 from ..log import note
 from ..sets import placing
 from ..sets.match import rows_of
-from ..types import Direction, Int, Modality, Split, Vectors
+from ..types import Direction, Int, Modality, Split, Vectors, expanded
 from .checks import check_values
 from .gains import Gains, Progress, shape_of
 
@@ -69,7 +69,7 @@ def load(split: Split, argument: str, settings: Mapping[str, str], progress: Pro
     Raises:
         BadInput: the shape is not that of the split, a value is not finite (row and column are named), unknown ids.
     """
-    found = of_file(split, Path(argument).expanduser(), settings["rows"])
+    found = of_file(split, expanded(argument), settings["rows"])
     if progress is not None:
         progress(1.0)
     return found

@@ -14,6 +14,7 @@ from ..errors import MissingPackage, UsageError
 from ..files.atomic import make_folder, refused, write_folder
 from ..files.lock import locked
 from ..registry import unknown
+from ..types import expanded
 from .folder import CAPTIONS, SCENES, check_content
 from .settings import CAPTIONS as CAPTIONS_AN_IMAGE
 from .settings import PARTS, Part
@@ -57,7 +58,7 @@ def export_scenes(
         raise MissingPackage("PNG images need Pillow", fix="pip install 'vsebench[scenes]'") from error
     if part is not None and part not in PARTS:
         raise unknown("part", part, PARTS)
-    stored, target = open_scenes(name), Path(out).expanduser().resolve()
+    stored, target = open_scenes(name), expanded(out).resolve()
     parts = PARTS if part is None else (part,)
     if target.is_dir() and any(target.iterdir()):
         raise UsageError("is not empty", where=out, fix="give a new folder, or remove what is in it")

@@ -10,6 +10,7 @@ from ..errors import UsageError
 from ..files.caption_rows import first_captions
 from ..files.regular import is_folder
 from ..registry import closest, unknown
+from ..types import expanded
 from .caption_files import all_of_file
 from .choices import layouts as choices
 from .source import Build, SetSource, known, names, source_of
@@ -42,7 +43,7 @@ class OwnSets(SetSource):
         check_name(name)
         path = stored_path(name)
         how.refuse_built(name, path, ", or choose another name")
-        if is_folder(Path(how.source).expanduser()):
+        if is_folder(expanded(how.source)):
             near = closest(name, [x for x in known() if source_of(x) is not self])
             meant = f"; published sets of a similar name: {', '.join(near)}" if near else ""
             what = f"is a folder, and '{name}' is no published set: a data set of your own is built from one file"

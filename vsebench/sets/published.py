@@ -13,6 +13,7 @@ from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, count_
 from ..files.caption_records import CAPTION
 from ..files.caption_rows import CaptionRows, rows_sha256
 from ..files.regular import is_folder
+from ..types import expanded
 from . import layouts
 from .declared import DeclaredSplit
 from .layouts import Layout
@@ -306,7 +307,7 @@ class PublishedSets(SetSource):
         wanted = found.splits if len(languages) > 1 else [name]
         for split in wanted:
             how.refuse_built(split, stored_path(split))
-        read = list(rows_of(found, languages, Path(how.source).expanduser()))  # all, before any is stored
+        read = list(rows_of(found, languages, expanded(how.source)))  # all, before any is stored
         for declaration, rows in read:
             store(stored_path(declaration.name), rows, asdict(declaration))
         path = stored_path(wanted[0])

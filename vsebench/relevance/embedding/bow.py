@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from ...log import note
 from ...numeric import elementary
 from ...text.tokenise import tokenise
 from ...text.tokens import Tokens
-from ...types import Float, Int, Split, Vectors
+from ...types import Float, Int, Split, Vectors, expanded
 from ..gains import Gains, Progress
 from .aggregate import caption_cosine
 from .word_vectors import read_word_vectors
@@ -82,7 +81,7 @@ def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress
     if argument is None:
         what = f"{name} needs a file of word vectors"
         raise UsageError(what, fix=f"give {name}:FILE, such as {name}:glove.6B.300d.txt")
-    path = Path(argument).expanduser()
+    path = expanded(argument)
     tokenised = tokenise(split.captions or (), tokens)
     found = read_word_vectors(path, tokenised.words, progress)
     if not found.words:

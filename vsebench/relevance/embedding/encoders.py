@@ -16,7 +16,7 @@ from ...files import models, store
 from ...files.weights import Weights, check_vectors, of_each_length
 from ...log import note
 from ...sets.packages import package_file
-from ...types import Vectors
+from ...types import Vectors, expanded
 from ..gains import Progress
 
 MINILM = "all-MiniLM-L6-v2"
@@ -49,7 +49,7 @@ def find(name: str) -> Model:
         if config is not None:
             return Model(MINILM, str(config.parent), f"{MINILM}#{_content(config.parent)}")
         name = MINILM
-    folder = Path(name).expanduser()
+    folder = expanded(name)
     if folder.is_dir():
         if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
             what = "this folder has no model (no config.json, no modules.json)"

@@ -19,7 +19,7 @@ from ...files.members import TEXTS, read_array
 from ...log import note
 from ...sets import placing
 from ...sets.match import rows_of
-from ...types import Split
+from ...types import Split, expanded
 from ..checks import check_values
 from ..gains import Gains, Progress
 from . import encoders
@@ -39,8 +39,8 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
         MissingPackage: sentence-transformers is not installed.
         BadInput: the model or the file cannot be read, or the file has vectors of other captions.
     """
-    if argument is not None and (argument.lower().endswith(array_endings()) or Path(argument).expanduser().is_file()):
-        path = Path(argument).expanduser()
+    if argument is not None and (argument.lower().endswith(array_endings()) or expanded(argument).is_file()):
+        path = expanded(argument)
         vectors = read_vectors(path, split)
         identity = f"{path.name}#{_fingerprint(vectors, path)}"
     else:

@@ -15,6 +15,7 @@ from ...files.jsonl import is_jsonl, jsonl_records
 from ...files.regular import is_folder
 from ...files.textfile import field, parse_json, read_text, shown
 from ...registry import unknown
+from ...types import expanded
 from .items import ChoiceSet, Item
 from .symmetric import SYMMETRIC
 
@@ -118,7 +119,7 @@ LAYOUTS: dict[str, Layout] = {
 
 def is_known(named: str) -> bool:
     """Whether a word is the name of a published set, or a file or folder that exists."""
-    return named in LAYOUTS or Path(named).expanduser().exists()
+    return named in LAYOUTS or expanded(named).exists()
 
 
 def load(named: str | os.PathLike[str]) -> ChoiceSet:
@@ -129,7 +130,7 @@ def load(named: str | os.PathLike[str]) -> ChoiceSet:
         MissingPackage: the files of a published set are not in the cache.
         BadInput: a file is damaged or has no known layout.
     """
-    path = Path(named).expanduser()
+    path = expanded(named)
     if not path.exists() and path.name == str(named) and not path.suffix:
         path = _in_cache(path.name)
     files = sorted(p for p in path.iterdir() if _parts(p)[1] in (".json", ".jsonl")) if is_folder(path) else [path]

@@ -19,6 +19,7 @@ from ....errors import BadInput, MissingPackage
 from ....files.atomic import make_folder, write_atomically
 from ....files.cache import cache_dir
 from ....sets.packages import package_file
+from ....types import expanded
 
 VARIABLE = "VSEBENCH_SPICE_JARS"
 CODE, MODELS = "stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar"
@@ -71,7 +72,7 @@ def find() -> Path | None:
     """
     given = os.environ.get(VARIABLE, "")
     spice = package_file("pycocoevalcap", "spice/spice-1.0.jar")
-    places = [Path(part).expanduser() for part in given.split(os.pathsep) if part]
+    places = [expanded(part) for part in given.split(os.pathsep) if part]
     if not given:
         places = [spice.parent / "lib"] if spice else []
         places += [Path.home() / ".m2/repository/edu/stanford/nlp/stanford-corenlp/3.6.0", tools_folder()]
