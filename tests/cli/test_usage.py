@@ -168,9 +168,10 @@ def test_correlate_names_captions_that_are_not_parsed(
     pinned(result.stderr)
 
 
-@pytest.mark.parametrize(
-    "words", [["eval", "{}"], ["eval", "--scores", "i2t={}"], ["inspect", "{}"], ["page", "{}"], ["data", "build", "x", "--from", "{}"]]
-)  # fmt: skip
+UNKNOWN_HOME = ("eval {}", "eval --scores i2t={}", "inspect {}", "page {}", "data build x --from {}")
+
+
+@pytest.mark.parametrize("words", map(str.split, UNKNOWN_HOME))
 def test_the_home_of_an_unknown_user_is_no_folder(words: list[str]) -> None:
     done = invoke(*(word.format("~no-such-user/x.npz") for word in words))
     assert done.exit_code == 3 and "~no-such-user/x.npz" in done.stderr, done.stderr
