@@ -21,6 +21,7 @@ from vsebench.analysis.attributes import Attribute
 from vsebench.analysis.bins import masks
 from vsebench.errors import BadInput, MissingPackage
 from vsebench.files import columns
+from vsebench.log import Log
 from vsebench.sets import catalogue as splits
 from vsebench.types import Split
 
@@ -338,6 +339,37 @@ def test_tables_that_are_refused(
     result = invoke(two[0], "--by", "column", "--file", table(tmp_path, **columns), "--direction", "i2t")
     assert result.exit_code == code, result.stderr
     pinned(result.stderr)
+
+
+PADDED = [f"{i:02}" for i in range(1, 25)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "written", "how"),
+    [
+        (range(1, 25), PADDED, ""),  # 10 to 24 are equal as text
+        (PADDED, range(1, 25), ""),
+        (range(1, 25), [f"{i}.0" for i in range(1, 25)], ""),
+        ([f"v{i}.1" for i in range(24)], [f"V/v{i}.1.jpg" for i in range(24)], "without folders and file endings"),
+    ],
+)
+def test_ids_of_a_column_are_those_of_every_reader(tmp_path: Path, log: Log, ids: Any, written: Any, how: str) -> None:
+    """One rule of ids: integers where one side has integers, another spelling only if none are equal."""
+    split = Split("custom", np.array(ids), np.arange(100, 172), np.repeat(np.arange(24), 3))
+    (tmp_path / "t.csv").write_text("image_id,n\n" + "".join(f"{i},{n}\n" for n, i in enumerate(written)))
+    assert columns.of_items(tmp_path / "t.csv", "n", split) == ("n", "image", list(range(24)))
+    assert log.notes == ([f"t.csv: image ids are matched {how}"] if how else [])
+
+
+def test_a_part_by_ids_with_zeros(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, odd = rng.standard_normal((24, 8)), np.arange(1, 25) % 2 == 1
+    y = x + 0.8 * rng.standard_normal((24, 8))
+    (tmp_path / "t.csv").write_text("image_id,odd\n" + "".join(f"{i:02},{i % 2}\n" for i in range(1, 25)))
+    ids = {"image_ids": np.arange(1, 25), "text_ids": np.arange(101, 125), "image_id_of_text": np.arange(1, 25)}
+    part = vsebench.evaluate(x, y, **ids, only=f"{tmp_path}/t.csv:odd=1", metrics="R@1", similarity="dot", ci=0)
+    scores = x[odd] @ y[odd].T
+    assert part["R@1", "i2t"].n == 12 and part["R@1", "i2t"].value == (scores.argmax(1) == np.arange(12)).mean()
 
 
 def test_an_unknown_column(two: list[str], tmp_path: Path, pinned: Pinned) -> None:

@@ -223,6 +223,30 @@ def test_intervals_that_overlap_share_a_rank():
     assert column(bare, "rank") == [] and "No ranks: one seed gives no interval." in bare.table.notes
 
 
+def test_an_entry_without_an_interval_has_no_rank_and_others_keep_theirs():
+    made = [(0.9, (0.88, 0.92)), (0.87, None), (0.83, (0.80, 0.86))]
+    (found,) = tables(*(entry(f"e{i}", v, "split:b", ends) for i, (v, ends) in enumerate(made)))
+    assert column(found, "rank") == ["1", "—", "2"]
+    assert any(note.endswith("1 measured entry has no interval, and so no rank.") for note in found.table.notes)
+
+
+def test_pairs_with_the_changes_of_every_image_are_compared_by_them():
+    """The intervals of all overlap; of a and b it is known that a is better on nearly every image."""
+    rng, key = np.random.default_rng(0), ("R@1", "i2t")
+    shared, wide = rng.standard_normal(50), (0.3, 0.9)
+    changes = {"a": shared / 50, "b": (shared + 0.01 * rng.standard_normal(50)) / 50, "d": rng.standard_normal(40) / 40}
+    values = {"a": 0.65, "b": 0.6, "c": 0.58, "d": 0.56}
+    made = [entry(n, v, "split:b", wide, changes={key: changes[n]} if n in changes else {}) for n, v in values.items()]
+    (found,) = tables(*made)
+    assert dict(zip(column(found, "model"), column(found, "rank"), strict=True)) == {
+        "a": "1",
+        "b": "2",
+        "c": "1",
+        "d": "1",
+    }
+    assert any("on the same images, else by their intervals)" in note for note in found.table.notes)
+
+
 def test_ranks_are_of_paired_differences(source):
     """The rank by RSum, computed here image by image from the per-query values."""
     found = read(source)

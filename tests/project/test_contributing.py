@@ -1,12 +1,14 @@
-"""The recipes of CONTRIBUTING.md work as they are printed.
+"""The recipes of CONTRIBUTING.md work as they are printed, and where the page says that they are put.
 
-The fences tagged ``python recipe=NAME`` are put one after the other into a file, and pytest runs it.
+The fences tagged ``python recipe=NAME file=PATH`` are put into that file of a copy of the packages: a new file, or the
+end of a table of an existing one. Those without a file are the test, which pytest runs in the copy.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,37 +17,95 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SCREEN = 60  # lines; a recipe that does not fit on one screen is too long
+TABLE_ENDS = ("# isort: on\n", "    )\n}  # fmt: skip\n")  # of the tables of files that recipes add a line to
+FENCE = re.compile(r"(?ms)^```(?:python|toml) recipe=(\S+)(?: file=(\S+))?\n(.*?)^```$")
+Parts = list[tuple[str, str]]  # the file of a fence, empty for the test, and its code
 
 
-def recipes(text: str) -> dict[str, str]:
-    """Code of every recipe, by name, its fences joined in order."""
-    found: dict[str, list[str]] = {}
-    for name, code in re.findall(r"(?ms)^```python recipe=(\S+)\n(.*?)^```$", text):
-        found.setdefault(name, []).append(code)
-    return {name: "\n".join(parts) for name, parts in found.items()}
+def recipes(text: str) -> dict[str, Parts]:
+    """The fences of every recipe, by name, in order."""
+    found: dict[str, Parts] = {}
+    for name, file, code in FENCE.findall(text):
+        found.setdefault(name, []).append((file, code))
+    return found
 
 
 RECIPES = recipes((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+# Tests of the repository that check a recipe as well, and the file that they name until it has the second definition.
+CHECKED_BY = {
+    "metric": ("tests/metrics/test_contract.py", "AP] or tested", "tests/oracle.py"),
+    "graded-metric": ("tests/metrics/test_graded_names.py", "range_and_oracle and TopGain", "tests/oracle_graded.py"),
+    "loss": ("tests/train_reference/test_losses.py", "squared_hinge", ""),
+}
 
 
-def test_recipes_are_found_and_joined():
-    text = "a\n```python recipe=x\none\n```\n```python\nno\n```\n```python recipe=x\ntwo\n```\n"
-    assert recipes(text) == {"x": "one\n\ntwo\n"}
+def test_recipes_are_found_in_order():
+    text = "a\n```python recipe=x file=a/b.py\none\n```\n```python\nno\n```\n```python recipe=x\ntwo\n```\n"
+    assert recipes(text) == {"x": [("a/b.py", "one\n"), ("", "two\n")]}
     known = {"metric", "graded-metric", "gains", "judgements", "published", "plugin", "loss", "option", "format"}
     assert set(RECIPES) == known
 
 
+def put(code: str, path: Path) -> None:
+    """Write code to a new file, or into an existing one: imports at the top, others at the end of its table."""
+    path.parent.mkdir(exist_ok=True)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    imports = "from __future__ import annotations\n"
+    end = next((end for end in TABLE_ENDS if end in text), None)
+    if path.name != "__init__.py" and text and code.startswith("from "):
+        text = text.replace(imports, f"{imports}{code}", 1)
+    elif end is not None:
+        entry = code if end.startswith("#") else f"{code.rstrip().removesuffix('  # fmt: skip')},\n"
+        text = text.replace(end, f"{entry}{end}", 1)
+    else:
+        text += code
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the packages and the tests with all recipes, and a distribution with the plug-in."""
+    folder = tmp_path_factory.mktemp("recipes")
+    for package in ("vsebench", "train_reference", "tests"):
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    torch = importlib.util.find_spec("torch") is not None
+    for name, parts in RECIPES.items():
+        for file, code in parts if torch or name != "loss" else ():
+            if file:
+                put(code, folder / file)
+    about = folder / "my_package-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    declared = RECIPES["plugin"][0][1]
+    (about / "entry_points.txt").write_text(declared.replace("project.entry-points.", "").replace('"', ""))
+    return folder
+
+
+def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest on the copy."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *args]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=240)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
-def test_recipe_runs(name, tmp_path):
-    code = RECIPES[name]
-    if "import torch" in code and importlib.util.find_spec("torch") is None:
+def test_recipe_runs(name: str, copy: Path) -> None:
+    parts = RECIPES[name]
+    if any("import torch" in code for _, code in parts) and importlib.util.find_spec("torch") is None:
         pytest.skip(f"recipe '{name}' needs torch, which is not installed (extra: train)")
-    assert len(code.splitlines()) <= SCREEN
-    assert "def test_" in code, f"recipe '{name}' tests nothing"
-    file, settings = tmp_path / f"test_recipe_{name.replace('-', '_')}.py", tmp_path / "pytest.ini"
-    file.write_text(code, encoding="utf-8")
-    settings.write_text("[pytest]\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(settings), str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=240)
+    assert sum(len(code.splitlines()) for _, code in parts) <= SCREEN
+    test = "".join(code for file, code in parts if not file and not code.startswith("["))
+    assert "def test_" in test, f"recipe '{name}' tests nothing"
+    file = copy / f"test_recipe_{name.replace('-', '_')}.py"
+    here = f"import vsebench\n\nassert vsebench.__file__.startswith({str(copy)!r})\n"
+    file.write_text(here + test, encoding="utf-8")
+    done = run(copy, file.name)
     assert done.returncode == 0, done.stdout + done.stderr
+    tests, chosen, second = CHECKED_BY.get(name, ("", "", ""))
+    if tests and (not second or any(file == second for file, _ in parts)):
+        done = run(copy, tests, "-k", chosen)
+        assert done.returncode == 0, done.stdout + done.stderr
+    if second:
+        shutil.copy(ROOT / second, copy / second)
+        done = run(copy, tests, "-k", chosen)
+        assert done.returncode == 1 and second in done.stdout, done.stdout + done.stderr

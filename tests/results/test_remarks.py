@@ -162,6 +162,8 @@ def test_plots_have_the_numbers_of_the_results(pinned: Pinned) -> None:
         shown = [row for row in panel["data"]["values"] if row["dot"]]
         assert len(shown) == 4 * systems
         assert 100 * two[0]["R@1", "i2t"].value in [row["value"] for row in shown]
+    three = vb.evaluate(images, images, captions_per_image=1, metrics="R@1,R@5,R@10", direction="i2t", ci=0, trust=True)
+    assert [row["x"] for row in three.plot().to_dict()["data"]["values"]] == [1, 5, 10]
     assert "(30)" in str(vb.slice(two, "positives", resamples=20).plot().to_dict())  # the queries of the slice
     with pytest.raises(vb.VsebenchError) as caught:
         vb.evaluate(images, images, captions_per_image=1, metrics="R@1", ci=0).plot()

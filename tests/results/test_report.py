@@ -274,6 +274,20 @@ def test_ties_of_a_few_duplicate_captions_are_a_note(rng: np.random.Generator) -
     ]
 
 
+def test_ties_are_those_of_the_judgements_whose_value_depends_on_them(rng: np.random.Generator) -> None:
+    """The captions 0 and 1 of every image are equal: one of two values of mine is right, and none of gt changes."""
+    x = rng.standard_normal((40, 32))
+    y = np.repeat(x, 5, axis=0) + 0.3 * rng.standard_normal((200, 32))
+    y[::5] = y[1::5] = x
+    mine = {str(i): [str(5 * i + 1)] for i in range(40)}
+    report = vsebench.evaluate(x, y, metrics="R@10,mine:R@1", judgements={"mine": mine}, direction="i2t", ci=0)
+    assert report["mine:R@1", "i2t"].ties == (1, 0) and report["R@10", "i2t"].ties is None
+    (line,) = (text for text in (*report.notes, *report.warnings) if "tie exactly" in text)
+    assert "(mine)" in line and "(gt)" not in line and "100.0%" in line
+    both = vsebench.evaluate(x, y, metrics="MeanR,mine:R@1", judgements={"mine": mine}, direction="i2t", ci=0)
+    assert both["mine:R@1", "i2t"].ties == (1, 0)
+
+
 def test_ties_are_reported_with_bounds() -> None:
     x = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     report = vsebench.evaluate(x, x, captions_per_image=1, metrics="R@1,MeanR")

@@ -14,6 +14,7 @@ from ..arguments import public
 from ..errors import UsageError, count_of
 from ..evaluation.intervals import Key, interval, label, population, queries_alone
 from ..files.ids import places
+from ..log import logged
 from ..metrics.suites import words
 from ..options import check_word, spell
 from ..results import table
@@ -232,7 +233,8 @@ def slice(
         raise UsageError(
             f"{spell('direction', direction)}, and the reports have {' and '.join(ways)}", fix="leave it out"
         )
-    attribute = _attribute(by, file, column, captions, systems[0].items)
+    with logged() as log:
+        attribute = _attribute(by, file, column, captions, systems[0].items)
     found: list[Breakdown] = []
     unfit: dict[str, list[str]] = {}
     first: NotApplicable | None = None
@@ -247,7 +249,7 @@ def slice(
     unfit |= {"a sum has no value for a query": sums} if sums and metrics is not None else {}
     left_out = (f"left out: {', '.join(names)}: {why}" for why, names in unfit.items())
     graded = [str(m) for m, _ in keys if m.graded]
-    notes = (*by_number(systems), *([queries_alone(graded)] if graded else []))
+    notes = (*by_number(systems), *log.notes, *([queries_alone(graded)] if graded else []))
     names_of = tuple(s.name for s in systems)
     return Slices(systems[0].report.split, names_of, tuple(found), how, (*warnings, *left_out), top, notes)
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import BadInput, UsageError, count_of
 from ..files import audit
 from ..files import read as files
-from ..files.ids import places
+from ..files.ids import match
 from ..files.store import fingerprint
 from ..log import logged, note
 from ..options import spell
@@ -135,7 +135,8 @@ def _of_scores(
         order = placing.order(split, side)
         note(placing.order_note(path.name, [side], split))
     else:
-        order = places(ids, split.ids(side))
+        order, how = match(split.ids(side), ids)
+        note(f"{path.name}: {side} ids are matched {how}" if how else "", weight="detail")
         if order.min() < 0:
             raise BadInput("has ids that are not those of the gallery", where=path, fix="score the same gallery")
     bank = Matrix(raw.values, *((None, order) if gallery else (order, None)))

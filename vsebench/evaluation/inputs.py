@@ -145,8 +145,7 @@ def _scores(request: Request, served: Sequence[Direction], direction: Direction 
 
     Args:
         request: as for ``read``.
-        served: the directions that are measured with the matrix.
-        direction: the one that it was given for; None for both.
+        served, direction: as for ``of_scores``.
     """
     if request.similarity != "auto":
         raise UsageError(f"{spell('similarity')} has no meaning for a score matrix", fix="leave it out")

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, UsageError
+from ..log import note
 from ..memory import text_array
 from ..options import spell
 from ..registry import unknown
 from ..types import Ids, Int, Modality, Split
 from .arrow_tables import is_parquet, read_columns
 from .formats import FORMATS
-from .ids import canonical, places, refuse_destroyed
+from .ids import as_ids, match
 from .jsonl import jsonl_records
 from .regular import check_file
 from .tables import table_header, table_records
@@ -77,9 +78,12 @@ def _ids_in(table: dict[str, list[Any]], named: Sequence[str], split: Split) -> 
     alone = [name for name in named if len(set(map(str, table[name]))) == len(table[name])]
     if len(alone) < 2:
         return next(iter([*alone, *named]), None)
-    known = {side: set(split.ids(side).astype(np.str_).tolist()) for side in SIDES}
-    share = {n: max(len(known[side].intersection(map(text_of, table[n]))) for side in _sides(n)) for n in alone}
-    return max(alone, key=lambda name: (share[name], ID_COLUMNS[name] == "caption"))
+
+    def known(name: str) -> int:
+        ids = as_ids(text_array([text_of(value) for value in table[name]], "id"), "id", "table")
+        return max(int((match(ids, split.ids(side))[0] >= 0).sum()) for side in _sides(name))
+
+    return max(alone, key=lambda name: (known(name), ID_COLUMNS[name] == "caption"))
 
 
 def _sides(column: str) -> tuple[Modality, ...]:
@@ -150,20 +154,20 @@ def _ids(values: Sequence[Any], path: Path) -> Ids:
     if any(missing(v) for v in values):
         raise BadInput("has a row without an id", where=path, fix="give every row an id")
     ids = [text_of(v) for v in values]
-    refuse_destroyed(ids, path, lambda row: f"the id of row {row + 1}")
     if len(set(ids)) != len(ids):
         seen: set[str] = set()
         again = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
         raise BadInput(f"id {again} is in more than one row", where=path, fix="give every item one row")
-    return text_array(ids, "id", path)
+    return as_ids(text_array(ids, "id", path), "id", path)
 
 
 def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[Modality, Int]:
     """Whether the ids are of images or captions, and their indices in the split, -1 for others."""
     sides = SIDES if known is None else (known,)
-    found = {side: places(split.ids(side).astype(np.str_), ids) for side in sides}
-    if not any((at >= 0).any() for at in found.values()):  # maybe the same ids in another spelling
-        found = {side: places(canonical(split.ids(side)), canonical(ids)) for side in sides}
+    matched = {side: match(ids, split.ids(side)) for side in sides}
+    # Another spelling is compared only if no id is equal to one of either side.
+    equal = {side: at for side, (at, how) in matched.items() if not how and (at >= 0).any()}
+    found = equal or {side: at for side, (at, _) in matched.items()}
     counts = {side: int((at >= 0).sum()) for side, at in found.items()}
     best = max(counts, key=lambda side: counts[side])
     if counts[best] == 0:
@@ -172,7 +176,9 @@ def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[M
         )
         fix = f"use ids such as {split.image_ids[0]} (images) or {split.caption_ids[0]} (captions)"
         raise BadInput(what, where=path, fix=fix)
-    if len(sides) == 2 and counts["image"] == counts["caption"]:
+    if len(found) == 2 and counts["image"] == counts["caption"]:
         what = "its ids could be of images as well as of captions"
         raise BadInput(what, where=path, fix="call the column image_id or caption_id")
+    how = matched[best][1]
+    note(f"{path.name}: {best} ids are matched {how}" if how else "", weight="detail")
     return best, found[best]

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import BadInput, count_of
-from ..files.ids import places
+from ..files.ids import match
 from ..types import Bool, Float, Int, Modality, Split, frozen
 from .coefficients import Points, agreement
 from .correlation import Over, Row, Tau
@@ -82,7 +82,7 @@ def cxc_task(ratings: CxcRatings, split: Split) -> Task:
     sides = TASKS[ratings.task]
     columns = []
     for side, ids in zip(sides, (ratings.first, ratings.second), strict=True):
-        found = places(split.ids(side), ids)
+        found, _ = match(ids, split.ids(side))
         strange = ids[found < 0]
         if len(strange):
             counted = count_of(len(np.unique(strange)), f"{side} that is", f"{side}s that are")

@@ -2,7 +2,7 @@
 
 The rank of an entry is one more than the number of entries that are better beyond chance. Two entries with per-query
 values are compared by their paired difference: its normal interval over images must exclude zero. Otherwise their own
-intervals must not overlap. Without intervals there are no ranks.
+intervals must not overlap. An entry without an interval has no rank.
 """
 
 from __future__ import annotations
@@ -18,26 +18,25 @@ from .schema import Entry, Key
 Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
 
 
-def paired(entries: Sequence[Entry], by: Key) -> bool:
-    """Whether it is known of all entries what every image adds to their numbers; they are on the same images."""
-    return (
-        len(entries) > 1 and all(by in e.changes for e in entries) and len({len(e.changes[by]) for e in entries}) == 1
-    )
+def paired(entries: Sequence[Entry], by: Key) -> list[list[int]]:
+    """The entries, by their places, of which it is known what every image adds to their numbers, together by images."""
+    groups: dict[int, list[int]] = {}
+    for at, entry in enumerate(entries):
+        if by in entry.changes:
+            groups.setdefault(len(entry.changes[by]), []).append(at)
+    return [at for at in groups.values() if len(at) > 1]
 
 
-def ranks(entries: Sequence[Entry], by: Key) -> list[int] | None:
-    """The rank of every entry by a number that all have; None where some have no interval."""
-    known = [entry.values[by] for entry in entries]
-    ends = [value.interval for value in known if value.interval is not None]
-    if not known or len(ends) < len(known):
-        return None
+def ranks(entries: Sequence[Entry], by: Key) -> list[int]:
+    """The rank of every entry by a number that all have with an interval."""
+    if not entries:
+        return []
     sign = 1.0 if facts(by[0]).higher_is_better else -1.0
-    if paired(entries, by):
-        at = np.array([sign * (value.value or 0.0) for value in known])
-        better = _paired(sign * np.stack([entry.changes[by] for entry in entries]), at)
-    else:
-        own = sign * np.array(ends)
-        better = own.min(axis=1)[:, None] > own.max(axis=1)[None, :]
+    values = np.array([sign * (entry.values[by].value or 0.0) for entry in entries])
+    own = sign * np.array([entry.values[by].interval for entry in entries])
+    better = own.min(axis=1)[:, None] > own.max(axis=1)[None, :]
+    for at in paired(entries, by):
+        better[np.ix_(at, at)] = _paired(sign * np.stack([entries[i].changes[by] for i in at]), values[at])
     return [1 + int(n) for n in better.sum(axis=0)]
 
 

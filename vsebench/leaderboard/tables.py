@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ..errors import count_of
 from ..relevance.sources import SOURCES
 from ..results.format import ARROWS, UNDEFINED, printed
 from ..results.table import Column, Table, Text, Value, arrow
@@ -63,9 +64,9 @@ def ranking(group: Group, board: Board) -> Ranking:
     by = _leading(group, [first for first, *_ in merged])
     lines = sorted(merged, key=lambda line: _place(line[0], (by, *group.columns)))
     firsts = [first for first, *_ in lines]
-    ranked = [entry for entry in firsts if entry.sound(by) is not None and entry.level != "published"]
-    places = ranks(ranked, by)
-    rank = {} if places is None else dict(zip((entry.id for entry in ranked), places, strict=True))
+    measured = [entry for entry in firsts if entry.sound(by) is not None and entry.level != "published"]
+    ranked = [entry for entry in measured if entry.values[by].interval is not None]
+    rank = dict(zip((entry.id for entry in ranked), ranks(ranked, by), strict=True))
     inputs = any(entry.model.image_input for entry in firsts)
     columns = [
         Column("model", words=True),
@@ -80,7 +81,7 @@ def ranking(group: Group, board: Board) -> Ranking:
         first, place = line[0], Value(rank.get(line[0].id), "count")
         source = [_source(line, board), *([first.model.image_input or UNDEFINED] if inputs else [])]
         rows.append((_named(first), *cells, *([place] if rank else []), *source))
-    notes = _notes(group, firsts) + _of_ranks(group, by, ranked, bool(rank)) + _of_papers(group, board)
+    notes = _notes(group, firsts) + _of_ranks(group, by, measured, ranked) + _of_papers(group, board)
     family = group.family
     title = FAMILIES.get(family) or f"Graded relevance: {SOURCES[family].title if family in SOURCES else family}"
     title += f" ({shortened(group.apart)})" * bool(group.apart)
@@ -175,18 +176,22 @@ def _notes(group: Group, entries: Sequence[Entry]) -> list[str]:
     return notes + [f"† {shortened(entry.model.name)}: {entry.doubts[key]}." for entry, key in doubts]
 
 
-def _of_ranks(group: Group, by: Key, entries: Sequence[Entry], ranked: bool) -> list[str]:
-    """The sentences on the ranks of measured entries, or on why there are none."""
+def _of_ranks(group: Group, by: Key, entries: Sequence[Entry], ranked: Sequence[Entry]) -> list[str]:
+    """The sentences on the ranks of measured entries, of which some are ranked, or on why there are none."""
     reproduced = [entry for entry in entries if entry.level == "reproduced"]
     if not ranked:
         known = dict.fromkeys(e.facts.get(INTERVALS, NONE + ONE_SEED) for e in reproduced)
         return [f"No ranks: {reason.removeprefix(NONE)}." for reason in known if reason.startswith(NONE)]
     what = heading(by, group) + (f" ({DIRECTIONS[by[1]]})" if by[1] else "")
-    how = "their difference on the same images" if paired(entries, by) else "their intervals"
+    pairs = paired(ranked, by)
+    how = ["their difference on the same images"] * bool(pairs)
+    how += ["their intervals"] * (len(pairs) != 1 or len(pairs[0]) < len(ranked))
+    without = count_of(len(entries) - len(ranked), "measured entry has", "measured entries have")
     note = (
         f"Rank by {what}: one more than the number of measured entries that are better beyond chance (95 %, by "
-        f"{how}); entries that cannot be told apart share a rank."
+        f"{', else by '.join(how)}); entries that cannot be told apart share a rank."
     )
+    note += f" {without} no interval, and so no rank." * (len(ranked) < len(entries))
     return [note, ORDER, *([NOT_PAIRED] if reproduced else [])]
 
 

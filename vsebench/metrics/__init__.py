@@ -17,11 +17,18 @@ Importing the package declares every metric.
 """
 
 # isort: off
+from .declare import (
+    Family,
+    Metric,
+    families,
+    metric,
+    metric_sum,
+    parse,
+)  # which the modules below may import from here
 from . import recall, place, precision, sums  # the order of declaration is the order of every list
 from . import coherent, cumulative, semantic, discounted, hubness
 
 # isort: on
-from .declare import Family, Metric, families, metric, metric_sum, parse
 
 __all__ = [
     "Family",

@@ -18,10 +18,12 @@
 
 from __future__ import annotations
 
+# isort: off
 from .. import plugins
-from . import declared as declared
 from .sources import SOURCES, Source, is_gains, judgements, judgements_of, load, load_gains, parse_spec, register
+from . import declared as declared  # behind the table, which the modules of sources may take from here
 
+# isort: on
 __all__ = [
     "SOURCES", "Source", "is_gains", "judgements", "judgements_of", "load", "load_gains", "parse_spec", "register",
 ]  # fmt: skip

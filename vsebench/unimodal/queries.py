@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, UsageError, count_of
-from ..files.ids import as_ids, places
+from ..files.ids import as_ids, match
 from ..files.npy import npy_member
 from ..files.sniff import expect, sniff
 from ..files.textfile import read_text, text_lines
+from ..log import note
 from ..memory import text_array
 from ..options import spell
 from ..types import Ids, Int
@@ -146,7 +147,8 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
 
 def locate(ids: Ids, named: Ids, where: str | Path) -> Int:
     """(named,) the position of each of ``named`` in ``ids``; BadInput names the first that is absent."""
-    found = places(ids, named)  # numbers in one file and the same numbers as strings in another are the same ids
+    found, how = match(named, ids)
+    note(f"{Path(where).name}: ids are matched {how}" if how else "", weight="detail")
     absent = np.flatnonzero(found < 0)
     if len(absent):
         of = f"{len(absent):,} of {len(named):,} ids are not among the {len(ids):,} items"
