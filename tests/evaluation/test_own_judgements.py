@@ -490,7 +490,7 @@ REFUSED = {
     "most items unknown": {"i2t": {"im00": ["im00#0", "a", "b"]}},
     "the wrong direction": {"t2i": {"im00": ["im00#0"]}},
     "a pair twice": [("im00", "im00#0"), ("im00", "im00#0")],
-    "no positive": {"im00": {"im00#0": 0}, "im01": {"im01#0": 1}, "im02": {"im02#0": 0}},
+    "no positive": {"im00": {"im00#0": 0}, "im01": {"im01#0": 0}, "im02": {"im02#0": 0}},
     "a grade that is no number": {"im00": {"im00#0": "much"}},
     "nothing": {},
     "a number": 5,

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.hostile import good
-from tests.messages import Pinned
 from vsebench.cli import health
 from vsebench.numeric import compiled
 
@@ -158,12 +157,11 @@ def test_doctor_says_the_same(tmp_path: Path, source: Path, monkeypatch: pytest.
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits here")
-def test_an_evaluation_works_on_a_full_disk(tmp_path: Path, pinned: Pinned) -> None:
+def test_an_evaluation_works_on_a_full_disk(tmp_path: Path) -> None:
     code = "import resource, sys\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
     code += "from vsebench.cli import main\nmain()\n"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     args = [sys.executable, "-c", code, *good.npz(tmp_path), "--metrics", "R@1", "--json"]
     done = subprocess.run(args, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["results"]
-    pinned(done.stderr)
+    assert json.loads(done.stdout)["results"] and "NUMBA_CACHE_DIR" in done.stderr
