@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import struct
 import sys
 from functools import partial
@@ -27,7 +28,10 @@ from tests.messages import Pinned
 from tests.notes import with_notes
 from vsebench.errors import BadInput, MissingPackage
 from vsebench.files import read
+from vsebench.files.audit import check_vectors
 from vsebench.files.formats import FORMATS
+from vsebench.files.npy import npy_members
+from vsebench.files.read import group
 from vsebench.files.sniff import sniff
 
 read_embeddings = partial(with_notes, read.read_embeddings)
@@ -490,3 +494,104 @@ def test_every_entry_of_the_table_can_be_used() -> None:
 def test_the_documented_table_of_formats_is_current() -> None:
     page = Path(generate.HERE / "formats.md").read_text(encoding="utf-8")
     assert page == generate.with_tables("formats.md", (generate.formats_table(),)), "run python -m docs.generate"
+
+
+def table_of_shards(folder: Path, parts: int = 3, **change: Any) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rng = np.random.default_rng(0)
+    columns = {"image_embeddings": list(rng.random((30, 4))), "text_embeddings": list(rng.random((30, 4))), **change}
+    table = pyarrow.table({"image_ids": [f"i{n}" for n in range(30)], **columns})
+    folder.mkdir(exist_ok=True)
+    parquet.write_table(table, folder.parent / "one.parquet")
+    for n in range(parts):
+        parquet.write_table(table.slice(n * 30 // parts, 30 // parts), folder / f"part-{n:05}-of-{parts:05}.parquet")
+
+
+def test_a_folder_of_shards_is_one_table(tmp_path: Path, pinned: Pinned) -> None:
+    table_of_shards(tmp_path / "folder")
+    one, all_of = read_embeddings(tmp_path / "one.parquet"), read_embeddings(tmp_path / "folder")
+    for a, b in zip(one.arrays, all_of.arrays, strict=True):
+        assert np.array_equal(a, b)
+    assert one.image_ids is not None and np.array_equal(one.image_ids, all_of.image_ids)
+    assert not all_of.warnings
+    pinned(read_embeddings(tmp_path / "folder" / "part-00001-of-00003.parquet").warnings[0])
+    shards = sorted((tmp_path / "folder").iterdir())
+    with pytest.raises(BadInput) as caught:
+        group([(None, path) for path in shards])
+    pinned(caught.value)
+    shards[1].unlink()
+    with pytest.raises(BadInput) as caught:
+        read_embeddings(tmp_path / "folder")
+    pinned(caught.value)
+
+
+def test_shards_with_other_columns_are_no_table(tmp_path: Path) -> None:
+    table_of_shards(tmp_path / "folder")
+    table_of_shards(tmp_path / "folder", 1, other=list(range(30)))
+    with pytest.raises(BadInput):
+        read_embeddings(tmp_path / "folder").images.sum()
+
+
+@pytest.mark.parametrize("sizes", [(3, 3, 3, 3), (2, 5, 3, 4), (5, 1, 7, 3)])
+def test_a_list_of_several_vectors_an_item_is_no_list_of_batches(sizes: tuple[int, ...], tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    parts = [torch.arange(float(6 * n)).reshape(n, 6) + 1 for n in sizes]
+    torch.save({"image_embeddings": parts, "text_embeddings": torch.ones(12, 6)}, tmp_path / "a.pt")
+    raw = read_embeddings(tmp_path / "a.pt")
+    assert raw.images.shape == (4, max(sizes), 6)
+    with pytest.raises(BadInput):
+        check_vectors(raw.images, raw.texts, tmp_path, None, None)
+    torch.save({"image_embeddings": torch.cat(parts), "text_embeddings": torch.ones(12, 6)}, tmp_path / "a.pt")
+    assert read_embeddings(tmp_path / "a.pt").images.shape == (sum(sizes), 6)
+
+
+def test_arrays_and_numbers_of_numpy_in_a_torch_file(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    ids = np.array(["b", "a", "c"])
+    arrays = {"image_embeddings": np.eye(3, dtype="f4"), "text_embeddings": torch.eye(3), "rsum": np.float64(1.5)}
+    torch.save({**arrays, "image_ids": ids, "text_ids": ids.astype(object)}, tmp_path / "a.pt")
+    raw = read_embeddings(tmp_path / "a.pt")
+    assert np.array_equal(raw.images, np.eye(3)) and raw.image_ids.tolist() == raw.text_ids.tolist() == ids.tolist()
+    torch.save({"image_embeddings": Path("x")}, tmp_path / "a.pt")
+    with pytest.raises(BadInput):
+        read_embeddings(tmp_path / "a.pt")
+
+
+def test_the_advice_for_objects_of_python_is_followed(tmp_path: Path, monkeypatch: Any, pinned: Pinned) -> None:
+    """What the fix says is run as it stands, and the file that it writes is read."""
+    monkeypatch.chdir(tmp_path)
+    arrays = {"image_embeddings": np.eye(3), "text_embeddings": np.eye(3), "image_ids": np.array(["a", "b", "c"])}
+    np.save("dict.npy", arrays)  # type: ignore[arg-type]
+    np.savez("dict.npz", arrays)  # type: ignore[arg-type]
+    Path("dict.pkl").write_bytes(pickle.dumps(arrays))
+    for name in ("dict.npy", "dict.npz", "dict.pkl"):
+        Path("NEW.npz").unlink(missing_ok=True)
+        with pytest.raises(BadInput) as caught:
+            read_embeddings(name) if name != "dict.npy" else npy_members(Path(name))
+        pinned(caught.value)
+        exec(str(caught.value.fix).partition(": ")[2], {"np": np, "pickle": pickle})
+        assert np.array_equal(read_embeddings("NEW.npz").images, np.eye(3))
+    np.savez("ids.npz", **arrays | {"image_ids": arrays["image_ids"].astype(object)})
+    with pytest.raises(BadInput) as caught:
+        read_embeddings("ids.npz")
+    pinned(caught.value)
+    saved = dict(arrays)
+    exec(str(caught.value.fix).rpartition(": ")[2], {"np": np}, saved)
+    np.savez("ids.npz", **saved)
+    assert read_embeddings("ids.npz").image_ids.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("name", ["struct", "cells"])
+def test_structs_and_cells_of_matlab_are_refused_with_their_way_out(name: str, tmp_path: Path, pinned: Pinned) -> None:
+    savemat = pytest.importorskip("scipy.io").savemat
+    cells = np.empty((3, 1), object)
+    for n in range(3):
+        cells[n, 0] = np.eye(3)[n]
+    one, other = np.eye(3), np.eye(3)
+    given = {"data": {"image_features": one, "text_features": other}}
+    savemat(tmp_path / "a.mat", given if name == "struct" else {"image_features": cells, "text_features": cells})
+    with pytest.raises(BadInput) as caught:
+        read_embeddings(tmp_path / "a.mat")
+    pinned(caught.value)
+    savemat(tmp_path / "a.mat", {"image_features": one, "text_features": other})
+    assert read_embeddings(tmp_path / "a.mat").images.shape == (3, 3)

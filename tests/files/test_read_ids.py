@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from tests.messages import Pinned
 from vsebench.errors import BadInput
 from vsebench.files.ids import as_ids, canonical
+from vsebench.sets.caption_files import from_file
 
 
 @pytest.mark.parametrize(
@@ -57,3 +59,20 @@ def test_folders_of_long_ids_are_left_out() -> None:
     long = "x" * 300_000
     ids = np.array([f"a/b\\{long}1", f"a//{long}2", f"{long}3/", "/", "a//", "b"])
     assert canonical(ids).tolist() == [f"{long}1", f"{long}2", f"{long}3/", "/", "/", "b"]
+
+
+@pytest.mark.parametrize("name", ["#NAME?", "#VALUE!", "#REF!", "#N/A", "7.90012E+17", "1,2e+15"])
+def test_ids_that_a_spreadsheet_destroyed(name: str, tmp_path: Path, pinned: Pinned) -> None:
+    with pytest.raises(BadInput) as caught:
+        as_ids(np.array(["a", name]), "image_ids", "f.npz")
+    pinned(caught.value)
+    rows = [("image", "caption"), ("a", "a dog"), (name, "a cat")]
+    (tmp_path / "captions.csv").write_text("".join(f'"{a}","{b}"\n' for a, b in rows))
+    with pytest.raises(BadInput) as caught:
+        from_file(tmp_path / "captions.csv")
+    pinned(caught.value)
+
+
+@pytest.mark.parametrize("name", ["#1", "NAME?", "1E5", "e+10", "3E+1x", "#NAME"])
+def test_ids_that_look_a_little_like_it(name: str) -> None:
+    assert as_ids(np.array(["a", name]), "image_ids", "f.npz").tolist() == ["a", name]

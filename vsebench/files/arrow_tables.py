@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import BadInput
+from ..log import warn
 from ..memory import require
 from ..options import spell
 from ..types import Int
@@ -31,6 +32,7 @@ _WITHOUT = "no column image_id: the image of every text is not given"
 _MODALITIES = {"image": "image", "text": "text", "caption": "text"}
 _BATCH = 8192  # rows read together
 PARQUET_START = b"PAR1"
+SHARD = re.compile(r".*?(?P<number>[0-9]+)-of-(?P<of>[0-9]+)\.parquet")
 FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
 # An object with numbers under a name such as embedding, before any object inside it.
 _OBJECT = re.compile(rb'\s*\{(?:[^{}\[\]]|\[[^{}\[\]]*\])*?"[^"]*(?:emb|vec|feat)[^"]*"\s*:\s*\[\s*-?[0-9.]', re.I)
@@ -67,6 +69,8 @@ def table_members(path: Path) -> list[Member]:
 
     with _table(path) as (schema, _):
         table = _Table(path, schema, batches)
+    if part := SHARD.fullmatch(path.name):
+        warn(f"{path.name} is one of {int(part['of']):,} shards of a table: give the folder to read all of them")
     return _members(table)
 
 
@@ -145,6 +149,24 @@ def is_parquet(path: Path) -> bool:
         return stream.read(len(PARQUET_START)) == PARQUET_START
 
 
+def shards_of(folder: Path) -> list[Path]:
+    """The parquet files of a folder, which are the shards of one table, by the numbers in their names.
+
+    Raises:
+        BadInput: their names say that there are more of them.
+    """
+    with reading(folder, "cannot be listed", "check the permissions"):
+        found = [path for path in folder.iterdir() if path.suffix == ".parquet" and not path.name.startswith(".")]
+    found.sort(key=lambda path: ([int(n) for n in re.findall(r"[0-9]+", path.name)], path.name))
+    named = [part for path in found if (part := SHARD.fullmatch(path.name))]
+    if named and len(named) == len(found) != int(named[0]["of"]):
+        there = {int(part["number"]) for part in named}
+        first = next(n for n in range(len(named) + 1) if n not in there)
+        what = f"has {len(found):,} of {int(named[0]['of']):,} shards (number {first} is missing)"
+        raise BadInput(what, where=folder, fix="copy or download the other shards into the folder")
+    return found
+
+
 @contextmanager
 def _table(path: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any]]]]:
     """The schema of a table and its batches with some columns, every error of reading as BadInput."""
@@ -152,6 +174,11 @@ def _table(path: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any
     import pyarrow.parquet
 
     with reading(path, "is a truncated or damaged table"):
+        if path.is_dir():
+            shards = shards_of(path)
+            with _table(shards[0]) as (schema, _):
+                yield schema, lambda names: _batches_of(shards, schema, names)
+            return
         if is_parquet(path):
             with pyarrow.parquet.ParquetFile(path) as file:
                 yield file.schema_arrow, lambda names: file.iter_batches(batch_size=_BATCH, columns=names)
@@ -162,6 +189,16 @@ def _table(path: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any
             reader = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else iter(reader)
             yield reader.schema, lambda names: _validated(batches, names)
+
+
+def _batches_of(shards: list[Path], schema: Any, names: list[str]) -> Iterator[Any]:
+    """The batches of all shards of a table; raises BadInput for one with other columns."""
+    for path in shards:
+        with _table(path) as (own, batches):
+            if not own.equals(schema):
+                what = f"has the columns {', '.join(own.names)}, and {shards[0].name} {', '.join(schema.names)}"
+                raise BadInput(what, where=path, fix="keep only the shards of one table in the folder")
+            yield from batches(names)
 
 
 def _validated(batches: Iterator[Any], names: list[str]) -> Iterator[Any]:

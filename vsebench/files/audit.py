@@ -37,7 +37,7 @@ def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | Non
                 f"{side} array has shape {array.shape}: {regions} vectors of {dim} numbers for each of {n} {side}s. "
                 "These are region (or token) features, the input of a model, and not embeddings",
                 where=where,
-                fix=f"save one vector a row, or evaluate the score matrix of the model with {spell('scores')}",
+                fix=f"save one vector a row (join batches), or give the scores of the model with {spell('scores')}",
             )
         if array.ndim != 2:
             what = f"{side} array has shape {array.shape}, expected (rows, dim)"

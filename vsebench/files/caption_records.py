@@ -17,7 +17,7 @@ from ..memory import text_array
 from ..options import spell
 from ..types import Ids
 from .caption_rows import CaptionRows
-from .ids import as_ids
+from .ids import as_ids, refuse_destroyed
 from .textfile import field, shown
 
 # The usual names of fields, the first that a file has is taken; compared without case.
@@ -250,6 +250,7 @@ def _id(record: Mapping[str, Any], name: str, spot: str) -> int | str:
     value: int | str = field(record, name, (int, str), spot)
     if isinstance(value, str) and not (value := value.strip()):
         raise BadInput(f"field '{name}' is empty", where=spot, fix="give every caption an id and the id of its image")
+    refuse_destroyed([value], spot, lambda _: f"field '{name}'")
     return value
 
 

@@ -34,6 +34,9 @@ _FOLDERS = re.compile(r"\A.*[/\\](?=.)", re.S)  # at the beginning alone, or a l
 _PREFIX = re.compile(r"\ACOCO_[a-z0-9]+[_:](?:sentid:)?0*(?=[0-9])|\A0+(?=[0-9])", re.I)
 _INTEGER = re.compile(r"\A[+]?0*([0-9]{1,18})(?:\.0*)?\Z")
 
+# What a spreadsheet makes of ids that begin with = or - (errors of formulas) and of long numbers (7.90012E+17).
+_DESTROYED = re.compile(r"#(?:NAME\?|VALUE!|REF!|DIV/0!|NULL!|NUM!|N/A)|[0-9](?:[.,][0-9]+)?E\+[0-9]{2,}", re.I)
+
 
 def _without(*patterns: re.Pattern[str]) -> Callable[[str], str]:
     return lambda text: reduce(lambda left, pattern: pattern.sub("", left).strip(), patterns, text)
@@ -66,7 +69,7 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
 
     Raises:
         BadInput: another dtype or shape, fractions, numbers outside int64, bytes that are not UTF-8, strings with
-            characters that Unicode does not have.
+            characters that Unicode does not have, ids that a spreadsheet destroyed.
     """
     ids = np.asarray(array)
     if ids.ndim == 2 and 1 in ids.shape:  # as MATLAB has them
@@ -88,9 +91,28 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
         fix = f"save them as integers or fixed-width strings, as in np.savez(..., {name}=np.array([...]))"
         raise BadInput(f"'{name}' has dtype {ids.dtype}; ids are integers or strings", where=where, fix=fix)
     ids = stripped(ids)
+    refuse_destroyed(ids.tolist(), where, lambda row: f"'{name}'[{row}]")
     if all(is_decimal(text) for text in ids.tolist()):
         return ids.astype(np.int64)
     return ids.astype(ids.dtype.newbyteorder("="))
+
+
+def refuse_destroyed(ids: Sequence[Any], where: Path | str, spot: Callable[[int], str]) -> None:
+    """Refuse ids that a spreadsheet has overwritten with an error or with the beginning of a long number.
+
+    Args:
+        ids: (item,) of any type; only strings are looked at.
+        where: the file, or the line of the file, for messages.
+        spot: what names an id by its row, for messages.
+
+    Raises:
+        BadInput: such an id; the first is named.
+    """
+    row = next((k for k, text in enumerate(ids) if isinstance(text, str) and _DESTROYED.fullmatch(text.strip())), None)
+    if row is not None:
+        what = f"{spot(row)} is '{ids[row]}', which a spreadsheet writes in place of an id or of a long number"
+        fix = "take the ids from the original file; to edit a table in a spreadsheet, import its ids as text"
+        raise BadInput(what, where=where, fix=fix)
 
 
 def id_array(values: Sequence[Any], name: str, where: Path | str) -> npt.NDArray[Any]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..types import Ids
 from .formats import Format, array_suffixes
 from .ids import as_ids, as_strings
 from .raw import FLOATS, Array, Holds, Member, Raw
-from .regular import MAPPED
+from .regular import MAPPED, unpickle
 from .sniff import expect, sniff
 
 _TEXT_LIKE = ("str", "bytes", "object")
@@ -160,6 +161,8 @@ def gathered(members: list[Member]) -> list[Member]:
     """The arrays of a file, of which several may be parts of one.
 
     Arrays that have a usual name and a number behind it (``image_embeddings/0`` or ``image_embeddings_0``) are batches.
+    Of a list (``/``) that has not as many rows as there are ids, and whose entries all are several vectors, or are of
+    many lengths, each is an item with several vectors.
     Vectors of one length, at least ``LEAST_PARTS`` and no other arrays in a group (or file), have their ids as names:
     they are the array ``GROUP``, or ``vectors``, and their names are ``GROUP_ids``, or ``ids``.
     """
@@ -170,12 +173,18 @@ def gathered(members: list[Member]) -> list[Member]:
         if batch and member.shape and stem in (_BESIDE if len(member.shape) == 1 else (*IMAGES.names, *TEXTS.names)):
             group = f"{batch[1]}#"
         groups.setdefault(group, []).append(member)
+    for group, found in groups.items():
+        if group.endswith("#"):
+            found.sort(key=lambda m: int(m.name.replace("/", "_").rpartition("_")[2]))
+    named = [sum(m.shape[0] for m in found) for found in groups.values() if len(found[0].shape) == 1]
+    named += [m.size for m in members if m.base in _BESIDE]
     out: list[Member] = []
     for group, found in groups.items():
         names = [m.name.rpartition("/")[2] for m in found]
         shapes = {m.shape[1:] if group.endswith("#") else m.shape for m in found}
-        if group.endswith("#") and len(shapes) == 1 < len(found):
-            found.sort(key=lambda m: int(m.name.replace("/", "_").rpartition("_")[2]))
+        if group.endswith("#") and len(found) > 1 and _of_items(found, named):
+            out.append(_stacked(group[:-1], found))
+        elif group.endswith("#") and len(shapes) == 1 < len(found):
             out.append(_joined(group[:-1], found))
         elif len(shapes) == 1 and len(found) >= LEAST_PARTS and all(m.dtype in FLOATS and _is_row(m) for m in found):
             out.append(_joined(group or "vectors", found, rows=True))
@@ -189,6 +198,30 @@ def gathered(members: list[Member]) -> list[Member]:
 
 def _is_row(member: Member) -> bool:
     return member.size == max(member.shape, default=0) > 1
+
+
+def _of_items(parts: Sequence[Member], named: Sequence[int]) -> bool:
+    """Whether arrays are the entries of a list, each the vectors of an item; ``named``: numbers of ids beside it."""
+    if not all("/" in m.name and len(m.shape) == 2 for m in parts) or len({m.shape[1] for m in parts}) > 1:
+        return False
+    sizes = [m.shape[0] for m in parts]
+    batches = len(set(sizes[:-1])) == 1 and sizes[-1] <= sizes[0]
+    return sum(sizes) not in named and (min(sizes) > 1 or not batches)
+
+
+def _stacked(name: str, parts: Sequence[Member]) -> Member:
+    """Several vectors of every item as one array (item, vector, dim), NaN where an item has fewer."""
+    most = max(m.shape[0] for m in parts)
+
+    def load() -> Array:
+        out = np.full((len(parts), most, parts[0].shape[1]), np.nan, np.float32)
+        for place, m in enumerate(parts):
+            out[place, : m.shape[0]] = m.load()
+        return out
+
+    shape = (len(parts), most, parts[0].shape[1])
+    note = f"'{name}' is a list of {len(parts):,} arrays, an item each (batches are joined before they are saved)"
+    return Member(name, shape, "float32", 4 * prod(shape), load, note)
 
 
 def _joined(name: str, parts: Sequence[Member], rows: bool = False) -> Member:
@@ -318,15 +351,26 @@ def floats(member: Member, where: Path) -> Array:
         BadInput: any other dtype; integers are often quantised or the wrong array, so they are not converted.
     """
     if member.dtype not in FLOATS:
-        fix = "save it as float32"
-        if member.dtype.endswith("int64"):
-            fix = "save it as float64, or as float32, which rounds integers from 2^24 on"
-        if member.dtype == "object":
-            fix = "save it as float32; object arrays are pickles, which are never read"
-        what = f"array '{member.name}' {member.shape} is {member.dtype}, expected float16, float32 or float64"
-        raise BadInput(what, where=where, fix=fix)
+        raise no_floats(member, where)
     array = member.load()
     return np.require(array, array.dtype.newbyteorder("="), "A")
+
+
+def no_floats(member: Member, where: Path) -> BadInput:
+    """The error for an array that is not floating point, and how to save it."""
+    name, fix = member.base, "save it as float32"
+    if member.dtype.endswith("int64"):
+        fix = "save it as float64, or as float32, which rounds integers from 2^24 on"
+    elif member.dtype == "object" and member.shape == ():
+        fix = unpickle(f"np.load('{where.name}', allow_pickle=True)['{member.name}'].item()")
+    elif member.dtype == "object":
+        fix = f"save it as {name} = np.stack({name}).astype('float32'): objects are pickles, which are never read"
+    elif member.dtype == "struct":
+        fix = f"save its fields as variables: in MATLAB, save('NEW.mat', '-struct', '{name}')"
+    elif member.dtype == "str" and where.suffix == ".mat":
+        fix = f"save it as a matrix, one row an item: in MATLAB, {name} = cell2mat({name})"
+    what = f"array '{member.name}' {member.shape} is {member.dtype}, expected float16, float32 or float64"
+    return BadInput(what, where=where, fix=fix)
 
 
 def ids_of(member: Member | None, path: Path) -> Ids | None:
@@ -337,7 +381,7 @@ def ids_of(member: Member | None, path: Path) -> Ids | None:
         raise BadInput(
             f"array '{member.name}' {member.shape} is {member.dtype}; ids are integers or strings",
             where=path,
-            fix="save ids as integers or fixed-width strings, as np.array([...]) makes them",
+            fix=f"save ids as integers or as strings of numpy: {member.base} = np.array({member.base}).astype(str)",
         )
     return as_ids(member.load(), member.name, path)
 

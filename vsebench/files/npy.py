@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import BadInput
 from .raw import Array, Member, dtype_name
-from .regular import reading
+from .regular import reading, unpickle
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,9 @@ def npy_member(path: Path) -> Member:
         raise BadInput(
             f"{what}, which are never read: they could run code",
             where=path,
-            fix="save arrays: np.savez('FILE.npz', image_embeddings=..., text_embeddings=...); if you trust the file, "
-            "np.load(FILE, allow_pickle=True)" + (".item() is the dict" if header.shape == () else " reads it"),
+            fix=unpickle(f"np.load('{path.name}', allow_pickle=True).item()")
+            if header.shape == ()
+            else f"if you trust the file: np.save('NEW.npy', np.array(np.load('{path.name}', allow_pickle=True).tolist()))",
         )
     check_length(header, path.stat().st_size - header.length, path, "the file")
 

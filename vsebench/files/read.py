@@ -20,7 +20,7 @@ from ..memory import require
 from ..options import spell
 from ..signature import encoder_field
 from ..types import Bool, Ids
-from .arrow_tables import has_vectors
+from .arrow_tables import SHARD, has_vectors
 from .formats import FORMATS, suffixes
 from .ids import as_strings
 from .members import (
@@ -41,6 +41,7 @@ from .members import (
     ids_beside,
     ids_of,
     names_beside,
+    no_floats,
     opened,
     pick,
     pick_strings,
@@ -212,6 +213,8 @@ def _masked(texts: Array, there: tuple[Member, Bool] | None) -> Array:
 
 
 def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> BadInput:
+    if len(file.members) == 1 and file.members[0].dtype in ("object", "struct"):
+        return no_floats(file.members[0], file.path)
     missing = [field for field, member in ((IMAGES, images), (TEXTS, texts)) if member is None]
     words = " and no ".join(field.words for field in missing)
     flags = " and ".join(spell(field.flag, "KEY") for field in missing)
@@ -269,8 +272,12 @@ def group(
         alone: whether a file is a system for another reason than that it has both sides.
 
     Raises:
-        BadInput: a file of one side has no other of one side behind it; or as ``holds_both``.
+        BadInput: a file of one side has no other of one side behind it; shards of a table; or as ``holds_both``.
     """
+    shards = [path for _, path in files if SHARD.fullmatch(path.name)]
+    if len(shards) > 1 and len({path.parent for path in shards}) == 1:
+        what = f"is one of {len(shards):,} shards of a table, not a system"
+        raise BadInput(what, where=shards[0], fix=f"give their folder: {shards[0].parent}{os.sep}")
     systems: list[tuple[str | None, Path, Path | None]] = []
     left = list(files)
     while left:

@@ -8,9 +8,10 @@ import zipfile
 from pathlib import Path
 
 from ..errors import BadInput
+from .arrow_tables import shards_of
 from .clip_retrieval import is_folder_of_shards
 from .formats import FORMATS, Format, suffixes
-from .regular import AGAIN, WEB_PAGE, is_folder, reading
+from .regular import AGAIN, WEB_PAGE, is_folder, reading, unpickle
 
 _HEAD = 4096
 _CONVERT = (
@@ -38,7 +39,8 @@ def sniff(path: Path) -> Format:
             pointer, or in no known format.
     """
     if is_folder(path):
-        return FORMATS["clip-retrieval" if is_folder_of_shards(path) else "folder"]
+        of_vectors = "clip-retrieval" if is_folder_of_shards(path) else "parquet" if shards_of(path) else "folder"
+        return FORMATS[of_vectors]
     with reading(path, fix="check the permissions and the disk"), path.open("rb") as stream:
         head = stream.read(_HEAD)
         size = os.fstat(stream.fileno()).st_size
@@ -63,7 +65,7 @@ def _format(path: Path, head: bytes, size: int) -> Format:
     pickled = by_start is None and by_header is None and head[0] == 0x80 and len(head) > 1 and head[1] <= 5
     if pickled or path.suffix.lower() in (".pkl", ".pickle"):
         what = "is a pickle" if pickled else f"is named as a pickle ({path.suffix})"
-        fix = _CONVERT
+        fix = unpickle(f"pickle.load(open('{path.name}', 'rb'))")
         raise BadInput(f"{what}; pickles can run any code when they are read, so they never are", where=path, fix=fix)
     if by_start is not None:
         return by_start

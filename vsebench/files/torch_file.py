@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import pickle
 import re
 from collections.abc import Collection
@@ -12,7 +13,7 @@ import numpy as np
 
 from ..errors import BadInput, MissingPackage
 from ..memory import require, text_array
-from .raw import Member
+from .raw import Member, dtype_name
 from .regular import MAPPED, reading
 
 LEGACY_START = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # of the format before torch 1.6, a plain pickle
@@ -52,7 +53,7 @@ def torch_members(path: Path) -> list[Member]:
 
 
 def unpickled(path: Path, trusted: str, fix: str) -> Any:
-    """What a torch file holds: tensors, numbers (also of numpy), strings, and lists and dicts of these.
+    """What a torch file holds: tensors, arrays and numbers of numpy, strings, and lists and dicts of these.
 
     Args:
         path: the file.
@@ -71,7 +72,7 @@ def unpickled(path: Path, trusted: str, fix: str) -> Any:
     require(path.stat().st_size, path, MAPPED)
     with reading(path, _REFUSED, fix=fix):
         try:
-            with torch.serialization.safe_globals(_numbers()):
+            with torch.serialization.safe_globals(_of_numpy()):
                 return torch.load(path, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError as error:  # its text is advice to run what is in the file
             found = _OBJECT.search(str(error))
@@ -79,17 +80,18 @@ def unpickled(path: Path, trusted: str, fix: str) -> Any:
             raise BadInput(what, where=path, fix=trusted if found else fix) from None
 
 
-def _numbers() -> list[Any]:
-    """What makes a number of numpy: values that training code stores beside weights, which torch does not allow."""
-    scalar = np.float64(0).__reduce__()[0]
-    names = [(scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")]
-    return [*names, np.dtype, *{type(np.dtype(kind)) for kind in "?bBhHiIlLqQefd"}]
+def _of_numpy() -> list[Any]:
+    """What makes numbers and arrays of numpy, and no other object; torch does not allow them by itself."""
+    makers = {"scalar": np.float64(0).__reduce__()[0], "_reconstruct": np.zeros(1).__reduce__()[0]}
+    names = [(made, f"numpy.{core}.multiarray.{name}") for name, made in makers.items() for core in ("core", "_core")]
+    kinds = {type(np.dtype(kind)) for kind in "?bBhHiIlLqQefdSUO"}
+    return [*names, (codecs.encode, "_codecs.encode"), np.ndarray, np.dtype, *kinds]
 
 
 def _flat(loaded: dict[Any, Any]) -> list[tuple[str, Any]]:
     out: list[tuple[str, Any]] = []
     for key, value in loaded.items():
-        if isinstance(value, (list, tuple)) and value and all(hasattr(item, "untyped_storage") for item in value):
+        if isinstance(value, (list, tuple)) and value and all(hasattr(item, "shape") for item in value):
             value = dict(enumerate(value))
         if isinstance(value, dict):
             out.extend((f"{key}/{inner}", item) for inner, item in value.items())
@@ -103,6 +105,10 @@ def _value(name: str, value: Any, path: Path) -> Member | None:
 
     if isinstance(value, torch.Tensor):
         return _member(name, value, path)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "O":
+        value = value.tolist()
+    if isinstance(value, np.ndarray):
+        return Member(name, value.shape, dtype_name(value.dtype), 0, lambda: value)
     if not isinstance(value, (list, tuple)) or not value:
         return None
     nested = all(isinstance(item, (list, tuple)) for item in value)

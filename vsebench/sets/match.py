@@ -236,8 +236,8 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     _refuse_repeats(np.where(at < 0, ids.astype(np.str_), known.astype(np.str_)[at]), side, where)
     if (at >= 0).mean() < 0.5 and (match(ids, other)[0] >= 0).mean() > 0.9:
         raise SidesSwapped(f"the {side} ids are the other side's ids of '{split}'", where)
-    if (at < 0).all() and ids.dtype.kind != known.dtype.kind:
-        what = f"{side} ids such as '{shown(ids[0])}' are not ids of split '{split}' (such as '{known[0]}')"
+    if (at < 0).all():
+        what = f"none of the {side} ids (first: '{shown(ids[0])}') is an id of split '{split}' (such as '{known[0]}')"
         fix = f"save the {side} ids of the data set, or give {spell('split', 'custom')}"
         if split == "custom":  # rows of what is evaluated have no ids, and are numbered
             fix = "save the ids of the rows that are evaluated with them too"
