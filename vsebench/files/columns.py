@@ -18,7 +18,7 @@ from ..registry import unknown
 from ..types import Ids, Int, Modality, Split
 from .arrow_tables import is_parquet, read_columns
 from .formats import FORMATS
-from .ids import as_ids, match, refuse_destroyed
+from .ids import as_ids, match
 from .jsonl import jsonl_records
 from .regular import check_file
 from .tables import table_header, table_records
@@ -154,7 +154,6 @@ def _ids(values: Sequence[Any], path: Path) -> Ids:
     if any(missing(v) for v in values):
         raise BadInput("has a row without an id", where=path, fix="give every row an id")
     ids = [text_of(v) for v in values]
-    refuse_destroyed(ids, path, lambda row: f"the id of row {row + 1}")
     if len(set(ids)) != len(ids):
         seen: set[str] = set()
         again = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]

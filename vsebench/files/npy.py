@@ -79,7 +79,8 @@ def npy_member(path: Path) -> Member:
             where=path,
             fix=unpickle(f"np.load('{path.name}', allow_pickle=True).item()")
             if header.shape == ()
-            else f"if you trust the file: np.save('NEW.npy', np.array(np.load('{path.name}', allow_pickle=True).tolist()))",
+            else "if you trust the file: "
+            f"np.save('NEW.npy', np.array(np.load('{path.name}', allow_pickle=True).tolist()))",
         )
     check_length(header, path.stat().st_size - header.length, path, "the file")
 

@@ -213,11 +213,11 @@ class Loaded:
 
     def _check_encoder(self, captions: Sequence[str]) -> None:
         """Refuse a model whose vectors depend on missing weights, or on what is encoded at the same time."""
-        from PIL import Image as Pillow
+        from PIL.Image import new as blank
 
         encoder = self.encoder
         some = of_each_length(captions)
-        images = [encoder.prepare(Pillow.new("RGB", size, colour)) for size, colour in TRIED_IMAGES]
+        images = [encoder.prepare(blank("RGB", size, colour)) for size, colour in TRIED_IMAGES]
         for vectors, items in ((encoder.captions, some), (encoder.images, images)):
             check_vectors(vectors, items, encoder.weights, f"model '{self.title}'", self.choices.precision)
 
