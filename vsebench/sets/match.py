@@ -238,7 +238,9 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
         raise SidesSwapped(f"the {side} ids are the other side's ids of '{split}'", where)
     if (at < 0).all():
         what = f"none of the {side} ids (first: '{shown(ids[0])}') is an id of split '{split}' (such as '{known[0]}')"
-        fix = f"save the {side} ids of the data set, or give {spell('split', 'custom')}"
+        fix = f"save the {side} ids of the data set"
+        if split in splits.names():  # and not a set of choices, for instance
+            fix += f", or give {spell('split', 'custom')}"
         if split == "custom":  # rows of what is evaluated have no ids, and are numbered
             fix = "save the ids of the rows that are evaluated with them too"
         raise BadInput(what, where=where, fix=fix)
