@@ -8,6 +8,7 @@ Ranks are 1-based and called rank; indices are 0-based and called index or items
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -92,6 +93,14 @@ def stripped(ids: npt.NDArray[np.str_]) -> npt.NDArray[np.str_]:
     return ids if bare == texts else np.array(bare, np.str_).reshape(ids.shape)
 
 
+def composed(text: str) -> str:
+    """A text in Unicode NFC, the one form in which texts are compared: an accent is part of its letter.
+
+    macOS and some keyboards write NFD, a letter and its accents.
+    """
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def id_rows(ids: Any, what: str) -> Ids:
     """Ids or indices as a read-only array, integers or strings; raises UsageError naming ``what``."""
     array = as_array(ids, what)
@@ -140,7 +149,7 @@ class Split:
         caption_ids: (caption,) int64 or unicode, unique, in canonical order.
         image_of: (caption,) int64, index of the image a caption was written for; None where captions belong to no
             image of their own, so that judgements alone say what is relevant.
-        captions: (caption,) strings, the captions as written, or None when they are not loaded or not known.
+        captions: (caption,) strings in Unicode NFC, or None when they are not loaded or not known.
         fold: (image,) int64, non-decreasing fold number, or None. COCO 1K is five folds of COCO 5K.
         places: (image,) and (caption,) int64: of a custom split, the row of every item in the user's file; None when
             that is its index. Other files without ids have this order; the user does not see that of the split.
@@ -175,7 +184,7 @@ class Split:
             if not all(isinstance(x, str) for x in strings):
                 odd = next(x for x in strings if not isinstance(x, str))
                 raise UsageError(f"captions holds {odd!r:.60} ({type(odd).__name__})", fix="give a list of strings")
-            object.__setattr__(self, "captions", strings)
+            object.__setattr__(self, "captions", tuple(map(composed, strings)))
         if self.captions is not None and len(self.captions) != n_caption:
             raise BadInput(f"{count_of(len(self.captions), 'caption string')} for {count_of(n_caption, 'caption')}")
         if self.fold is not None:

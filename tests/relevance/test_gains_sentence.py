@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import types
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -225,6 +226,14 @@ def test_a_model_encodes_a_caption_once(fake: type[FakeEncoder], monkeypatch: py
         entry.path.write_bytes(b"damaged")
     assert np.array_equal(whole(load_gains("sentence:some/model:agg=mean", split)), whole(gains))
     assert len(fake.loaded) == 3
+
+
+def test_captions_in_another_unicode_form_are_the_same_strings(fake: type[FakeEncoder]) -> None:
+    one, other = (unicodedata.normalize(form, "m\u1ed9t c\u00f4 g\u00e1i") for form in ("NFC", "NFD"))
+    load_gains("sentence:some/model", split_of([0, 0, 1], captions=(one, other, "a cat")))
+    assert fake.seen[-2:] == [one, "a cat"] and other not in fake.seen
+    load_gains("sentence:some/model", split_of([0, 0, 1], captions=(other, one, "a cat")))
+    assert len(fake.loaded) == 1
 
 
 @pytest.mark.parametrize("limit", ["", "no size"])

@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -311,6 +312,8 @@ def test_a_vocabulary_needs_words(pinned):
     with pytest.raises(BadInput) as caught:
         vocabulary_of(["one", "two"], 4)
     pinned(caught.value)
+    forms = [unicodedata.normalize(form, "caf\u00e9") for form in ("NFC", "NFD")]
+    assert vocabulary_of(forms, 2).encode(forms) == [[1, 4, 2], [1, 4, 2]]
     found = vocabulary_of(["a dog", "a cat", "A dog."], 2)
     assert found.words == ("<pad>", "<start>", "<end>", "<unk>", "a", "dog")
     assert found.encode(["a bird"]) == [[1, 4, 3, 2]]

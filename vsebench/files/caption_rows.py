@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import BadInput, count_of
 from ..options import spell
-from ..types import Ids, Int, frozen
+from ..types import Ids, Int, composed, frozen
 
 _NO_WORD = re.compile(r"[\W_]+")
 
@@ -129,7 +129,7 @@ def texts_sha256(captions: Sequence[str]) -> str:
     Editions of a set differ in white space, marks, capitals, and whether marks are written for HTML (``&amp;``), which
     do not make it another one.
     """
-    text = "".join(f"{_NO_WORD.sub('', unescape(caption).lower())}\n" for caption in captions)
+    text = "".join(f"{_NO_WORD.sub('', composed(unescape(caption)).lower())}\n" for caption in captions)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import unicodedata
 from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput
 from ..memory import text_array
-from ..types import Ids, Int, stripped
+from ..types import Ids, Int, composed, stripped
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
 _INT64_MAX = np.iinfo(np.int64).max
@@ -194,7 +193,7 @@ def match(ids: Ids, known: Ids) -> tuple[Int, str]:
 
 
 def _plain(text: str) -> str:
-    return unicodedata.normalize("NFC", text).strip().strip("\ufeff")
+    return composed(text).strip().strip("\ufeff")
 
 
 def counts_rows(ids: Ids) -> bool:

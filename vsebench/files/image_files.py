@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import threading
-import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import numpy as np
 from ..errors import BadInput, MissingPackage, count_of, first_line
 from ..log import note
 from ..options import spell
-from ..types import Ids
+from ..types import Ids, composed
 from .ids import number_in
 from .regular import check_file
 
@@ -220,7 +219,7 @@ def _tables(files: Sequence[str]) -> tuple[dict[Any, list[str]], ...]:
     """The files by path, by name, by name without ending, and by number; macOS stores names in Unicode NFD."""
     tables: tuple[dict[Any, list[str]], ...] = ({}, {}, {}, {})
     for file in files:
-        path = unicodedata.normalize("NFC", file)
+        path = composed(file)
         name = path.rpartition("/")[2]
         for table, key in zip(tables, (path, name, name.rpartition(".")[0], number_in(name)), strict=True):
             table.setdefault(key, []).append(file)
@@ -228,7 +227,7 @@ def _tables(files: Sequence[str]) -> tuple[dict[Any, list[str]], ...]:
 
 
 def _fitting(image: str, tables: tuple[dict[Any, list[str]], ...]) -> list[str]:
-    path = unicodedata.normalize("NFC", image).replace("\\", "/").removeprefix("./")
+    path = composed(image).replace("\\", "/").removeprefix("./")
     name = path.rpartition("/")[2]
     number = number_in(name)
     for table, key in zip(tables, (path, name, name, number), strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..registry import unknown
+from ..types import composed
 from . import ptb
 from .tokens import Tokens, from_lists
 
@@ -21,7 +22,7 @@ TOKENISERS: dict[str, Callable[[Sequence[str]], Tokens]] = {
 
 
 def tokenise(captions: Sequence[str], how: str = "ptb") -> Tokens:
-    """The tokens of captions.
+    """The tokens of captions in Unicode NFC.
 
     Args:
         captions: (caption,) strings; their order can matter, see ``ptb``.
@@ -33,4 +34,4 @@ def tokenise(captions: Sequence[str], how: str = "ptb") -> Tokens:
     """
     if how not in TOKENISERS:
         raise unknown("tokeniser", how, TOKENISERS)
-    return TOKENISERS[how](captions)
+    return TOKENISERS[how](list(map(composed, captions)))

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import BadInput, count_of
 from ...files.regular import WEB_PAGE, reading, unpacked
 from ...files.sniff import expect, sniff
-from ...types import Vectors
+from ...types import Vectors, composed
 from ..gains import Progress
 
 LONGEST = 1 << 20  # bytes of a line; the widest vectors in use need some 40,000
@@ -41,7 +41,7 @@ def read_word_vectors(path: Path, wanted: Iterable[str], progress: Progress | No
 
     Args:
         path: the file.
-        wanted: the requested words, compared exactly.
+        wanted: the requested words, compared exactly, or in Unicode NFC where the file has no equal one.
         progress: called with the fraction of the file that is read.
 
     Raises:
@@ -49,8 +49,10 @@ def read_word_vectors(path: Path, wanted: Iterable[str], progress: Progress | No
             that occurs twice, or another number of words than the header declares.
     """
     needed = {word.encode("utf-8", "surrogatepass"): word for word in wanted}
+    inexact = {word: key for key, word in needed.items() if not key.isascii()}
     _expect_text(path)
     found: dict[bytes, tuple[int, list[float]]] = {}
+    others: dict[bytes, tuple[int, list[float]]] = {}  # in another Unicode form
     dim, total, header, sep = 0, 0, None, b" "
     for number, line in _lines(path, progress):
         if number == 1:
@@ -72,6 +74,9 @@ def read_word_vectors(path: Path, wanted: Iterable[str], progress: Progress | No
                 what = f"'{needed[word]}' is on line {found[word][0]} and again on line {number}"
                 raise BadInput(what, where=path, fix="remove one of the two lines")
             found[word] = (number, _numbers(path, number, line[len(word) + 1 :], sep))
+        elif inexact and not word.isascii() and (nfc := composed(word.decode("utf-8", "surrogateescape"))) in inexact:
+            others.setdefault(inexact[nfc], (number, _numbers(path, number, line[len(word) + 1 :], sep)))
+    found = {**others, **found}
     if total == 0:
         raise BadInput("has no word vectors", where=path, fix=TEXT_FORM)
     if header is not None and header[0] != total:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ...errors import MissingPackage
+from ...types import composed
 
 # What the tuples depend on. The versions are checked when captions are parsed (parser.install).
 TOOLS = "SPICE 1.0; CoreNLP 3.6.0 tokenize,ssplit,parse,lemma; METEOR 1.5"
@@ -60,8 +61,8 @@ class Tuples:
 
 
 def normal(text: str) -> str:
-    """A caption as it is parsed: without white space at the ends, runs of white space as one space."""
-    return " ".join(text.split())
+    """A caption as it is parsed: in Unicode NFC, without white space at the ends, runs of white space as one space."""
+    return " ".join(composed(text).split())
 
 
 def unique(texts: Iterable[str]) -> list[str]:
