@@ -27,14 +27,14 @@ from vsebench.files.image_files import find_images, read_image
 from vsebench.files.karpathy import karpathy_rows
 from vsebench.files.npy import npy_member
 from vsebench.files.raw import Raw
-from vsebench.files.regular import check_file
+from vsebench.files.regular import check_file, expanded
 from vsebench.files.textfile import read_text
 from vsebench.sets.caption_files import CaptionFile
 from vsebench.sets.catalogue import declared, split_of
 from vsebench.sets.identity import settle
 from vsebench.sets.items import equal_rows, refuse_ids_of_pairs
 from vsebench.sets.source import split_of_ids
-from vsebench.types import Int, Split, expanded
+from vsebench.types import Int, Split
 from vsebench.unimodal.files import read_vectors
 
 from ..config import Config

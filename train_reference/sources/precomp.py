@@ -20,11 +20,11 @@ import numpy.typing as npt
 from vsebench.errors import BadInput, count_of
 from vsebench.files.caption_rows import CaptionRows
 from vsebench.files.ids import as_ids, places
-from vsebench.files.regular import check_file, reading
+from vsebench.files.regular import check_file, expanded, reading
 from vsebench.files.textfile import read_text, text_lines
 from vsebench.log import note
 from vsebench.sets.items import are_pairs, equal_rows
-from vsebench.types import Int, expanded
+from vsebench.types import Int
 
 from ..config import Config
 from ..data import Bar, Part, PartName, of_features
