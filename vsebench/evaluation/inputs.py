@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from ..arguments import ARRAYS as IN_MEMORY
 from ..arguments import numbers
 from ..errors import BadInput, UsageError
 from ..files import read as files
 from ..files.ids import as_ids
 from ..files.pairs import LISTS, Pairs, fits
-from ..files.raw import Raw
+from ..files.raw import Holds, Raw
 from ..files.read_pairs import read_pairs
 from ..log import note, warn
 from ..options import spell
@@ -28,7 +29,7 @@ from .request import Request, Run
 from .request import runs as runs_of
 from .second_scores import SecondScores
 
-ARRAYS = Path("<arrays>")
+ARRAYS = Path(IN_MEMORY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +124,7 @@ def raw_vectors(given: Given) -> Raw:
         else:
             raise UsageError(f"{name}_ids beside Embeddings, which have ids", fix="leave it out")
     (x, x_ids), (y, y_ids) = sides
-    return Raw((x, y), x_ids, y_ids, owners, sources=(ARRAYS,), holds="ids")
+    return Raw((x, y), x_ids, y_ids, owners, sources=(ARRAYS,), holds=_held(x_ids))
 
 
 def of_vectors(raw: Raw, request: Request) -> System:
@@ -158,7 +159,8 @@ def raw_scores(given: Given) -> Raw:
     """Scores of a file or in memory, not yet matched to a split; raises as ``read``."""
     if is_path(given.scores):
         return files.read_scores(Path(given.scores), key=given.scores_key)
-    return Raw((numbers(given.scores, "scores"),), *_ids(given), sources=(ARRAYS,), holds="ids")
+    ids = _ids(given)
+    return Raw((numbers(given.scores, "scores"),), *ids, sources=(ARRAYS,), holds=_held(ids[0]))
 
 
 def of_scores(
@@ -254,6 +256,11 @@ def _split_of(runs: Sequence[Pairs], request: Request) -> tuple[Split | str, run
     fused = [pairs for other in request.fuse for pairs in _runs(runs_of(other) or ())]
     alone = run_alone.items_of(runs, chosen, fused)
     return alone.split, alone
+
+
+def _held(image_ids: Ids | None) -> Holds:
+    """What image_id_of_text holds: ids of images, which are their rows where they have no others."""
+    return "rows" if image_ids is None else "ids"
 
 
 def _ids(given: Given) -> tuple[Ids | None, Ids | None, Ids | None]:

@@ -133,7 +133,8 @@ def evaluate(
             order), for splits whose captions are not known here.
         image_key, text_key, scores_key: names of the arrays in a file.
         image_ids, text_ids: (image,) and (text,) ids of the rows of arrays in memory, integers or strings.
-        image_id_of_text: (text,) the id of the image of every text, where neither a declared split nor the ids give it.
+        image_id_of_text: (text,) the id of the image of every text, if neither a declared split nor the ids give it;
+            without ``image_ids`` the row of the image, from 0.
         captions_per_image: texts an image, in order, for vectors and scores without ids; 5 by default.
         only: the part of the images and captions that is evaluated as a gallery of its own: ``lang=de``, by a column of
             the file of captions, or ``FILE:COLUMN=VALUE[,VALUE...]``.

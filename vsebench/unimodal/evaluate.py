@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import __version__, signature
-from ..arguments import numbers, public
+from ..arguments import ARRAYS, numbers, public
 from ..errors import BadInput, UsageError
 from ..evaluation import intervals, provenance
 from ..evaluation.intervals import Key
@@ -255,7 +255,7 @@ def _vectors(
     array = vectors.vectors if isinstance(vectors, Embeddings) else numbers(vectors, "vectors")
     if array.ndim != 2 or 0 in array.shape or not np.isfinite(array).all():
         raise BadInput(f"vectors of shape {array.shape}", fix="give (item, dim) finite numbers")
-    return Raw((np.require(array, np.float32, ["C", "A"]),), ids, sources=(Path("<arrays>"),)), []
+    return Raw((np.require(array, np.float32, ["C", "A"]),), ids, sources=(Path(ARRAYS),)), []
 
 
 def _report(
