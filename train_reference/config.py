@@ -30,12 +30,11 @@ from pydantic.dataclasses import dataclass
 
 import vsebench as vb
 from vsebench.errors import UsageError, printable
-from vsebench.files.regular import check_file, reading
+from vsebench.files.regular import check_file, expanded, reading
 from vsebench.files.textfile import shown
 from vsebench.options import PLACEHOLDERS, of_command
 from vsebench.registry import unknown
 from vsebench.scenes.settings import is_name
-from vsebench.types import expanded
 
 from .losses import get_loss
 from .own_file import fingerprint

@@ -22,12 +22,13 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from vsebench.errors import BadInput, UsageError, count_of
+from vsebench.files.regular import expanded
 from vsebench.files.store import fingerprint
 from vsebench.relevance import SOURCES, load_gains, parse_spec
 from vsebench.relevance.gains import Progress
 from vsebench.relevance.sources import LABELS
 from vsebench.text.tokenise import tokenise
-from vsebench.types import Int, Split, expanded
+from vsebench.types import Int, Split
 from vsebench.unimodal.files import align, read_labels_array
 from vsebench.unimodal.labels import label_distance_of
 from vsebench.unimodal.queries import Selection

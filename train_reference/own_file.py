@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from vsebench.errors import UsageError, VsebenchError, first_line
-from vsebench.files.regular import sha256_of
+from vsebench.files.regular import expanded, sha256_of
 from vsebench.registry import unknown
-from vsebench.types import expanded
 
 FIX = "give FILE.py:FUNCTION, the path of a file and a function in it"
 

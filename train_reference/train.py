@@ -27,6 +27,7 @@ import vsebench as vb
 from vsebench.errors import BadInput, Diverged, UsageError, count_of, printable
 from vsebench.files.atomic import make_folder, write_atomically
 from vsebench.files.lock import locked
+from vsebench.files.regular import expanded
 from vsebench.files.run_folder import ABOUT, LAST, RESULT
 from vsebench.files.weights import Weights, check_vectors, of_each_length
 from vsebench.log import logged
@@ -34,7 +35,6 @@ from vsebench.options import spell
 from vsebench.pretrained.device import device_of
 from vsebench.results.format import printed
 from vsebench.results.report import Report
-from vsebench.types import expanded
 
 from . import checkpoint, encode, parallel
 from .checkpoint import BEST, FREE, Checkpoint, Log, check_same, tensors_of

@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
 import numpy as np
@@ -46,11 +45,6 @@ SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range ov
 def is_path(x: object) -> TypeGuard[PathLike]:
     """Whether an argument is a path, not an array."""
     return isinstance(x, str) or hasattr(x, "__fspath__")
-
-
-def expanded(path: PathLike) -> Path:
-    """A path with the home folder for ``~``; ``~name`` of an unknown user stays as it is, as in a shell."""
-    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises for an unknown user
 
 
 def as_array(x: Any, name: str = "the array") -> npt.NDArray[Any]:

@@ -273,13 +273,15 @@ def precomputed(data: bytes, folder: Path) -> None:
 
 def karpathy(data: bytes, folder: Path) -> None:
     """A Karpathy file to train on, beside its images."""
+    from PIL import Image
+
     from train_reference.config import Config, Data
     from train_reference.sources.files import open_images
 
     place = folder / "val"
     place.mkdir()
     for image in IMAGE_IDS.tolist():
-        (place / f"{image}.jpg").write_bytes(b"")
+        Image.new("RGB", (1, 1)).save(place / f"{image}.jpg")
     path = _file(data, folder, "k.json")
     # The error for a missing image names the folder of images, which is the one of the file here.
     reads(lambda p: open_images(Config(Data(name=str(path), images=str(p))), _no_bar), folder)

@@ -35,22 +35,21 @@ with ThreadPoolExecutor(8) as pool:
 """
 
 
-def _kernels_of_faiss(**environment: str) -> tuple[str, str | None]:
-    """The kernels of the BLAS of faiss in a fresh process, and the variable afterwards."""
+def _kernels(**environment: str) -> tuple[str, str, str | None]:
+    """The kernels of the BLAS of numpy and of faiss in a fresh process, and the variable afterwards."""
     given = {k: v for k, v in os.environ.items() if k != openblas.VARIABLE} | environment
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=given, capture_output=True, text=True, check=True)
     read = json.loads(done.stdout)
-    found = [kernels for path, kernels in read["found"].items() if "faiss" in path]
-    if not found:
+    numpy, faiss = ([k for path, k in read["found"].items() if name in path] for name in ("numpy", "faiss"))
+    if not faiss:
         pytest.skip("faiss has no OpenBLAS of its own")
-    return found[0], read["after"]
+    return numpy[0], faiss[0], read["after"]
 
 
 @pytest.mark.skipif(not NUMPY, reason="numpy has no OpenBLAS of its own")
 def test_faiss_gets_the_kernels_of_numpy() -> None:
     pytest.importorskip("faiss", reason="faiss is not installed (extra: cpu)")
-    ours = NUMPY[0]["architecture"]
-    kernels, after = _kernels_of_faiss()
+    ours, kernels, after = _kernels()
     assert after is None
     if ours in openblas.KERNELS:
         assert kernels == openblas.KERNELS[ours]
@@ -61,7 +60,7 @@ def test_what_the_user_has_named_stays() -> None:
     pytest.importorskip("faiss", reason="faiss is not installed (extra: cpu)")
     if NUMPY[0]["architecture"] not in openblas.KERNELS:
         pytest.skip("no x86 processor with SSE")
-    assert _kernels_of_faiss(OPENBLAS_CORETYPE="Prescott") == ("Prescott", "Prescott")
+    assert _kernels(OPENBLAS_CORETYPE="Prescott")[1:] == ("Prescott", "Prescott")
 
 
 def test_threads_that_import_faiss_at_once() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import vsebench
 from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.caption_rows import set_sha256
@@ -66,6 +67,96 @@ def test_folders_of_features(repeat, shape, tmp_path):
         assert isinstance(images.array, np.memmap)
     report = train.train(c, tmp_path / "run", say=silent)
     assert report["R@10", "i2t"].value > 0
+
+
+NUMBERS = {"2": [2] * 9, "3": [3] * 4, "20": [20] * 6, "unequal": [1, 4, 2, 7, 3, 3, 5], "two images": [2, 2]}
+
+
+def repeated(folder: Path, numbers: list[int], shape: tuple[int, ...] = (6,), shuffled: bool = False) -> Path:
+    """A folder of features with a row for each caption; images have these numbers of captions."""
+    folder.mkdir()
+    rng = np.random.default_rng(3)
+    image_of = np.repeat(np.arange(len(numbers)), numbers)
+    if shuffled:
+        image_of = rng.permutation(image_of)
+    for part in ("train", "dev", "test"):
+        np.save(folder / f"{part}_ims.npy", rng.standard_normal((len(numbers), *shape)).astype(np.float32)[image_of])
+        lines = "".join(f"a dog of image {i}\n" for i in image_of)
+        (folder / f"{part}_caps.txt").write_text(lines)
+    return folder
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("shape", [(6,), (3, 40)])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_rows_that_are_equal_are_one_image_as_in_an_evaluation(tmp_path, name, shape, shuffled, pinned, log):
+    if shuffled and name == "two images":
+        pytest.skip("four rows in any order are too few")
+    folder = repeated(tmp_path / "f", NUMBERS[name], shape, shuffled)
+    part = open_data(of(name=str(folder)))["test"]
+    array = np.load(folder / "test_ims.npy")
+    captions = [f"a dog of image {n}" for n in range(len(NUMBERS[name]))]
+    assert len(part.images) == len(captions) and sorted({*part.captions}) == sorted(captions)
+    shown = part.images.take(part.split.image_of)["images"].numpy()
+    assert np.array_equal(shown, array), "a caption has the vectors of its row"
+    pinned(log.notes[-1])
+    flat = array.reshape(len(array), -1)[:, : min(6, len(array) - 1)]
+    texts = np.random.default_rng(5).standard_normal(flat.shape)
+    report = vsebench.evaluate(flat, texts, metrics="R@1", ci=0, trust=True)
+    assert len(report["R@1", "i2t"].per_query) == len(captions), "by the same rule"
+
+
+def test_rows_of_one_image_by_ids(tmp_path, pinned):
+    """Images have different numbers of captions, and one row, or one for each caption."""
+    numbers = NUMBERS["unequal"]
+    folder = repeated(tmp_path / "f", numbers)
+    image_of = np.repeat(np.arange(len(numbers)), numbers)
+    for part in ("train", "dev", "test"):
+        (folder / f"{part}_ids.tsv").write_text("\n".join(f"v{i}\tc{n}" for n, i in enumerate(image_of)))
+    array = np.load(folder / "test_ims.npy")
+    for rows in (array, array[np.unique(image_of, return_index=True)[1]]):
+        np.save(folder / "test_ims.npy", rows)
+        part = open_data(of(name=str(folder)))["test"]
+        assert part.split.image_ids.tolist() == [f"v{n}" for n in range(len(numbers))]
+        assert np.array_equal(part.images.take(image_of)["images"].numpy(), array)
+    odd = array.copy()
+    odd[2] += 1
+    for wrong in (odd, array[:-1]):
+        np.save(folder / "test_ims.npy", wrong)
+        with pytest.raises(BadInput) as caught:
+            open_data(of(name=str(folder)))
+        pinned(caught.value)
+
+
+@pytest.mark.parametrize("ids", [False, True])
+def test_a_file_of_vectors_with_a_row_for_each_caption(tmp_path, ids, pinned):
+    numbers = [3, 1, 2] * 8
+    image_of = np.repeat(np.arange(24), numbers)
+    rows = np.random.default_rng(0).random((24, 50)).astype(np.float32)[image_of]
+    given = {"image_ids": np.array([f"v{i}.mp4" for i in image_of])} if ids else {}
+    np.savez(tmp_path / "f.npz", image_embeddings=rows, **given)
+    lines = "".join(f"v{i}.mp4,a dog of {i}\n" for i in image_of)
+    (tmp_path / "c.csv").write_text(f"image,caption\n{lines}")
+    settings = of(name=str(tmp_path / "f.npz"), captions=str(tmp_path / "c.csv"))
+    for part in open_data(settings).values():
+        of_image = np.array([int(text.rpartition(" ")[2]) for text in part.captions])
+        first = np.unique(image_of, return_index=True)[1]
+        assert np.array_equal(part.images.take(part.split.owners)["images"].numpy(), rows[first[of_image]])
+    np.savez(tmp_path / "f.npz", image_embeddings=rows + (np.arange(len(rows)) == 2)[:, None], **given)
+    with pytest.raises(BadInput) as caught:
+        open_data(settings)
+    pinned(caught.value)
+
+
+def test_equal_vectors_under_ids_of_their_own(tmp_path, pinned):
+    """As in an evaluation: the ids are those of pairs."""
+    rows = np.random.default_rng(0).random((8, 5)).astype(np.float32).repeat(3, axis=0)
+    np.savez(tmp_path / "f.npz", image_embeddings=rows, image_ids=np.arange(24))
+    lines = "".join(f"{i},a dog of {i}\n" for i in range(24))
+    (tmp_path / "c.csv").write_text(f"image,caption\n{lines}")
+    with pytest.raises(BadInput) as caught:
+        open_data(of(name=str(tmp_path / "f.npz"), captions=str(tmp_path / "c.csv")))
+    pinned(caught.value)
 
 
 def test_one_caption_an_image_is_no_repetition(tmp_path):

@@ -27,13 +27,14 @@ from vsebench.files.image_files import find_images, read_image
 from vsebench.files.karpathy import karpathy_rows
 from vsebench.files.npy import npy_member
 from vsebench.files.raw import Raw
-from vsebench.files.regular import check_file
+from vsebench.files.regular import check_file, expanded
 from vsebench.files.textfile import read_text
 from vsebench.sets.caption_files import CaptionFile
 from vsebench.sets.catalogue import declared, split_of
 from vsebench.sets.identity import settle
+from vsebench.sets.items import equal_rows, refuse_ids_of_pairs
 from vsebench.sets.source import split_of_ids
-from vsebench.types import Split, expanded
+from vsebench.types import Int, Split
 from vsebench.unimodal.files import read_vectors
 
 from ..config import Config, spelled
@@ -67,14 +68,21 @@ def open_vectors(config: Config, bar: Bar) -> dict[PartName, Part]:
         raise UsageError("no file of captions", where=path, fix=f"name it: {spelled('data.captions', 'FILE')}")
     captions = _captions(config.data.captions)
     key = config.data.key or None
-    raw = Raw((mapped(path),)) if path.suffix == ".npy" and key is None else read_vectors(path, "image", key)
+    raw = Raw((mapped(path),)) if path.suffix == ".npy" and key is None else read_vectors(path, "image", key, True)
     array, ids = raw.values, raw.image_ids
     if ids is None:
-        ids = captions.rows(EVERY).images()[0]
+        ids, image_of = captions.rows(EVERY).images()
+        if len(image_of) == len(array) > len(ids):  # one for each caption
+            one_vector(array, image_of, path)
+            ids = ids[image_of]
         if len(ids) != len(array):
             what = f"{count_of(len(array), 'vector')} without ids, and {count_of(len(ids), 'image')}"
             fix = "save the ids of the images beside the vectors: image_ids"
             raise BadInput(f"{what} in {captions.where}", where=path, fix=fix)
+    elif len(unique := np.unique(ids, return_inverse=True)[1]) > unique.max() + 1:
+        one_vector(array, unique, path)
+    elif array.ndim == 2:
+        refuse_ids_of_pairs(raw, int(equal_rows(array).max()) + 1)
     found: dict[PartName, Part] = {}
     for part, split in _splits(captions, path.stem, config.data.restval).items():
         index = places(ids, split.image_ids)
@@ -115,6 +123,16 @@ def open_images(config: Config, bar: Bar) -> dict[PartName, Part]:
         files, paths = paths[: len(split.image_ids)], paths[len(split.image_ids) :]
         found[part] = Part(split, Images(ImageFiles(files, crop, entry.resize, entry.side), "pixels"))
     return found
+
+
+def one_vector(array: npt.NDArray[Any], image_of: Int, where: Path) -> None:
+    """Refuse rows (row, ...) of one image (row,) that differ."""
+    images, first = np.unique(image_of, return_index=True)
+    same = equal_rows(array)
+    if len(odd := np.flatnonzero(same != same[first][np.searchsorted(images, image_of)])):
+        at = int(first[np.searchsorted(images, image_of[odd[0]])])
+        what = f"rows {at} and {odd[0]} are of one image, and differ"
+        raise BadInput(what, where=where, fix="give every image one row, or equal ones for its captions")
 
 
 def mapped(path: Path) -> npt.NDArray[Any]:

@@ -17,6 +17,7 @@ from ..evaluation.intervals import interval
 from ..evaluation.request import Request, request
 from ..evaluation.top_scored import SMALLEST
 from ..files.read import group
+from ..files.regular import expanded
 from ..log import logged
 from ..numeric.parallel import default_threads
 from ..options import spell
@@ -32,7 +33,7 @@ from ..sets.choices.scores import check_scores, holds_scores, order_of_pairs, re
 from ..sets.placing import in_order
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, plain_values, prepare
-from ..types import Float, expanded, is_path
+from ..types import Float, is_path
 from .systems import named, names_of
 
 LENGTH = "length"  # a baseline of its own: the shorter caption is right

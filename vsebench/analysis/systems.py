@@ -232,7 +232,7 @@ def by_number(systems: Sequence[System]) -> tuple[str, ...]:
     """One note or none: queries of reports without ids are paired by their number."""
     if len(systems) < 2 or not any(_without_ids(s.items) for s in systems):
         return ()
-    return ("rows without ids are taken to be the same items in all systems: they are paired by their number",)
+    return ("items are paired by their number, since their ids, if they have any, count the rows from 0",)
 
 
 def _without_ids(items: Split) -> bool:
@@ -253,7 +253,7 @@ def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:
             best, n = max(found)
             out.append(
                 f"{first.name} and {other.name} succeed on different queries, as at chance (correlation {best:.2f} of "
-                f"{n:,} queries): their rows, which have no ids, may be in other orders"
+                f"{n:,} queries): their rows are known by number alone, and may be in other orders"
             )
     return out
 

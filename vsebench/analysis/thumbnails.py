@@ -10,8 +10,9 @@ from pathlib import Path
 from ..errors import BadInput, MissingPackage, count_of, printable
 from ..files.audit import shown
 from ..files.image_files import Packed, files_of, listed, read_image
+from ..files.regular import expanded
 from ..sets.packed_images import packed_images
-from ..types import Split, expanded
+from ..types import Split
 
 SIDE = 144  # pixels of the longer side
 QUALITY = 62  # of JPEG

@@ -19,8 +19,8 @@ import typer
 
 from ..environment import THREADS
 from ..errors import DISK, ENGINE_FAILURE, INTERRUPTED, DiskError, UsageError, VsebenchError, printable
+from ..files.regular import expanded
 from ..options import command_line
-from ..types import expanded
 from .blocks import Flags, Function, extended, parameters
 from .terminal import Terminal, discard_stdout, fail, message_of, system_error
 

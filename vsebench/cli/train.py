@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import GATE_NOT_MET, MissingPackage, UsageError, count_of
+from ..files.regular import expanded
 from ..files.run_folder import SUMMARY
-from ..types import expanded
 from .blocks import ReportResult, options_of
 from .command import command
 from .terminal import Terminal, listing

@@ -22,9 +22,8 @@ from .run import evaluate
 
 CAPTIONS_PER_IMAGE = 5
 TOLERANCE = 0.1  # of two vectors of one item: bfloat16 and other batch sizes change them by less, dropout by more
-_INPUTS = tuple(
-    f.name for f in fields(Given) if f.name not in ("split", "fuse", "rerank")
-)  # of ``update``, or of files
+# Arguments of an evaluation that are those of ``update`` here, or of files.
+_INPUTS = tuple(f.name for f in fields(Given) if f.name not in ("split", "fuse", "rerank"))
 BY_IDS = "image_ids and text_ids"  # what names the items of updates without a split
 
 Key = int | str

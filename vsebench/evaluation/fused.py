@@ -14,13 +14,14 @@ import numpy as np
 from ..errors import BadInput
 from ..files import read as files
 from ..files.members import opened
+from ..files.regular import expanded
 from ..log import note, warn
 from ..options import spell
 from ..rank.scorers import rows_of
 from ..rank.sums import weighted_sum
 from ..sets import placing
 from ..signature import ENCODER
-from ..types import NONE, Bool, Direction, Int, Tops, expanded, is_path
+from ..types import NONE, Bool, Direction, Int, Tops, is_path
 from . import inputs
 from .chance import LEVEL, sampled_queries
 from .inputs import System

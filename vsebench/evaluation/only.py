@@ -10,13 +10,14 @@ import numpy as np
 
 from ..errors import BadInput, UsageError
 from ..files import columns
+from ..files.regular import expanded
 from ..log import note
 from ..options import spell
 from ..rank.scorers import Scorer
 from ..relevance.sources import SOURCES
 from ..sets import placing
 from ..sets.captions import with_captions
-from ..types import Direction, Embeddings, Int, expanded
+from ..types import Direction, Embeddings, Int
 from .inputs import System
 from .request import PART_GRAMMAR, Request
 

@@ -185,8 +185,8 @@ def _in_given_view(request: Request, split: Split, own: Sequence[str]) -> tuple[
     """
     if request.names is None or len(own) != 1:
         return request.names
-    silent = request.gains or request.captions is not None or split.captions is not None or split.name != "custom"
-    known = {"gt": split.image_of is not None, DEFAULT_GAINS: bool(silent)}
+    computable = request.gains or request.captions is not None or split.captions is not None or split.name != "custom"
+    known = {"gt": split.image_of is not None, DEFAULT_GAINS: bool(computable)}
     found = []
     for word in request.names:
         views = {m.view for m in expand([word], ["gt", *own], (DEFAULT_GAINS,))}

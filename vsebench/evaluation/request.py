@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..arguments import numbers, shown
 from ..errors import UsageError, printable
 from ..files import run_folder
+from ..files.regular import expanded
 from ..metrics.declare import HUBNESS
 from ..metrics.suites import ALL, INTRA, SUITES, expand, words
 from ..options import check_alone, settings, spell
@@ -29,7 +30,7 @@ from ..results.model import Resampling
 from ..sets import catalogue
 from ..sets.published import SETS
 from ..signature import STAGES
-from ..types import DIRECTIONS, Direction, PathLike, ReportProgress, expanded, is_path
+from ..types import DIRECTIONS, Direction, PathLike, ReportProgress, is_path
 from .options import DEPTH, Given, Options
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import BadInput, UsageError, WorkersLost
-from ..files.regular import sha256_of
+from ..files.regular import expanded, sha256_of
 from ..files.store import fingerprint
 from ..graded import engine as graded
 from ..graded.engine import Fill, Outs
@@ -37,7 +37,7 @@ from ..rank.observe import observations
 from ..rank.order import scores_of, top_lists
 from ..rank.scorers import Scorer, of_queries
 from ..relevance.gains import Spec
-from ..types import Direction, Observation, Split, Tops, expanded, is_path
+from ..types import Direction, Observation, Split, Tops, is_path
 from . import corrections, cuts, second_stage, system
 from . import depths as backend_depths
 from .assemble import signature

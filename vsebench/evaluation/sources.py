@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..errors import BadInput, MissingPackage, UsageError
 from ..files.pairs import Pairs
+from ..files.regular import expanded
 from ..files.sniff import sniff
 from ..graded.rankings import pseudo_positives
 from ..log import logged, note
@@ -21,7 +22,7 @@ from ..relevance.sources import SOURCES, Source, load_gains
 from ..relevance.spice.tuples import NotParsed
 from ..sets import placing
 from ..sets.captions import Captions, check_file, is_file, with_captions, without_ids
-from ..types import Direction, Split, expanded
+from ..types import Direction, Split
 
 
 def load_judgements(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from ..errors import DiskError, UsageError, VsebenchError
-from ..types import expanded
+from .regular import expanded
 
 PathLike = str | os.PathLike[str]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..types import expanded
+from .regular import expanded
 
 CACHE_VARIABLE = "VSEBENCH_CACHE"
 

@@ -176,7 +176,7 @@ def gathered(members: list[Member]) -> list[Member]:
     for group, found in groups.items():
         if group.endswith("#"):
             found.sort(key=lambda m: int(m.name.replace("/", "_").rpartition("_")[2]))
-    named = [sum(m.shape[0] for m in found) for found in groups.values() if len(found[0].shape) == 1]
+    named = [sum(m.size for m in found) for found in groups.values() if all(len(m.shape) == 1 for m in found)]
     named += [m.size for m in members if m.base in _BESIDE]
     out: list[Member] = []
     for group, found in groups.items():

@@ -19,6 +19,11 @@ AGAIN = "write or download the file again"
 MAPPED = "save float32 .npy files with the rows in the order of the test set, which are memory-mapped"
 
 
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """A path with the home folder for ``~``; ``~name`` of an unknown user stays as it is, as in a shell."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises for an unknown user
+
+
 def unpickle(loaded: str) -> str:
     """The advice for a file of pickled objects: arrays that are saved by whoever trusts it; ``loaded`` loads a dict."""
     return f"if you trust the file, save its arrays: d = {loaded}; np.savez('NEW.npz', **d)"

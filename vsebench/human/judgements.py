@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ..errors import BadInput, MissingPackage, UsageError
 from ..files.cache import cache_dir
+from ..files.regular import expanded
 from ..files.textfile import read_text
 from ..options import spell
-from ..types import expanded
 
 VARIABLE = "VSEBENCH_HUMAN_DATA"
 SUBFOLDERS = ("", "cxc", "flickr8k", "data", "Crisscrossed-Captions/data", "Flickr8k_text")

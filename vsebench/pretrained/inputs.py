@@ -9,6 +9,7 @@ from pathlib import Path
 from ..errors import BadInput, UsageError
 from ..files import store
 from ..files.image_files import Packed, find_images, match_images
+from ..files.regular import expanded
 from ..log import logged
 from ..options import spell
 from ..sets import catalogue
@@ -16,7 +17,7 @@ from ..sets.caption_files import with_image_files
 from ..sets.captions import with_captions
 from ..sets.choices import layouts
 from ..sets.packed_images import packed_images
-from ..types import PathLike, Split, expanded
+from ..types import PathLike, Split
 
 Image = Path | Packed
 

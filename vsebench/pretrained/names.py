@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import BadInput, MissingPackage, UsageError
-from ..types import expanded
+from ..files.regular import expanded
 
 INSTALL = "pip install 'vsebench[clip]'"
 OPEN_CLIP, SENTENCE = "open_clip", "sentence-transformers"

@@ -15,8 +15,9 @@ import numpy as np
 from ..arguments import public
 from ..errors import UsageError
 from ..files.atomic import check_writable, make_folder, refuse_overwriting
+from ..files.regular import expanded
 from ..options import spell
-from ..types import PathLike, expanded
+from ..types import PathLike
 from .choices import Choices
 from .device import float32
 from .encode import BATCH, Loaded, Progress, known

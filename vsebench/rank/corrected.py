@@ -24,10 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError, printable
+from ..files.regular import expanded
 from ..memory import require
 from ..numeric.parallel import default_threads
 from ..options import spell
-from ..types import QUERIES_OF, Direction, Float, Tops, expanded
+from ..types import QUERIES_OF, Direction, Float, Tops
 from .order import top_lists
 from .scorers import Matrix, Scorer
 from .sums import blocks, magnitude, refuse_overflow, weighted_sum

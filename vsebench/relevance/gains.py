@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
+from ..files.regular import expanded
 from ..log import note
-from ..types import Bool, Direction, Int, Split, Vectors, expanded
+from ..types import Bool, Direction, Int, Split, Vectors
 
 Progress = Callable[[float], None]  # called with the fraction of the work that is done, 0 to 1
 

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from ..errors import BadInput
 from ..files.members import SCORES, Field, floats, read_array
 from ..files.raw import Member, Raw
+from ..files.regular import expanded
 from ..log import note
 from ..sets import placing
 from ..sets.match import rows_of
-from ..types import Direction, Int, Modality, Split, Vectors, expanded
+from ..types import Direction, Int, Modality, Split, Vectors
 from .checks import check_values
 from .gains import Gains, Progress, shape_of
 

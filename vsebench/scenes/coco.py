@@ -13,8 +13,8 @@ from ..arguments import public
 from ..errors import MissingPackage, UsageError
 from ..files.atomic import make_folder, refused, write_folder
 from ..files.lock import locked
+from ..files.regular import expanded
 from ..registry import unknown
-from ..types import expanded
 from .folder import CAPTIONS, SCENES, check_content
 from .settings import CAPTIONS as CAPTIONS_AN_IMAGE
 from .settings import PARTS, Part

@@ -118,7 +118,7 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
         # Rows correspond only if both group the captions by image in the same way.
         if not _same_groups(rows.image_id, split.owners):
             raise BadInput(
-                "groups captions by image differently from the embeddings, which have no ids to match by",
+                "groups captions by image differently from the embeddings, whose texts have no ids but row numbers",
                 where=where,
                 fix="save text_ids with the embeddings, or give the captions in the order of the text vectors",
             )

@@ -7,6 +7,7 @@ note; what they leave open is refused, without an option that would give a numbe
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ MOST_ROWS = 1 << 14  # of a square score matrix in which rows that repeat are lo
 LEAST_ROWS = 8  # of rows that repeat, or a column of scores that is one number, by no coincidence
 FILL = 0.01  # the share of the other scores that may have that number
 CHUNK = 1 << 24  # numbers compared at a time
+KEY = 32  # numbers at the start of a row by which rows are told apart before they are read to their ends
 
 
 def upright(raw: Raw, captions_per_image: int | None) -> Raw:
@@ -165,7 +167,31 @@ def equal_images(raw: Raw) -> int:
     known = any(x is not None for x in (raw.image_ids, raw.image_of_text))
     if len(raw.arrays) == 1 or known or not LEAST_ROWS <= len(raw.images) == len(raw.texts):
         return 0
-    return len(raw.images) - len(np.unique(_bits(raw.images)))
+    return len(raw.images) - int(equal_rows(raw.images).max()) - 1
+
+
+def equal_rows(rows: Array) -> Int:
+    """(row,) int64: the number of the distinct row that a row is exactly, counted as they occur first.
+
+    Rows may be of any shape, in a memory map: those whose first numbers are not equal are not read to their ends.
+    """
+    flat = rows.reshape(len(rows), -1)
+    group = np.unique(_bits(flat[:, :KEY]), return_inverse=True)[1].ravel()
+    names = [(int(g), b"") for g in group.tolist()]
+    for row in np.flatnonzero(np.bincount(group)[group] > 1).tolist() if flat.shape[1] > KEY else ():
+        names[row] = (names[row][0], hashlib.blake2b(flat[row].tobytes(), digest_size=16).digest())
+    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    return np.array([number[name] for name in names], np.int64)
+
+
+def are_pairs(group: Int) -> bool:
+    """Whether rows, of the items (row,) of ``equal_rows``, are one for each caption: too many are equal by chance.
+
+    They are of clearly fewer items, or every item has as many rows, one behind the other.
+    """
+    n, items = len(group), int(group.max()) + 1
+    blocks = items > 1 and n % items == 0 and n > items
+    return _repeat(items, n) or (blocks and np.array_equal(group, np.repeat(np.arange(items), n // items)))
 
 
 def _at_the_ends(empty: Bool, owners: Ids, least: int = LEAST_PADDED) -> bool:
@@ -196,7 +222,7 @@ def one_row_an_image(raw: Raw, captions_per_image: int | None, declared: bool = 
         return raw
     if repeated_ids:
         assert raw.image_ids is not None
-        group = np.unique(raw.image_ids, return_inverse=True)[1]
+        group = _as_they_occur(np.unique(raw.image_ids, return_inverse=True)[1])
         _refuse_classes(raw, group)
     else:
         if declared and raw.image_ids is not None:
@@ -204,7 +230,7 @@ def one_row_an_image(raw: Raw, captions_per_image: int | None, declared: bool = 
         group = _groups(raw.images, "image", where, near=raw.image_of_text is None)
         items = len(np.unique(group))
         if raw.image_ids is not None:
-            _refuse_ids_of_pairs(raw, items)
+            refuse_ids_of_pairs(raw, items)
             return raw
         if raw.image_of_text is not None and items > HALF * n:
             return raw  # images that are equal, and each has its texts
@@ -217,7 +243,7 @@ def one_row_an_image(raw: Raw, captions_per_image: int | None, declared: bool = 
                 f"{spell('judgements', 'NAME=PAIRS.csv')}"
             )
             raise BadInput(what, where=where, fix=fix)
-        if not _repeat(items, n) and not _in_blocks(group, captions_per_image or 5):
+        if not are_pairs(group):
             if not declared and captions_per_image == 1 and (equal := equal_images(raw)):
                 counted = count_of(equal, "image row equals", "image rows equal")
                 warn(
@@ -225,11 +251,7 @@ def one_row_an_image(raw: Raw, captions_per_image: int | None, declared: bool = 
                     "image_ids, say so"
                 )
             return raw
-    _, first, group = np.unique(group, return_index=True, return_inverse=True)
-    order = np.argsort(first)  # images in the order in which they occur first
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    rows, owners = first[order], place[group.ravel()]
+    rows, owners = np.unique(group, return_index=True)[1], group
     words = f"image rows repeat, one for each text: {n:,} rows are {len(rows):,} images"
     given, holds = raw.image_of_text, raw.holds
     if given is None and n == len(raw.texts):
@@ -255,12 +277,6 @@ def _repeat(items: int, rows: int) -> bool:
     return rows >= LEAST_ROWS and max(1, rows / CROWDED) < items <= PAIRED * rows
 
 
-def _in_blocks(group: Int, times: int) -> bool:
-    """Whether every item has as many rows, one behind the other."""
-    blocks = group.reshape(-1, times) if times > 1 and len(group) % times == 0 else group[:, None][:0]
-    return len(blocks) > 0 and bool((blocks == blocks[:, :1]).all()) and len(np.unique(group)) == len(blocks)
-
-
 def _are_rows(given: Ids, n: int, ids: Ids | None) -> bool:
     """Whether the image of every text is given as rows, and not as ids."""
     if ids is not None and ids.dtype.kind == "i" and np.isin(given, ids).all():
@@ -268,7 +284,7 @@ def _are_rows(given: Ids, n: int, ids: Ids | None) -> bool:
     return bool(given.min() >= 0 and given.max() < n)
 
 
-def _refuse_ids_of_pairs(raw: Raw, items: int) -> None:
+def refuse_ids_of_pairs(raw: Raw, items: int) -> None:
     """Refuse image rows that repeat under ids of their own, where nothing else says which text belongs to which."""
     n = len(raw.images)
     named: set[str] = (
@@ -305,9 +321,8 @@ def _refuse_classes(raw: Raw, group: Int) -> None:
 
 
 def _groups(rows: Array, side: str, where: Path, near: bool = True) -> Int:
-    """(row,) int64: the number of the distinct vector that a row has, exactly or, with ``near``, nearly."""
-    n = len(rows)
-    exact: Int = np.unique(_bits(rows), return_inverse=True)[1].ravel().astype(np.int64)
+    """(row,) int64: as ``equal_rows``; with ``near`` rows that are nearly equal are one, too."""
+    n, exact = len(rows), equal_rows(rows)
     if not near:
         return exact
     unit = _unit_rows(rows)
@@ -326,7 +341,7 @@ def _groups(rows: Array, side: str, where: Path, near: bool = True) -> Int:
     first = np.unique(exact, return_index=True)[1]  # equal rows are one, too
     rows_of, columns = np.concatenate([left[one], np.arange(n)]), np.concatenate([right[one], first[exact]])
     graph = coo_array((np.ones(len(rows_of), np.bool_), (rows_of, columns)), shape=(n, n))
-    group: Int = connected_components(graph, directed=False)[1].astype(np.int64)
+    group = _as_they_occur(connected_components(graph, directed=False)[1])
     between = group[left] != group[right]
     if between.any() and len(np.unique(group)) <= PAIRED * n:
         what = (
@@ -335,6 +350,12 @@ def _groups(rows: Array, side: str, where: Path, near: bool = True) -> Int:
         )
         raise BadInput(what, where=where, fix=f"save {side}_ids, or every {side} once with image_of_text")
     return group
+
+
+def _as_they_occur(group: Int) -> Int:
+    """Groups numbered anew, as they occur first."""
+    _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse.ravel()].astype(np.int64)
 
 
 def _near(unit: Array, some: Int, exact: Int) -> tuple[Int, Int, Array]:

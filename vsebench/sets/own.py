@@ -8,9 +8,8 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..files.caption_rows import first_captions
-from ..files.regular import is_folder
+from ..files.regular import expanded, is_folder
 from ..registry import closest, unknown
-from ..types import expanded
 from .caption_files import all_of_file
 from .choices import layouts as choices
 from .source import Build, SetSource, known, names, source_of

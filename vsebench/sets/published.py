@@ -12,8 +12,7 @@ import numpy as np
 from ..errors import BadInput, MissingPackage, UsageError, VsebenchError, count_of
 from ..files.caption_records import CAPTION
 from ..files.caption_rows import CaptionRows, rows_sha256
-from ..files.regular import is_folder
-from ..types import expanded
+from ..files.regular import expanded, is_folder
 from . import layouts
 from .declared import DeclaredSplit
 from .layouts import Layout

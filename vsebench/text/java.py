@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import MissingPackage, UsageError
+from ..files.regular import expanded
 from ..memory import free_memory, parse_size
 from ..options import spell
 from ..sets.packages import package_file
-from ..types import expanded
 
 VARIABLE = "VSEBENCH_JAVA"
 OLDEST, NEWEST = 8, 25

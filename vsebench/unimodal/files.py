@@ -37,13 +37,14 @@ LABELS = Field(
 )
 
 
-def read_vectors(path: Path, modality: Modality, key: str | None = None) -> Raw:
+def read_vectors(path: Path, modality: Modality, key: str | None = None, repeated: bool = False) -> Raw:
     """The vectors of one modality: .npy, .npz, safetensors, torch or HDF5.
 
     Args:
         path: the file.
         modality: which vectors to read when a file has both.
         key: name of the array, when it is not one of the standard names.
+        repeated: whether an id may occur more than once.
 
     Returns:
         values (item, dim) float32, finite and C-contiguous.
@@ -53,7 +54,7 @@ def read_vectors(path: Path, modality: Modality, key: str | None = None) -> Raw:
         UsageError: ``key`` for an .npy file.
         MissingPackage: the package that reads this format is not installed.
     """
-    read = _read(path, VECTORS[modality], modality, key, matrix=True)
+    read = _read(path, VECTORS[modality], modality, key, matrix=True, repeated=repeated)
     array = read.values
     check_finite(array, VECTORS[modality].words.split()[0], path, read.image_ids)
     largest = max(float(array.max()), -float(array.min()))
@@ -115,6 +116,7 @@ def _read(
     key: str | None,
     matrix: bool = False,
     load: Callable[[Member, Path], Array] | None = None,
+    repeated: bool = False,
 ) -> Raw:
     raw = read_array(path, field, key=key, matrix=matrix, load=load, ids=((IDS[modality],), (), ()))
     if raw.values.ndim == 0 or 0 in raw.values.shape:
@@ -123,7 +125,7 @@ def _read(
     if ids is not None and len(ids) != n:
         what = f"holds {count_of(len(ids), 'id')} for {count_of(n, 'row')}"
         raise BadInput(what, where=path, fix="save one id a row")
-    if ids is not None and len(np.unique(ids)) != n:
+    if ids is not None and len(np.unique(ids)) != n and not repeated:
         unique, count = np.unique(ids, return_counts=True)
         raise BadInput(f"id {unique[count > 1][0]} occurs more than once", where=path, fix="give every row its own id")
     return raw

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import BadInput, UsageError, count_of
+from ...files.regular import expanded
 from ...log import note
 from ...numeric import elementary
 from ...text.tokenise import tokenise
 from ...text.tokens import Tokens
-from ...types import Float, Int, Split, Vectors, expanded
+from ...types import Float, Int, Split, Vectors
 from ..gains import Gains, Progress
 from .aggregate import caption_cosine
 from .word_vectors import read_word_vectors

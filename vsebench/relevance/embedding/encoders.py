@@ -13,10 +13,11 @@ import numpy as np
 
 from ...errors import BadInput, MissingPackage
 from ...files import models, store
+from ...files.regular import expanded
 from ...files.weights import Weights, check_vectors, of_each_length
 from ...log import note
 from ...sets.packages import package_file
-from ...types import Vectors, expanded
+from ...types import Vectors
 from ..gains import Progress
 
 MINILM = "all-MiniLM-L6-v2"

@@ -16,10 +16,11 @@ import numpy.typing as npt
 from ...errors import BadInput
 from ...files.formats import array_endings
 from ...files.members import TEXTS, read_array
+from ...files.regular import expanded
 from ...log import note
 from ...sets import placing
 from ...sets.match import rows_of
-from ...types import Split, expanded
+from ...types import Split
 from ..checks import check_values
 from ..gains import Gains, Progress
 from . import encoders

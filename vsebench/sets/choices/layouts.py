@@ -12,10 +12,9 @@ from typing import Any
 from ...errors import BadInput, MissingPackage, count_of
 from ...files.cache import cache_dir
 from ...files.jsonl import is_jsonl, jsonl_records
-from ...files.regular import is_folder
+from ...files.regular import expanded, is_folder
 from ...files.textfile import field, parse_json, read_text, shown
 from ...registry import unknown
-from ...types import expanded
 from .items import ChoiceSet, Item
 from .symmetric import SYMMETRIC
 

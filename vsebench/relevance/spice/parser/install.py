@@ -18,8 +18,8 @@ from pathlib import Path
 from ....errors import BadInput, MissingPackage
 from ....files.atomic import make_folder, write_atomically
 from ....files.cache import cache_dir
+from ....files.regular import expanded
 from ....sets.packages import package_file
-from ....types import expanded
 
 VARIABLE = "VSEBENCH_SPICE_JARS"
 CODE, MODELS = "stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar"
