@@ -33,7 +33,7 @@ from vsebench.unimodal.files import align, read_labels_array
 from vsebench.unimodal.labels import label_distance_of
 from vsebench.unimodal.queries import Selection
 
-from .config import Config, Loss
+from .config import Config, Loss, spelled
 from .model import PAD
 
 PartName = Literal["train", "val", "test"]
@@ -179,7 +179,7 @@ def open_data(config: Config, bar: Bar = no_bar) -> dict[PartName, Part]:
             raise BadInput(what, where=config.data.name, fix="encode all images alike")
     if labels and not config.data.labels and parts["train"].labels is None:
         raise UsageError(
-            f"{config.data.name} has no labels of its images", fix="name their file: --set data.labels=FILE"
+            f"{config.data.name} has no labels of its images", fix=f"name their file: {spelled('data.labels', 'FILE')}"
         )
     if labels and config.data.labels:
         read = read_labels_array(expanded(config.data.labels))
@@ -337,7 +337,7 @@ def vocabulary_of(captions: Sequence[str], count: int) -> Vocabulary:
     words = [word for word, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n >= count]
     if not words:
         what = f"no word occurs {count_of(count, 'time')} in the training captions"
-        raise BadInput(what, fix="put spaces between their words, or add --set data.word_count=1")
+        raise BadInput(what, fix=f"put spaces between their words, or add {spelled('data.word_count', 1)}")
     return Vocabulary((*SPECIAL, *words))
 
 
@@ -386,7 +386,9 @@ def relevance_of(loss: Loss, part: Part, progress: Progress | None = None) -> Pa
 def _of_labels(part: Part) -> Pairs:
     """1 - the label distance of two images; raises UsageError where the images have no labels."""
     if part.labels is None:
-        raise UsageError("the images have no labels", where=part.split.name, fix="name them: --set data.labels=FILE")
+        raise UsageError(
+            "the images have no labels", where=part.split.name, fix=f"name them: {spelled('data.labels', 'FILE')}"
+        )
     distance = label_distance_of(part.labels, part.label_distance)
     distance.check(len(part.images))
 

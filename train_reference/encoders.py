@@ -27,6 +27,7 @@ from torch import nn
 from vsebench.errors import MissingPackage, UsageError, first_line
 from vsebench.registry import Registry
 
+from .config import spelled
 from .own_file import faults_of, file_of, function_of
 
 Made = TypeVar("Made", bound=Callable[..., nn.Module])
@@ -196,7 +197,7 @@ def _torchvision(name: str, pretrained: bool) -> Any:
     except OSError as error:
         what = f"the weights of {name} cannot be downloaded: {first_line(error)}"
         file = models.get_model_weights(name)["IMAGENET1K_V1"].url.rpartition("/")[2]
-        fix = f"copy {file} to {torch.hub.get_dir()}/checkpoints, or add --set model.pretrained=false"
+        fix = f"copy {file} to {torch.hub.get_dir()}/checkpoints, or add {spelled('model.pretrained', False)}"
         raise MissingPackage(what, fix=fix) from error
 
 

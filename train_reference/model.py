@@ -16,7 +16,7 @@ from torch import nn
 
 from vsebench.errors import UsageError
 
-from .config import Config
+from .config import Config, spelled
 from .config import Model as Settings
 from .encoders import CAPTIONS, Encoder, encoded, encoder_names, get_encoder
 
@@ -177,7 +177,7 @@ def build(config: Config, kind: str, width: int, words: int) -> DualEncoder:
     if given and kind != "pixels":
         names = f"{' and '.join(given)} {'has' if len(given) == 1 else 'have'}"
         what = f"{names} no meaning: the images are {kind}, not pixels"
-        usual = " ".join(f"--set {n}={str(getattr(default, n.partition('.')[2])).lower()}" for n in given)
+        usual = ", ".join(spelled(name, getattr(default, name.partition(".")[2])) for name in given)
         raise UsageError(what, fix=f"add {usual}, or give data with image files")
     if settings.text != NO_TEXT and CAPTIONS not in get_encoder(settings.text).of:
         fix = f"use {', '.join(encoder_names(CAPTIONS))}"

@@ -129,7 +129,8 @@ def get_suite(name: str, losses: Sequence[str] | None = None) -> Suite:
             chosen[variant] = fingerprinted(assign(found, [*table["settings"].split(), *settings]))
     if not any(config.loss.name in every for config in chosen.values()):
         raise UsageError(
-            f"suite '{name}' has no run of {', '.join(every)}", fix="give a loss that it has, or --suite small"
+            f"suite '{name}' has no run of {', '.join(every)}",
+            fix=f"give a loss that it has, or {spell('suite', 'small')}",
         )
     planned = [
         Planned(variant, override(config, {"train.seed": seed}),

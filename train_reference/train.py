@@ -38,7 +38,7 @@ from vsebench.results.report import Report
 
 from . import checkpoint, encode, parallel
 from .checkpoint import BEST, FREE, Checkpoint, Log, check_same, tensors_of
-from .config import Config, fingerprinted
+from .config import Config, fingerprinted, spelled
 from .data import (
     SPECIAL,
     Bar,
@@ -251,7 +251,7 @@ def check_pooling(config: Config, device: torch.device) -> None:
     pooling = trunk_is_trained(config) and get_encoder(config.model.image).pooling
     if pooling and config.train.deterministic and device.type == "cuda":
         what = f"torch has no deterministic gradient of the pooling of {config.model.image} on a GPU"
-        raise UsageError(f"train.deterministic is true, and {what}", fix="add --set train.deterministic=false")
+        raise UsageError(f"train.deterministic is true, and {what}", fix=f"add {spelled('train.deterministic', False)}")
 
 
 def batches(config: Config, loss: Loss, part: Part, vocabulary: Vocabulary, bar: Bar) -> Loader:

@@ -83,7 +83,7 @@ def of_memory(fix: str) -> str:
     """A fix for a file in the words for arrays in memory: ids are given as arguments, the image of a text by id."""
     fix = re.sub(r"\b[Ss]ave (?=[^;]*(image_ids|text_ids|image_of_text))", "give ", fix)
     fix = fix.replace("(the image id or image row of every text)", "(the image id of every text)")
-    return re.sub(rf"\b({'|'.join(_OF_MEMORY)})\b", lambda name: _OF_MEMORY[name[1]], fix)
+    return re.sub(rf"\b({'|'.join(_OF_MEMORY)})\b(?! ?=)", lambda name: _OF_MEMORY[name[1]], fix)
 
 
 def _warn(result: object) -> None:

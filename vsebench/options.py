@@ -174,11 +174,13 @@ def spell(name: str, value: object = None) -> str:
 
     Args:
         name: of the field or argument.
-        value: its value; True for a flag, None to name the option alone. One of ``PLACEHOLDERS``, as in ``FILE.npy``,
-            stands for a value.
+        value: its value, a list for an option that is repeated; True for a flag, None to name the option alone. One of
+            ``PLACEHOLDERS``, as in ``FILE.npy``, stands for a value.
     """
     if _COMMAND:
         flag = "--" + FLAGS.get(name, name.replace("_", "-"))
+        if isinstance(value, list):
+            return " ".join(f"{flag} {one}" for one in value)
         return flag if value is None or value is True else f"{flag} {value}"
     if value is None:
         return name

@@ -77,6 +77,24 @@ def test_wrong_arguments_of_evaluate(options: dict[str, Any], pinned: Pinned) ->
     pinned(error.value)
 
 
+def test_arrays_in_memory_are_told_of_arguments_and_take_the_image_of_every_text_by_row(pinned: Pinned) -> None:
+    owners = np.arange(80) // 4
+    of_image = np.array([n for n in range(100) if n % 5 < 4])  # four texts an image
+    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (IMAGES, TEXTS[of_image])]
+    want = float((owners[(unit[0] @ unit[1].T).argmax(axis=1)] == np.arange(20)).mean())
+    ids = [f"im{n}" for n in range(20)]
+    for given in ({}, {"image_ids": ids, "text_ids": np.arange(80)}, {"image_id_of_text": owners + 1}):
+        with pytest.raises(vb.VsebenchError) as caught:
+            vb.evaluate(IMAGES, TEXTS[of_image], metrics="R@1", ci=0, **given)
+        pinned(caught.value)
+    with pytest.raises(vb.VsebenchError) as caught:
+        vb.evaluate(IMAGES, TEXTS, image_ids=ids, text_ids=[f"c{n}" for n in range(100)], metrics="R@1", ci=0)
+    pinned(caught.value)
+    for given in ({"image_id_of_text": owners}, {"image_ids": ids, "image_id_of_text": np.array(ids)[owners]}):
+        report = vb.evaluate(IMAGES, TEXTS[of_image], metrics="R@1", ci=0, **given)
+        assert report["R@1", "i2t"].value == want
+
+
 class Tensor:
     """An array with the methods of a torch tensor that cannot be converted, as a sparse one."""
 

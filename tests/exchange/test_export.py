@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -192,6 +194,11 @@ def test_what_mteb_lacks_is_refused(report, tmp_path, pinned):
     with pytest.raises(UsageError) as caught:
         vb.export(replace(report, results=ranks), "mteb", tmp_path)
     pinned(caught.value)
+    (names,) = re.findall("'(.*)'", str(caught.value.fix))
+    taken = tuple(r for r in report.results if str(r.metric) in names.split(","))
+    assert names and vb.export(replace(report, results=taken), "mteb", tmp_path)
+    shutil.rmtree(tmp_path)
+    tmp_path.mkdir()
     with pytest.raises(UsageError) as caught:
         vb.export(replace(report, split="custom"), "mteb", tmp_path)
     pinned(caught.value)

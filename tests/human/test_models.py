@@ -80,6 +80,7 @@ def test_a_vector_of_length_zero(rng: np.random.Generator, pinned: Pinned) -> No
     with pytest.raises(BadInput) as caught:
         similarities(task, vectors)
     pinned(caught.value)
+    assert not similarities(task, vectors, "dot").any()
 
 
 @pytest.mark.parametrize("name", SIDES)

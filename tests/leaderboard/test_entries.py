@@ -240,7 +240,7 @@ def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted, 
     folder, path = submitted
     before = path.read_bytes()
     with pytest.raises(UsageError) as caught:
-        submit.add(path, "A model", folder=folder, replace_old=True)
+        submit.add(path, "A model", folder=folder, replace=True)
     pinned(caught.value)
     kept = tmp_path / "thesis.json"
     kept.write_text("{}")
@@ -249,7 +249,7 @@ def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted, 
         path.unlink(missing_ok=True)
         path.symlink_to(target)
         with pytest.raises(UsageError) as caught:
-            submit.add(tmp_path / "A.json", "A model", folder=folder, replace_old=True)
+            submit.add(tmp_path / "A.json", "A model", folder=folder, replace=True)
         pinned(caught.value)
     assert kept.read_text() == "{}" and (tmp_path / "kept.json").read_bytes() == before
     assert not (tmp_path / "nowhere.json").exists()
@@ -304,12 +304,15 @@ def test_add_refuses(tmp_path, submitted, pinned):
     with pytest.raises(UsageError) as caught:
         submit.add(tmp_path / "A.json", "A model", folder=folder)
     pinned(caught.value)
+    assert submit.add(tmp_path / "A.json", "A model", folder=folder, replace=True)
     bare = tmp_path / "bare.json"
     bare.write_text(worlds.report().to_json(per_query=False))
     with pytest.raises(BadInput) as caught:
         submit.add(bare, "Other", folder=folder)
     pinned(caught.value)
     worlds.report().save(bare)
+    added = submit.add(bare, "Other", folder=folder)
+    (folder / "entries" / f"{added.id}.json").unlink()
     edit(bare, lambda d: d.update(intervals=None))
     with pytest.raises(BadInput) as caught:
         submit.add(bare, "Other", folder=folder)
@@ -352,6 +355,8 @@ def test_wrong_options_of_add_are_those_of_the_command_line(tmp_path, submitted,
     assert done.exit_code == 2
     pinned(done.stderr)
     assert sorted((folder / "entries").iterdir()) == before
+    words = ["--name", "N", "--url", "https://example.org", "--image-input", "x"]
+    assert run("leaderboard", "add", str(tmp_path / "A.json"), *words, "--folder", str(folder)).exit_code == 0
 
 
 def test_add_some_metrics(tmp_path, submitted, pinned):
@@ -361,6 +366,7 @@ def test_add_some_metrics(tmp_path, submitted, pinned):
     with pytest.raises(UsageError) as caught:
         submit.add(tmp_path / "A.json", "Other", metrics="MeanR", folder=folder)
     pinned(caught.value)
+    assert submit.add(tmp_path / "A.json", "Other", metrics="MedR", folder=folder)
 
 
 def test_commands(tmp_path, submitted, pinned):

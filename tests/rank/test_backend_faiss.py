@@ -333,6 +333,7 @@ def test_index_of_a_gpu(fake_gpu: None, monkeypatch: pytest.MonkeyPatch, pinned:
         vb.evaluate(*small("normal"), metrics="R@1", ci=0, backend="faiss")
     pinned(caught.value)
     assert caught.value.fix is not None and "backend='numpy'" in caught.value.fix
+    assert vb.evaluate(*small("normal"), metrics="R@1", ci=0, backend="numpy").results
 
 
 # An index on the processor in the place of one on a GPU, in the child process that tries it.

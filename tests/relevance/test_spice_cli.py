@@ -151,6 +151,8 @@ def test_a_parser_that_does_not_work_is_explained(captions, log, pinned):
     assert result.exit_code == 4
     pinned(result.stderr)
     assert "Traceback" not in result.stderr
+    (log / "fatal").unlink()
+    assert invoke("build", "--captions", captions, "--java-heap", "4G").exit_code == 0
 
 
 def test_list(captions, monkeypatch):
@@ -238,6 +240,8 @@ def test_rows_of_tuples_need_synsets(captions, tmp_path, pinned):
     result = invoke("import", rows, "--captions", captions)
     assert result.exit_code == 2
     pinned(result.stderr)
+    (tmp_path / "s.tsv").write_text("man\t1 2\nhorse\t\n", encoding="utf-8")
+    assert invoke("import", rows, "--captions", captions, "--synsets", str(tmp_path / "s.tsv")).exit_code == 0
 
 
 @pytest.mark.parametrize("gains", ["spice", "spice:text=ptb", "coarse:spice:above=0.1:spice"])

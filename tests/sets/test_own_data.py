@@ -300,6 +300,10 @@ def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Pa
     with pytest.raises(BadInput) as caught:
         vsebench.load_split("other")
     pinned(caught.value)
+    damaged = path.read_bytes()
+    catalogue.build("mine", source, replace=True)
+    assert len(vsebench.load_split("mine").caption_ids) == len(records())
+    path.write_bytes(damaged)
     report = vsebench.evaluate(embeddings(tmp_path / "e.npz"), captions_per_image=EACH, trust=True, metrics="R@1", ci=0)
     assert report.split == "custom"
     for name in ("mine", "other"):
@@ -316,6 +320,8 @@ def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp
             Raw((np.unique(ids[0])[:, None], ids[1][:, None]), np.unique(ids[0]), ids[1], sources=(tmp_path,))
         )
     pinned(caught.value)
+    vectors = np.unique(ids[0])[:, None], ids[1][:, None]
+    assert match.match_rows(Raw(vectors, np.unique(ids[0]), ids[1], sources=(tmp_path,)), "copy").split.name == "copy"
     catalogue.remove("copy")
     assert split_of_ids(*ids) == ["mine"] == split_of_ids(ids[0][::-1], ids[1][::-1])
     assert not split_of_ids(None, ids[1]) and not split_of_ids(ids[0], None)

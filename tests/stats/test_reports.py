@@ -111,6 +111,8 @@ def test_a_report_without_per_query_values(tmp_path: Path, pinned: Pinned) -> No
         with pytest.raises(BadInput) as error:
             systems.load_systems([str(path)])
         pinned(error.value)
+    path.write_text(done.to_json(), encoding="utf-8")
+    assert systems.load_systems([str(path)])
 
 
 def check_refused(path: Path, data: dict[str, Any], pinned: Pinned) -> None:

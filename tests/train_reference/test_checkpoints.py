@@ -133,6 +133,7 @@ def test_the_best_epoch_of_another_run(run, pinned):
     rewrite(run / BEST, words(lambda w: [*w[:4], *w[:3:-1]]))
     again = cli("train-reference", *OPTIONS, "--epochs", "1", "--resume", "--out", run)
     pinned(refused(again, run / BEST))
+    assert cli("train-reference", *OPTIONS, "--epochs", "1", "--out", run.with_name("other")).exit_code == 0
 
 
 def test_the_best_epoch_that_was_written_before_a_run_was_killed(run, pinned):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -72,6 +73,8 @@ def test_an_interrupted_run_says_how_to_continue(number, code, tmp_path, pinned)
     assert unfinished.exit_code == 3
     pinned(unfinished.stderr)
     assert "--resume" in unfinished.stderr
+    encode = shlex.split(unfinished.stderr.rpartition("or: vsebench ")[2])
+    assert cli(*encode, "-o", tmp_path / "e.npz").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -106,6 +109,7 @@ def test_a_folder_that_is_a_file_or_may_not_be_written(tmp_path, pinned):
     found = cli("train-reference", *OPTIONS, "--out", file)
     assert (found.exit_code, file.read_text()) == (2, "mine")
     pinned(found.stderr)
+    assert cli("train-reference", *OPTIONS, "--epochs", "1", "--out", tmp_path / "other").exit_code == 0
     for words in (OPTIONS, ["--suite", "smoke"]):
         below = cli("train-reference", *words, "--out", file / "run")
         assert below.exit_code == 6
@@ -246,6 +250,9 @@ def test_settings_that_cannot_be_used_are_found_before_training(changes, tmp_pat
         train.train(small(**changes), tmp_path / "run", say=silent)
     pinned(caught.value)
     assert not (tmp_path / "run").exists()
+    if "crop=" in str(caught.value.fix) or "pretrained=" in str(caught.value.fix):
+        whole = {"model": {"crop": "center", "pretrained": True, "finetune": False}}
+        assert train.prepare(small(**whole), train.no_bar)
 
 
 def test_a_gradient_that_is_no_number(monkeypatch, pinned):

@@ -78,6 +78,7 @@ def test_a_loss_of_a_file_is_trained_and_resumed(file, tmp_path, pinned):
     changed = cli("train-reference", *own, "--epochs", "3", "--resume")
     assert changed.exit_code == 2
     pinned(changed.stderr)
+    assert cli("train-reference", *own[:-1], tmp_path / "other", "--epochs", "1").exit_code == 0
 
 
 def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):

@@ -168,6 +168,7 @@ def test_a_folder_with_a_run_is_not_overwritten(tmp_path, pinned):
         train.train(small(train={"lr": 0.1}), tmp_path, resume=True, say=silent)
     pinned(caught.value)
     assert (tmp_path / checkpoint.LAST).read_bytes() == before
+    train.train(small(), tmp_path, resume=True, say=silent)
 
 
 def test_a_loss_that_is_no_number_ends_the_run(tmp_path, monkeypatch, pinned):

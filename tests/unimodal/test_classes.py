@@ -99,3 +99,4 @@ def test_missing_classes_and_strings_as_numbers(world: tuple[np.ndarray, np.ndar
     with pytest.raises(UsageError) as caught:
         values(vectors, code.astype(str), labels_are="numbers")
     pinned(caught.value)
+    assert values(vectors, code.astype(str), labels_are="classes") == values(vectors, code, labels_are="classes")

@@ -237,6 +237,7 @@ def test_wrong_inputs(rng: np.random.Generator, pinned: Pinned) -> None:
     with pytest.raises(BadInput) as caught:
         evaluate(vectors, labels, range(4))
     pinned(caught.value)
+    assert evaluate(vectors, labels, range(4), keep_queries=True, metrics="MLD@1").results
     with pytest.raises(BadInput) as caught:
         evaluate(vectors[:1], euclidean([[1.0]]))
     pinned(caught.value)

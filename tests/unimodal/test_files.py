@@ -98,6 +98,7 @@ def test_labels_that_are_refused(tmp_path: Path, pinned: Pinned) -> None:
     with pytest.raises(BadInput) as caught:
         read_labels_array(path)
     pinned(caught.value)
+    assert read_labels_array(path, key="a").values.shape == X.shape
 
 
 def test_the_shape_decides_the_distance(tmp_path: Path, pinned: Pinned) -> None:

@@ -37,7 +37,7 @@ from vsebench.sets.source import split_of_ids
 from vsebench.types import Int, Split
 from vsebench.unimodal.files import read_vectors
 
-from ..config import Config
+from ..config import Config, spelled
 from ..data import PARTS, Bar, Images, Part, PartName, of_features
 from ..encoders import get_encoder
 from .image_files import ImageFiles
@@ -65,7 +65,7 @@ def open_vectors(config: Config, bar: Bar) -> dict[PartName, Part]:
     """
     path = expanded(config.data.name)
     if not config.data.captions:
-        raise UsageError("no file of captions", where=path, fix="name it: --captions FILE")
+        raise UsageError("no file of captions", where=path, fix=f"name it: {spelled('data.captions', 'FILE')}")
     captions = _captions(config.data.captions)
     key = config.data.key or None
     raw = Raw((mapped(path),)) if path.suffix == ".npy" and key is None else read_vectors(path, "image", key, True)
@@ -103,7 +103,9 @@ def open_images(config: Config, bar: Bar) -> dict[PartName, Part]:
         BadInput: the file is of another kind or damaged, or images are missing: all are looked for before training.
     """
     if not config.data.images:
-        raise UsageError("no folder of images", where=config.data.name, fix="name it: --set data.images=FOLDER")
+        raise UsageError(
+            "no folder of images", where=config.data.name, fix=f"name it: {spelled('data.images', 'FOLDER')}"
+        )
     captions = _captions(config.data.name)
     splits = _splits(captions, Path(config.data.name).stem, config.data.restval)
     every = np.concatenate([split.image_ids for split in splits.values()])
@@ -111,7 +113,7 @@ def open_images(config: Config, bar: Bar) -> dict[PartName, Part]:
         with bar("looking for the images"):
             paths = find_images(expanded(config.data.images), every, captions.images).paths
     except BadInput as error:
-        error.fix = "copy the images into this folder, or name another: --set data.images=FOLDER"
+        error.fix = f"copy the images into this folder, or name another: {spelled('data.images', 'FOLDER')}"
         raise
     for path in paths[:: max(1, len(paths) // READ_FIRST)]:
         read_image(path)

@@ -53,7 +53,7 @@ def add(
 
     entry = submit.add(
         result, name, setting=setting, image_input=image_input, url=url, description=description, notes=note or (),
-        reproduce=reproduce or (), metrics=metrics, id=entry_id, folder=folder, replace_old=replace,
+        reproduce=reproduce or (), metrics=metrics, id=entry_id, folder=folder, replace=replace,
     )  # fmt: skip
     file = str(folder / ENTRIES / f"{entry.id}.json")
     for told in entry.model.notes[len(note or ()) :]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -102,7 +103,7 @@ def run(
     if report is None:  # the first process of torchrun prints it
         return
     deliver(terminal, report, formats, output)
-    again, file = f"vsebench eval {folder}", folder / "embeddings.npz"
+    again, file = f"vsebench eval {shlex.quote(str(folder))}", shlex.quote(str(folder / "embeddings.npz"))
     if "|labels:" in report.signature:  # of images alone
         again = f"vsebench unimodal {file} --labels {file}"
         again += " --label-distance miou" if "|labels:miou" in report.signature else ""

@@ -73,7 +73,7 @@ def _stated(runs: Sequence[Pairs], judged: Sequence[Pairs]) -> list[Pairs]:
         return list(runs)
     known = [pairs.direction for pairs in runs if pairs.direction is not None]
     if len(unknown) > 1:
-        fix = f"give {spell('run', 'i2t=FILE')} and {spell('run', 't2i=FILE')}"
+        fix = f"give {spell('run', ['i2t=FILE', 't2i=FILE'])}"
         raise BadInput("nothing says which of the runs has images as queries", where=unknown[0].where, fix=fix)
     direction: Direction = "t2i"
     stated = [pairs for pairs in judged if pairs.direction is not None]

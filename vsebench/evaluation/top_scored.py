@@ -87,7 +87,7 @@ def _top_scored(scores: Scores, directions: Sequence[Direction]) -> tuple[str, s
             doubt = "where these pairs were never scored, values are wrong in at least one direction"
             return f"{equal}: {doubt}" if found.share >= MOST else "", ""
         what = f"{equal}, far below all others: pairs that were never scored"
-        lists = f"{spell('run', 'i2t=FILE')} {spell('run', 't2i=FILE')}"
+        lists = spell("run", ["i2t=FILE", "t2i=FILE"])
         fix = f"give complete scores, or the retrieved lists of each direction ({lists})"
     else:
         (direction, depth), *_ = found.scored.items()

@@ -18,6 +18,8 @@ from ..types import Ids, Int, composed, stripped
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
 _INT64_MAX = np.iinfo(np.int64).max
+# The fix for ids of another type.
+AS_STRINGS = "save ids as integers or as strings of numpy: {name} = np.array({name}).astype(str)"
 # Endings of media and of arrays of features. What follows any other dot belongs to the name: p0.v2.
 _MEDIA = (
     r"\.(?:jpe?g|jfif|png|gif|webp|bmp|tiff?|heic|avif|svg|mp4|m4v|avi|webm|mkv|mov|mpe?g|wmv|flv|3gp|wav|mp3|flac|ogg"
@@ -87,8 +89,8 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
     if kind == "S":
         ids = _decoded(ids.tolist(), name, where)
     elif kind != "U":
-        fix = f"save them as integers or fixed-width strings, as in np.savez(..., {name}=np.array([...]))"
-        raise BadInput(f"'{name}' has dtype {ids.dtype}; ids are integers or strings", where=where, fix=fix)
+        what = f"'{name}' has dtype {ids.dtype}; ids are integers or strings"
+        raise BadInput(what, where=where, fix=AS_STRINGS.format(name=name))
     ids = stripped(ids)
     refuse_destroyed(ids.tolist(), where, lambda row: f"'{name}'[{row}]")
     if all(is_decimal(text) for text in ids.tolist()):

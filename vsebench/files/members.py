@@ -18,7 +18,7 @@ from ..options import spell
 from ..registry import closest
 from ..types import Ids
 from .formats import Format, array_suffixes
-from .ids import as_ids, as_strings
+from .ids import AS_STRINGS, as_ids, as_strings
 from .raw import FLOATS, Array, Holds, Member, Raw
 from .regular import MAPPED, unpickle
 from .sniff import expect, sniff
@@ -362,7 +362,7 @@ def no_floats(member: Member, where: Path) -> BadInput:
     if member.dtype.endswith("int64"):
         fix = "save it as float64, or as float32, which rounds integers from 2^24 on"
     elif member.dtype == "object" and member.shape == ():
-        fix = unpickle(f"np.load('{where.name}', allow_pickle=True)['{member.name}'].item()")
+        fix = unpickle(f"np.load({str(where)!r}, allow_pickle=True)[{member.name!r}].item()")
     elif member.dtype == "object":
         fix = f"save it as {name} = np.stack({name}).astype('float32'): objects are pickles, which are never read"
     elif member.dtype == "struct":
@@ -381,7 +381,7 @@ def ids_of(member: Member | None, path: Path) -> Ids | None:
         raise BadInput(
             f"array '{member.name}' {member.shape} is {member.dtype}; ids are integers or strings",
             where=path,
-            fix=f"save ids as integers or as strings of numpy: {member.base} = np.array({member.base}).astype(str)",
+            fix=AS_STRINGS.format(name=member.base),
         )
     return as_ids(member.load(), member.name, path)
 

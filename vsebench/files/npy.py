@@ -77,10 +77,10 @@ def npy_member(path: Path) -> Member:
         raise BadInput(
             f"{what}, which are never read: they could run code",
             where=path,
-            fix=unpickle(f"np.load('{path.name}', allow_pickle=True).item()")
+            fix=unpickle(f"np.load({str(path)!r}, allow_pickle=True).item()")
             if header.shape == ()
             else "if you trust the file: "
-            f"np.save('NEW.npy', np.array(np.load('{path.name}', allow_pickle=True).tolist()))",
+            f"np.save('NEW.npy', np.array(np.load({str(path)!r}, allow_pickle=True).tolist()))",
         )
     check_length(header, path.stat().st_size - header.length, path, "the file")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,7 +50,8 @@ def find(path: Path) -> RunFolder | None:
     about = path / ABOUT
     if not about.is_file():
         if (path / LAST).is_file():
-            fix = f"continue it with the same command and {spell('resume', True)}, or: vsebench encode {path / LAST}"
+            encode = f"vsebench encode {shlex.quote(str(path / LAST))}"
+            fix = f"continue it with the same command and {spell('resume', True)}, or: {encode}"
             raise BadInput("holds a training run that is not finished", where=path, fix=fix)
         return None
     try:
@@ -61,7 +63,8 @@ def find(path: Path) -> RunFolder | None:
         raise BadInput("does not describe a run of this version", where=about, fix="train again") from error
     file = path / Path(name).name
     if found["kind"] == "labels":
-        raise BadInput("has embeddings of images alone", where=path, fix=f"vsebench unimodal {file} --labels {file}")
+        again = f"vsebench unimodal {shlex.quote(str(file))} --labels {shlex.quote(str(file))}"
+        raise BadInput("has embeddings of images alone", where=path, fix=again)
     if not os.path.isfile(file):  # noqa: PTH113 (False for a name that is too long)
         raise BadInput(
             f"names {file.name[:100]}, which is missing", where=about, fix="resume the run, or encode it again"

@@ -65,7 +65,7 @@ def _format(path: Path, head: bytes, size: int) -> Format:
     pickled = by_start is None and by_header is None and head[0] == 0x80 and len(head) > 1 and head[1] <= 5
     if pickled or path.suffix.lower() in (".pkl", ".pickle"):
         what = "is a pickle" if pickled else f"is named as a pickle ({path.suffix})"
-        fix = unpickle(f"pickle.load(open('{path.name}', 'rb'))")
+        fix = unpickle(f"pickle.load(open({str(path)!r}, 'rb'))")
         raise BadInput(f"{what}; pickles can run any code when they are read, so they never are", where=path, fix=fix)
     if by_start is not None:
         return by_start

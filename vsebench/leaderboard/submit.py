@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import os
 import re
-from dataclasses import replace
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def add(
     metrics: Names | None = None,
     id: str | None = None,
     folder: str | os.PathLike[str] = "leaderboards",
-    replace_old: bool = False,
+    replace: bool = False,
     **about: Any,
 ) -> Entry:
     """Write the entry of a saved report.
@@ -49,7 +50,7 @@ def add(
             as there is room for, those of suites first.
         id: of the entry and its page; by default made of name, setting and test set.
         folder: of the leaderboards.
-        replace_old: replace an entry of this id.
+        replace: replace an entry of this id.
         about: further fields of ``schema.Model``; ``reproduce`` is by default the command that the report has.
 
     Returns:
@@ -69,17 +70,17 @@ def add(
     read(folder)
     report = _chosen(load(path), metrics, path)
     if report.items is None or all(r.per_query is None for r in (*report.results, *report.parts)):
-        fix = f"make it again: vsebench eval FILE -o {path.name} (without --no-per-query)"
+        fix = f"make it again: vsebench eval FILE -o {shlex.quote(str(path))} (without --no-per-query)"
         raise BadInput("has no per-query values, from which the numbers are computed again", where=path, fix=fix)
     if report.intervals is None:
         raise BadInput("has no intervals", where=path, fix=f"evaluate with {spell('ci', 95)}")
     chosen = id or slug(f"{name[:60]} {model.setting[:40]} {report.split}"[:99]) or "entry"
     target = folder / ENTRIES / f"{chosen}.json"
-    _check_target(target, path, replace_old)
+    _check_target(target, path, replace)
     model = model.model_copy(update={"reproduce": model.reproduce or _command(report)})
     now = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     kept = {key: value for key, value in report.provenance.items() if key in KEPT} | {"added": now}
-    report = replace(report, provenance=kept, notes=())
+    report = dataclasses.replace(report, provenance=kept, notes=())
     if metrics is None:
         report, model = _fitting(report, model, path)
     text = text_of(report, model)
@@ -101,11 +102,10 @@ def _model(**fields: Any) -> Model:
         return Model(**fields)
     except ValidationError as error:
         option, _, what = faults_of(error)[0].partition(": ")
-        option = option.replace("_", "-")
-        raise UsageError(f"--{option}: {what}", fix=f"correct --{option}") from None
+        raise UsageError(f"{spell(option)}: {what}", fix=f"correct {spell(option)}") from None
 
 
-def _check_target(target: Path, path: Path, replace_old: bool) -> None:
+def _check_target(target: Path, path: Path, replace: bool) -> None:
     """Refuse to replace an entry unasked, the input, or what a link leads to; raises UsageError."""
     if target.is_symlink():
         what = f"is a link (to {target.readlink()}), and entries are not written through links"
@@ -113,21 +113,21 @@ def _check_target(target: Path, path: Path, replace_old: bool) -> None:
     if target.exists() and target.samefile(path):
         what = "would be replaced, and is the input of this command"
         raise UsageError(what, where=target, fix=f"choose {spell('id')}")
-    if target.exists() and not replace_old:
+    if target.exists() and not replace:
         what = f"the entry '{target.stem}' is there already"
         raise UsageError(what, where=target, fix=f"add {spell('replace', True)}, or choose {spell('id')}")
 
 
 def _chosen(report: Report, metrics: Names | None, path: Path) -> Report:
     """The report with some of its metrics, those of hubness left out; what their sums need stays among its parts."""
-    report = replace(report, results=tuple(r for r in report.results if not key_of(r)[0].family.of_lists))
+    report = dataclasses.replace(report, results=tuple(r for r in report.results if not key_of(r)[0].family.of_lists))
     if metrics is None or report.items is None:
         return report
     keys = set(shared_keys([System(path.stem, str(path), report, report.items)], metrics)[0])
     kept = tuple(r for r in report.results if key_of(r) in keys)
     needed = {part for metric, _ in keys for part in metric.parts()} - {metric for metric, _ in keys}
     parts = tuple(r for r in (*report.parts, *report.results) if key_of(r)[0] in needed)
-    return replace(report, results=kept, parts=parts)
+    return dataclasses.replace(report, results=kept, parts=parts)
 
 
 def _fitting(report: Report, model: Model, path: Path) -> tuple[Report, Model]:
@@ -138,7 +138,7 @@ def _fitting(report: Report, model: Model, path: Path) -> tuple[Report, Model]:
     sizes: dict[str, int] = {}
     for column in report.document()["per_query"]["columns"]:
         sizes[column["metric"]] = sizes.get(column["metric"], 0) + len(line(column)) + 2
-    room = LARGEST - len(text_of(replace(report, results=(), parts=()), model)) - RESULT
+    room = LARGEST - len(text_of(dataclasses.replace(report, results=(), parts=()), model)) - RESULT
     every = list(dict.fromkeys(key_of(r)[0] for r in report.results))
     suites = [name for suite in SUITES.values() for name in suite.metrics]
     listed = {metric: metric.name if metric.graded else str(metric) for metric in every}

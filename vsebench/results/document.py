@@ -96,8 +96,8 @@ def _refuse_vectors(path: Path) -> None:
     except BadInput:
         return  # the reader of JSON says what is wrong
     if kind.arrays is not None:
-        command = f"vsebench eval {shlex.quote(path.name)} -o {shlex.quote(f'{path.stem}.json')}"
-        made = command if of_command() else f"vsebench.evaluate({path.name!r})"
+        command = f"vsebench eval {shlex.quote(str(path))} -o {shlex.quote(f'{path.stem}.json')}"
+        made = command if of_command() else f"vsebench.evaluate({str(path)!r})"
         raise BadInput(f"is {kind.words}, not a report", where=path, fix=f"evaluate it, and give the report: {made}")
 
 

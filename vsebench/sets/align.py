@@ -186,7 +186,8 @@ def align_lists(runs: Sequence[Pairs], name: Split | str | None) -> tuple[Split,
     """
     if name == "custom":
         what = "retrieved lists do not have the image of every caption, so they need a declared split or judgements"
-        fix = f"give {spell('split', ', '.join(splits.names()))}, or {spell('judgements', 'NAME=FILE')} of these lists"
+        lists = f"{spell('judgements', 'NAME=FILE')} of these lists"
+        fix = f"give {spell('split', 'NAME')} of `vsebench data list`, or {lists}"
         raise UsageError(what, fix=fix)
     split = name if isinstance(name, Split) else splits.load_split(name) if name else split_of(runs)
     found: dict[Direction, Tops] = {}

@@ -1,0 +1,457 @@
+"""Fixes of evaluations in Python: arrays, scores, lists, stages and metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import vsebench as vb
+from tests.evaluation.test_top_scored import of_top
+from tests.followed.case import I2T, MAJOR, OWNER, T2I, By, Call, Followed, S, X, Y, after, hostile, save, write
+from vsebench.errors import BadInput
+
+R1: dict[str, Any] = {"metrics": "R@1", "ci": 0}
+LIKE = "(trust=True|--trust) ranks it as read"
+IDS = [f"im{n:02}" for n in range(60)]
+NAMED: dict[str, Any] = {"image_ids": IDS, "text_ids": [f"c{n}" for n in range(300)]}
+OWNED = {**NAMED, "image_id_of_text": np.array(IDS)[OWNER]}
+RUN = {"t2i": {f"q{q}": {f"d{(q + k) % 9}": 1.0 - k / 10 for k in range(4)} for q in range(9)}}
+JUDGED = {f"q{q}": {f"d{(q + q % 2) % 9}": 1} for q in range(9)}  # the first item for five of nine, else the second
+CAPTIONS = [f"a photo of thing {n % 7} beside thing {n // 5}" for n in range(300)]
+
+
+def ev(*given: Any, **options: Any) -> Call:
+    """Evaluate the good vectors, or what is given."""
+    inputs = given or (() if {"scores", "run"} & set(options) else (X, Y))
+    return lambda: vb.evaluate(*inputs, **{**R1, **options})
+
+
+def judged(**options: Any) -> Call:
+    """Evaluate a run with judgements."""
+    return ev(**{"run": RUN, "judgements": {"mine": JUDGED}, "metrics": "mine:R@1", **options})
+
+
+RIGHT_RUN = 5 / 9
+HALF = float((S[:30, :150].argmax(axis=1) // 5 == np.arange(30)).mean())
+SPLIT = vb.Split("custom", np.arange(60), np.arange(300), OWNER)
+SCORED = "".join(f"{q} Q0 {d} {k} {9 - k} x\n" for q, of in RUN["t2i"].items() for k, d in enumerate(of, 1))
+BACK = "".join(f"d{d} Q0 q{q} {q + 1} {9 - q} x\n" for d in range(9) for q in range(9))
+TREC = "".join(f"{q} Q0 {d} {k} {k / 9} x\n" for q, of in RUN["t2i"].items() for k, d in enumerate(of, 1))
+
+
+def accumulated(n: int, **options: Any) -> vb.Report:
+    """The first ``n`` captions in batches, by their rows."""
+    validation = vb.Accumulator(**{**R1, **options})
+    validation.update(X[np.arange(n) // options.get("captions_per_image", 5)], Y[:n], np.arange(n))
+    return validation.compute()
+
+
+def apart(images: Any, split: vb.Split | None) -> vb.Report:
+    """Images and captions with their ids."""
+    validation = vb.Accumulator(split, **R1)
+    validation.update(images, Y, image_ids=np.arange(60) if len(images) == 60 else OWNER, text_ids=np.arange(300))
+    return validation.compute()
+
+
+UNEVEN = S + np.linspace(-0.5, 0.5, 60)[:, None] + np.linspace(-0.5, 0.5, 300)
+BOTH = np.maximum(of_top(UNEVEN, "i2t", -100), of_top(UNEVEN, "t2i", -100))
+SHIFTED = S - 0.7 * S.max()
+NAMED_FILE = {"text_ids": np.arange(300), "image_ids": np.arange(60), "image_of_text": np.tile(np.arange(60), 5)}
+A_FILE = after(save("e.npz"), "eval e.npz --json --metrics R@1 --ci 0")
+
+FOLLOWED: list[Followed | By] = [
+    # What is read in a wrong order, or not complete.
+    Followed(
+        rf"^save image_ids and text_ids \(or image_of_text\) with the rows, so that they are matched by id; {LIKE}$",
+        hostile("texts image by image within captions"),
+        (
+            after(
+                save("m.npz", image_embeddings=X, text_embeddings=Y[MAJOR], image_of_text=OWNER[MAJOR]),
+                "eval m.npz --json --ci 0 --metrics R@1",
+            ),
+            I2T,
+        ),
+        (
+            after(
+                save("m.npz", text_embeddings=Y[MAJOR], image_of_text=OWNER[MAJOR]),
+                "eval m.npz --json --ci 0 --metrics R@1",
+            ),
+            I2T,
+        ),
+        (hostile("texts in that order, trusted"), None),
+    ),
+    Followed(
+        rf"^give image_ids=\.\.\. and text_ids=\.\.\. \(or image_id_of_text=\.\.\.\) with the rows, so that .*; "
+        rf"{LIKE}$",
+        ev(X, Y[MAJOR]),
+        (ev(X, Y[MAJOR], image_id_of_text=OWNER[MAJOR]), I2T),
+        (ev(X, Y[MAJOR], **{k: np.array(v)[MAJOR] if len(v) == 300 else v for k, v in OWNED.items()}), I2T),
+        (ev(X, Y[MAJOR], trust=True), None),
+    ),
+    Followed(
+        rf"^check that images and texts are rows of the same items, .*; {LIKE}$",
+        ev(X, np.random.default_rng(1).permutation(Y)),
+        (ev(X, Y), I2T),
+        (ev(X, np.random.default_rng(1).permutation(Y), trust=True), None),
+    ),
+    Followed(
+        rf"^find out why the model gives every image or every text the same vector; {LIKE}$",
+        hostile("collapsed vectors"),
+        (hostile("collapsed vectors, trusted"), None),
+        (A_FILE, I2T),
+    ),
+    Followed(
+        rf"^direction='i2t' reads it rightly, behind embeddings of the first stage rerank='i2t=FILE' does as well; "
+        rf"t2i needs scores for the images of every text; {LIKE}$",
+        ev(scores=of_top(S, "i2t", -100)),
+        (ev(scores=of_top(S, "i2t", -100), direction="i2t"), I2T),
+        (after(write("s.npy", of_top(S, "i2t", -100)), ev(X, Y, rerank="i2t=s.npy", rerank_depth=10)), I2T),
+        (ev(scores=S), I2T),
+        (ev(scores=of_top(S, "i2t", -100), trust=True), I2T),
+    ),
+    Followed(
+        rf"^direction='t2i' reads it rightly, behind embeddings of the first stage rerank='t2i=FILE' does as well; "
+        rf"i2t needs scores for the texts of every image; {LIKE}$",
+        ev(scores=of_top(S, "t2i", -100)),
+        (ev(scores=of_top(S, "t2i", -100), direction="t2i"), T2I),
+        (after(write("s.npy", of_top(S, "t2i", -100)), ev(X, Y, rerank="t2i=s.npy", rerank_depth=10)), I2T),
+    ),
+    Followed(
+        rf"^save a number below every score in their place; then direction='(i2t|t2i)' reads it rightly; {LIKE}$",
+        ev(scores=of_top(SHIFTED, "i2t", 0.0)),
+        (ev(scores=of_top(SHIFTED, "i2t", -9.0), direction="i2t"), I2T),
+    ),
+    Followed(
+        rf"^give complete scores, or the retrieved lists of each direction \(run=\['i2t=FILE', 't2i=FILE'\]\); {LIKE}$",
+        ev(scores=BOTH),
+        (ev(scores=S), I2T),
+    ),
+    # The image of every text.
+    Followed(
+        r"^give image_id_of_text=\.\.\. \(the image row of every text\)( \(|$|, or give captions_per_image=)",
+        ev(X, Y[:240]),
+        (ev(X, Y[:240], image_id_of_text=np.arange(240) // 4, trust=True), None),
+        (
+            ev(X, np.delete(Y, np.arange(4, 300, 5), 0), captions_per_image=4),
+            float((np.delete(S, np.arange(4, 300, 5), 1).argmax(1) // 4 == np.arange(60)).mean()),
+        ),
+        (
+            ev(X, np.delete(Y, np.arange(4, 300, 5), 0), image_id_of_text=np.arange(240) // 4),
+            float((np.delete(S, np.arange(4, 300, 5), 1).argmax(1) // 4 == np.arange(60)).mean()),
+        ),
+    ),
+    Followed(
+        r"^count image rows from 0, or give image_ids=\.\.\. as well$",
+        ev(image_id_of_text=OWNER + 1),
+        (ev(image_id_of_text=OWNER), I2T),
+        (ev(image_id_of_text=OWNER + 1, image_ids=np.arange(60) + 1), I2T),
+    ),
+    Followed(
+        r"^save image_of_text \(the image row of every text\)( \(|$|, or give --captions-per-image )",
+        hostile("four texts an image"),
+        (hostile("four texts an image", "--captions-per-image", "4", "--trust"), None),
+        (
+            after(
+                save("m.npz", image_embeddings=X, text_embeddings=Y[:240], image_of_text=np.arange(240) // 5),
+                "eval m.npz --json --ci 0 --metrics R@1",
+            ),
+            None,
+        ),
+    ),
+    Followed(
+        r"^give image_id_of_text=\.\.\. \(the image id of every text\), or give a file of captions with these ids "
+        r"\(captions=FILE\)(, or, if the text rows follow the image rows in order, captions_per_image=5)?$",
+        ev(**NAMED),
+        (ev(**OWNED), I2T),
+        (
+            after(
+                write(
+                    "c.jsonl",
+                    "".join(
+                        f'{{"image_id": "{IDS[n // 5]}", "caption_id": "c{n}", "caption": "a {n}"}}\n'
+                        for n in range(300)
+                    ),
+                ),
+                ev(**NAMED, captions="c.jsonl"),
+            ),
+            I2T,
+        ),
+        (ev(image_ids=IDS, captions_per_image=5), I2T),
+    ),
+    # Options that do not fit together, in Python.
+    Followed(r"^give metrics='R@1,eccv' or all$", ev(metrics=[]), (ev(), I2T)),
+    Followed(
+        r"^write it to a file and give the path \(a split: its name\), or leave out engine='dask'$",
+        ev(engine="dask"),
+        (ev(), I2T),
+    ),
+    Followed(
+        r"^give it with gains=FILE\.npy$",
+        ev(metrics="matrix:NCS@3"),
+        (after(write("g.npy", np.eye(60).repeat(5, 1)), ev(metrics="matrix:NCS@3", gains="g.npy")), None),
+    ),
+    Followed(
+        r"^(known|did you mean).*, or give judgements of yours: judgements='nope=FILE'$",
+        ev(metrics="nope:NCS@3"),
+        (
+            after(
+                write("q.csv", "image_id,caption_id,grade\nim00,c0,1\n"),
+                ev(metrics="nope:R@1", judgements="nope=q.csv", **OWNED),
+            ),
+            None,
+        ),
+    ),
+    Followed(
+        r"^give file=FILE$",
+        lambda: vb.slice([vb.evaluate(X, Y, ci=0)], "column"),
+        (
+            after(
+                write("a.csv", "caption_id,column\n" + "".join(f"{n},{n % 2}\n" for n in range(300))),
+                lambda: vb.slice([vb.evaluate(X, Y, ci=0)], "column", file="a.csv", resamples=40),
+            ),
+            None,
+        ),
+    ),
+    Followed(
+        r"^give one dense array, such as torch.cat\(batches\) or np.concatenate\(batches\)$",
+        ev([X[:30], X[30:31]], Y),
+        (ev(np.concatenate([X[:30], X[30:]]), Y), I2T),
+    ),
+    Followed(
+        r"^give a file of embeddings, or scores=FILE, or run=FILE$",
+        lambda: vb.evaluate(**R1),
+        (after(save("e.npz"), ev("e.npz")), I2T),
+        (after(write("s.npy", S), ev(scores="s.npy")), I2T),
+    ),
+    Followed(
+        r"^add direction='(i2t|t2i)'$",
+        after(write("b.npy", S[:7]), ev(scores=S, normalise="qb:b.npy")),
+        (ev(scores=S, normalise="qb:b.npy", direction="t2i"), BadInput),
+        (ev(scores=S, normalise="qb:b.npy", direction="i2t"), None),
+    ),
+    Followed(
+        r"^give run=\['i2t=FILE', 't2i=FILE'\]$",
+        after(write("r.txt", SCORED), write("q.txt", BACK), judged(run=["r.txt", "q.txt"])),
+        (judged(run=["i2t=q.txt", "t2i=r.txt"], direction="t2i"), RIGHT_RUN),
+    ),
+    Followed(
+        r"^give split=NAME of `vsebench data list`, or judgements='NAME=FILE'|^give split='coco-5k, coco-1k, f30k",
+        ev(run=RUN, split="custom"),
+        (judged(), RIGHT_RUN),
+    ),
+    Followed(
+        r"^give captions_per_image=N or split; drop_last=True of a loader drops items$",
+        lambda: accumulated(7),
+        (lambda: accumulated(7, captions_per_image=7), 1.0),
+    ),
+    Followed(
+        r"^update with every batch; a loader with drop_last=True, and a shard of a distributed one, leave items out$",
+        lambda: accumulated(290, split=SPLIT),
+        (lambda: accumulated(300, split=SPLIT), I2T),
+    ),
+    Followed(
+        r"^repeat the images for their captions, or name the split: Accumulator\(split=\.\.\.\)$",
+        lambda: apart(X, split=None),
+        (lambda: apart(X[OWNER], split=None), I2T),
+        (lambda: apart(X, split=SPLIT), I2T),
+    ),
+    Followed(
+        r"^give ks=\(1, 5, 10\)$",
+        lambda: vb.metric("Q@{k}", formula="", cite=())(lambda ranks, k: ranks),
+        (lambda: vb.metric("Q@{k}", formula="", cite=(), ks=(1, 5, 10))(lambda ranks, k: ranks), None),
+    ),
+    Followed(
+        r"^add rerank_depth=128, the items of a query to re-rank$",
+        ev(rerank={"i2t": -S}),
+        (ev(rerank={"i2t": S}, rerank_depth=128), I2T),
+    ),
+    Followed(
+        r"^give them with captions=FILE \(.txt with one caption a line, or .jsonl\)$",
+        ev(metrics="cider:NCS@3"),
+        (after(write("c.txt", "\n".join(CAPTIONS)), ev(metrics="cider:NCS@3", captions="c.txt")), None),
+    ),
+    Followed(
+        r"^give one file, or mine=i2t:FILE and mine=t2i:FILE$",
+        judged(judgements=["mine=q.txt", "mine=r.txt"]),
+        (after(write("q.txt", TREC.replace("0.", "1 ")), judged(judgements=["mine=t2i:q.txt"])), BadInput),
+    ),
+    Followed(
+        r"^give a row an image \(scores.T if the rows are texts\), with image_ids=\.\.\. and text_ids=",
+        ev(scores={"t2i": S[:, ::5].T}, direction="t2i"),
+        (
+            ev(scores={"t2i": S[:, ::5]}, direction="t2i", image_ids=IDS, text_ids=IDS),
+            float((S[:, ::5].argmax(0) == np.arange(60)).mean()),
+        ),
+    ),
+    Followed(
+        r"^give every image and every text once, with image_id_of_text=\.\.\.$",
+        ev(scores=np.repeat(S, 5, 0)[:, :]),
+        (ev(scores=S, image_id_of_text=OWNER), I2T),
+    ),
+    Followed(
+        r"^save image_of_text \(the image id or image row of every text\), or give a file of captions with these ids "
+        r"\(captions=FILE\)",
+        after(save("e.npz", image_of_text=None), ev("e.npz")),
+        (after(save("e.npz"), ev("e.npz")), I2T),
+    ),
+    Followed(
+        r"^save an id of its own for every image, such as its file; where ids are those of classes, give these as "
+        r"judgements: judgements='NAME=labels:FILE'$",
+        ev(image_ids=[n // 2 for n in range(60)]),
+        (ev(image_ids=IDS, captions_per_image=5), I2T),
+    ),
+    Followed(
+        r"^save every text once and evaluate judgements, the pairs of image and text ids: judgements='NAME=PAIRS.csv'$",
+        ev(X, np.repeat(Y[::5][:20], 3, 0), captions_per_image=1),
+        (
+            after(
+                write("p.csv", "image_id,caption_id\n" + "".join(f"im{n:02},c{n // 3}\n" for n in range(60))),
+                ev(
+                    X,
+                    Y[::5][:20],
+                    image_ids=IDS,
+                    text_ids=[f"c{n}" for n in range(20)],
+                    judgements="p=p.csv",
+                    metrics="p:R@1",
+                ),
+            ),
+            None,
+        ),
+    ),
+    Followed(
+        r"^save image_ids and text_ids so that rows can be matched, or give split='custom'$",
+        after(save("e.npz", image_ids=None, text_ids=None, image_of_text=OWNER[::-1].copy()), ev("e.npz", split=SPLIT)),
+        (after(save("e.npz", image_ids=np.arange(60), text_ids=np.arange(300)), ev("e.npz", split=SPLIT)), I2T),
+    ),
+    Followed(
+        r"^save the image ids of the data set, or give split='custom'$",
+        ev(X, Y, split="coco-5k", image_ids=IDS, text_ids=NAMED["text_ids"]),
+        (ev(**OWNED, split="custom"), I2T),
+    ),
+    Followed(
+        r"^save one row for every image of the split, or ids \(image_ids\) to match by",
+        after(save("e.npz", image_embeddings=X[:59], text_embeddings=Y), ev("e.npz", split=SPLIT)),
+        (ev(split=SPLIT), I2T),
+    ),
+    # Graded metrics.
+    Followed(
+        r"^use CS or Kendall, which take any gains, or count negative gains as zero: gains='GAINS:negative=zero'$",
+        after(write("g.npy", S), ev(gains="g.npy", metrics="matrix:nDCG@5")),
+        (ev(gains="g.npy", metrics="matrix:CS@5"), None),
+        (ev(gains="g.npy:negative=zero", metrics="matrix:nDCG@5"), None),
+    ),
+    Followed(
+        r"^leave it out, or use ties='mean-rank' \(of binary judgements\) or index$",
+        after(write("g.npy", abs(S)), ev(gains="g.npy", metrics="matrix:CS@5", ties="expected")),
+        (ev(gains="g.npy", metrics="matrix:CS@5", ties="index"), None),
+    ),
+    By(
+        r"^store longer lists, or leave it out \(short_lists='miss' is for binary judgements\)$",
+        "graded/test_engine.py::test_lists_that_are_too_short",
+    ),
+    Followed(
+        r"^use split='coco-5k'$",
+        ev(split="custom", metrics="cxc-intra"),
+        (ev(split="coco-5k", metrics="cxc-intra"), BadInput),
+    ),
+    By(r"^give them with captions=FILE$", "relevance/test_gains_kinds.py::test_a_new_kind_is_one_file_and_one_entry"),
+    Followed(
+        r"^write coarse:CHEAP:above=NUMBER:COSTLY, such as coarse:bow:glove.txt:above=0.8:sentence:",
+        ev(gains="coarse:bow", metrics="coarse:NCS@3"),
+        (
+            ev(
+                gains="coarse:bow:glove.txt:above=0.8:sentence:all-MiniLM-L6-v2",
+                metrics="coarse:NCS@3",
+                captions=CAPTIONS,
+            ),
+            BadInput,
+        ),
+    ),
+    Followed(
+        r"^write \[key=value,\.\.\.\] with every key once$",
+        lambda: vb.parse("CS[tau]@5"),
+        (lambda: vb.parse("Kendall[tau=b]"), None),
+    ),
+    Followed(r"^leave out \[m=1\]$", lambda: vb.parse("gt:MedR[m=1]"), (lambda: vb.parse("gt:MedR"), None)),
+    By(r"^use similarity='dot', or save it again$", "human/test_models.py::test_a_vector_of_length_zero"),
+    Followed(
+        r"^give captions=FILE with that column, or write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE$",
+        ev(only="lang=de", captions_per_image=5),
+        (
+            after(
+                write(
+                    "c.csv",
+                    "image_id,caption_id,caption,lang\n"
+                    + "".join(f"im{n // 5:02},c{n},a {n},{'de' if n < 150 else 'en'}\n" for n in range(300)),
+                ),
+                ev(only="lang=de", captions="c.csv", **OWNED),
+            ),
+            HALF,
+        ),
+    ),
+    Followed(
+        r"^write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE$",
+        ev(only="lang"),
+        (
+            after(
+                write(
+                    "c.csv",
+                    "image_id,caption_id,caption,lang\n"
+                    + "".join(f"im{n // 5:02},c{n},a {n},{'de' if n < 150 else 'en'}\n" for n in range(300)),
+                ),
+                ev(only="c.csv:lang=de", **OWNED),
+            ),
+            HALF,
+        ),
+    ),
+    By(
+        r"^evaluate with metrics='R@1,R@5,R@10,Recall@10,gt:nDCG@10'$",
+        "exchange/test_export.py::test_what_mteb_lacks_is_refused",
+    ),
+    By(
+        r"^(start workers \(dask worker ADDRESS\)|leave the cache alone while an evaluation runs|see the log of "
+        r"that worker and .*); "
+        r"(the same command with )?resume=True continues",
+        "evaluation/test_engine.py::test_a_run_that_is_killed_and_continued",
+    ),
+    Followed(
+        r"^write csls:k=10, dsl:beta=100 or qb:beta=20, a bank behind the name: qb:BANK\.npz:beta=20$",
+        ev(normalise="dsl:beta=0"),
+        (ev(normalise="csls:k=10"), None),
+        (ev(normalise="dsl:beta=100"), None),
+    ),
+    # Retrieved lists.
+    Followed(
+        r"^store longer lists, leave these metrics out, or count what is not listed as not found with "
+        r"(short_lists='miss'|--short-lists miss) \(not for median and mean ranks\)$",
+        judged(metrics="mine:R@1,mine:R@10"),
+        (judged(metrics="mine:R@10,mine:R@1", short_lists="miss"), 1.0),
+        (judged(), RIGHT_RUN),
+    ),
+    Followed(
+        r"^give every query a list, leave these metrics out, or count what is not listed .* short_lists='miss'",
+        judged(run={"t2i": {k: v for k, v in RUN["t2i"].items() if k != "q0"}}),
+        (judged(run={"t2i": {k: v for k, v in RUN["t2i"].items() if k != "q0"}}, short_lists="miss"), 4 / 9),
+    ),
+    Followed(
+        r"^give split=NAME, or judgements as pairs of ids$",
+        judged(judgements={"mine": np.ones((3, 4))}),
+        (judged(), RIGHT_RUN),
+    ),
+    Followed(r"^give level=", judged(level=9.0), (judged(level=1.0), RIGHT_RUN)),
+    By(
+        r"^give the lists of it too, or (direction='i2t'|--direction i2t)$",
+        "evaluation/test_runs_eval.py::test_one_direction",
+    ),
+    By(r"^leave them out or give the right --split$", "evaluation/test_runs_eval.py::test_the_split_may_be_named"),
+    By(
+        r"^give (its scores of t2i too, or measure i2t alone:|the scores of it too, or) direction='i2t'$",
+        "evaluation/test_fusion.py::test_a_direction_without_scores_is_named_and_the_fix_measures_the_other",
+    ),
+    Followed(
+        rf"^run='rank:FILE' takes the order of the rank column \(or write negated distances\); {LIKE}$",
+        after(write("r.txt", TREC), judged(run="r.txt")),
+        (judged(run="rank:r.txt"), RIGHT_RUN),
+    ),
+]
