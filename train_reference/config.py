@@ -18,6 +18,7 @@ The complete configuration, defaults included, is stored in every checkpoint.
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -32,6 +33,7 @@ import vsebench as vb
 from vsebench.errors import UsageError, printable
 from vsebench.files.regular import check_file, expanded, reading
 from vsebench.files.textfile import shown
+from vsebench.log import note
 from vsebench.options import PLACEHOLDERS, of_command
 from vsebench.registry import unknown
 from vsebench.scenes.settings import is_name
@@ -226,6 +228,7 @@ def spelled(name: str, value: object) -> str:
     return f"{name}={value if value in PLACEHOLDERS else repr(value)}"
 
 
+OF_ONE_LOSS = ("name", "fingerprint", "settings", "learned")  # the other settings of [loss] stay for another one
 SECTIONS: dict[str, Any] = {"data": Data, "model": Model, "loss": Loss, "train": Train}
 
 
@@ -369,6 +372,11 @@ def configured(
         config = f"scenes/{name}" if f"scenes/{name}" in recipes() else None
     found = Config() if config is None else read(config)
     if name not in (None, found.loss.name):
+        others = [key for key in Loss.__dataclass_fields__ if key not in OF_ONE_LOSS]
+        kept = [key for key in others if getattr(found.loss, key) != getattr(Loss(), key)]
+        if kept:
+            said = " ".join(f"loss.{key}={json.dumps(getattr(found.loss, key))}" for key in kept)
+            note(f"settings of the configuration for loss {found.loss.name} stay for loss {name}: {said}")
         found = override(found, {"loss.name": name, "loss.settings": {}, "loss.learned": []})
     if smoke:
         part = {"loss.warmup": min(1, found.loss.warmup), **_values("smoke", Path(), ())}

@@ -59,6 +59,7 @@ class Images:
         where: the file of the array, for messages.
         start: (image,) int64 the row of every image, of regions its first one; None: image i is row i.
         stop: (image,) int64 of regions the row behind the last one.
+        regions: of an array in a file, how many of its rows are one row there; 1 where they are rows of their own.
     """
 
     array: Any
@@ -66,6 +67,7 @@ class Images:
     where: Path | None = None
     start: Int | None = None
     stop: Int | None = None
+    regions: int = 1
 
     @property
     def width(self) -> int:
@@ -97,9 +99,8 @@ class Images:
         taken = np.asarray(self.array[rows], np.float32)
         if mask is not None:
             taken[~mask] = 0
-        if not (finite := np.isfinite(taken).reshape(len(taken), -1).all(axis=1)).all():
-            bad = images[~finite][0]
-            row = bad if self.start is None else self.start[bad] // (1 if mask is None else count[~finite][0])
+        if not (finite := np.isfinite(taken).all(axis=-1)).all():
+            row = int(rows[~finite][0]) // self.regions
             what = f"row {row} has features that are not numbers or are infinite"
             raise BadInput(what, where=self.where, fix="compute the features of this image again")
         return {"images": torch.from_numpy(taken), **({} if mask is None else {"mask": torch.from_numpy(mask)})}
@@ -117,7 +118,8 @@ def of_features(array: npt.NDArray[Any], where: Path, index: Int) -> Images:
     if array.ndim == 2:
         return Images(array, "vectors", where, index)
     regions = array.shape[1]
-    return Images(array.reshape(-1, array.shape[2]), "regions", where, index * regions, (index + 1) * regions)
+    flat = array.reshape(-1, array.shape[2])
+    return Images(flat, "regions", where, index * regions, (index + 1) * regions, regions)
 
 
 @dataclass(frozen=True, eq=False)

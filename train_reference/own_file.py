@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -88,7 +89,8 @@ def _module(file: Path) -> Any:
         raise
     except (Exception, SystemExit) as error:  # code of the user raises anything
         what = f"cannot be imported: {type(error).__name__}: {first_line(error)}"
-        raise UsageError(what, where=file, fix=f"correct it; it must run by itself: python {file.name}") from error
+        fix = f"correct it; it must run by itself: python {shlex.quote(file.name)}"
+        raise UsageError(what, where=file, fix=fix) from error
     finally:
         with suppress(ValueError):
             sys.path.remove(str(file.parent))

@@ -87,27 +87,32 @@ def first_before_others(make: Callable[[], Made]) -> Made:
     return own[0] if own else make()
 
 
-def check(batch: int, least: int, device: torch.device) -> None:
+def check(batch: int, least: int, device: torch.device, alone: bool = False) -> None:
     """Refuse what the processes cannot share.
 
     Args:
-        batch: pairs in a batch.
-        least: pairs that one may have.
+        batch: pairs in a batch, or images.
+        least: how many one may have.
         device: of every process.
+        alone: whether a batch has images alone, as many anchors as candidates in every process.
 
     Raises:
         UsageError: fewer GPUs than processes (NCCL has one a GPU), or batches that cannot be divided among them.
     """
     here, gpus = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), torch.cuda.device_count()
+    unit = count() * (2 if alone else 1)
     if device.type == "cuda" and here > gpus:
         what = f"{here} processes for {count_of(gpus, 'GPU')}"
         raise UsageError(what, fix="start one process a GPU (torchrun --nproc-per-node gpu), or add --device cpu")
-    if batch % count():
-        what = f"train.batch is {batch}, for {count()} processes"
-        raise UsageError(what, fix="give a multiple of the number of processes")
-    if least < count():
-        what = f"a batch may have no more than {count_of(least, 'pair')}, for {count()} processes"
-        raise UsageError(what, fix="start fewer processes, lower loss.neighbours, or give more training captions")
+    if batch % unit:
+        what = f"train.batch is {batch}, for {count_of(count(), 'process', 'processes')}"
+        what += ", each with as many anchors as candidates" * alone
+        raise UsageError(what, fix=f"give a multiple of {unit}")
+    if least < unit:
+        items = count_of(least, "image" if alone else "pair")
+        what = f"a batch may have no more than {items}, for {count_of(count(), 'process', 'processes')}"
+        more = "images" if alone else "training captions"
+        raise UsageError(what, fix=f"start fewer processes, lower loss.neighbours, or give more {more}")
 
 
 def slice_of(batch: dict[str, Any]) -> dict[str, Any]:

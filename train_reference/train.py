@@ -207,7 +207,7 @@ def prepare(config: Config, bar: Bar = no_bar) -> Run:
         parts = parallel.first_before_others(lambda: encode.with_features(model, parts, bar))
     loader = batches(config, loss, parts["train"], vocabulary, bar)
     optimiser = torch.optim.Adam(groups(model, config), lr=t.lr, weight_decay=t.weight_decay)
-    parallel.check(t.batch, min(t.batch - config.loss.neighbours, loader.items), device)
+    parallel.check(t.batch, min(t.batch - config.loss.neighbours, loader.items), device, alone)
     run = Run(config, model, optimiser, loss, loader, parts, data, vocabulary, device)
     if t.select != "RSum" or alone:
         evaluate(run, "val", t.select)  # the part may not have this metric

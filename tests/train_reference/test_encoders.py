@@ -272,6 +272,22 @@ def test_the_temperature_is_trained_with_the_model(name, learned, tmp_path):
     assert run.model.hyper_parameters()["scale"].item() == pytest.approx(100)
 
 
+def test_another_loss_says_which_settings_of_the_first_it_keeps(tmp_path, log, pinned):
+    """Beside the hyper-parameters, which are of one loss; nothing is said where there are none."""
+    file = tmp_path / "c.toml"
+    file.write_text(
+        '[loss]\nname = "sam"\nwarmup = 2\nrelevance = "match"\nmask_same_image = false\nsettings = {tau = 3.0}\n'
+    )
+    found = config.configured("mh", file).loss
+    assert (found.name, found.warmup, found.settings) == ("mh", 2, {}) and len(log.notes) == 1
+    pinned(log.notes[0])
+    config.configured("sam", file)
+    config.configured("mh")
+    file.write_text('[loss]\nname = "sam"\n[train]\nepochs = 3\n')
+    config.configured("mh", file)
+    assert len(log.notes) == 1
+
+
 def test_a_hyper_parameter_without_a_number_is_not_trained(tmp_path, pinned):
     (tmp_path / "c.toml").write_text('[loss]\nname = "info_nce"\nlearned = ["scale"]\n')
     other = config.configured("sh", tmp_path / "c.toml").loss

@@ -321,6 +321,19 @@ def test_more_processes_than_gpus_are_refused(monkeypatch, pinned):
     pinned(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("processes", "batch", "least", "alone"),
+    [(2, 6, 6, True), (1, 5, 5, True), (2, 4, 3, True), (2, 5, 5, False), (2, 4, 1, False)],
+)
+def test_batches_that_processes_cannot_share_are_refused(processes, batch, least, alone, monkeypatch, pinned):
+    """Of images alone every process has as many anchors as candidates: of 6 images, two processes would use 4."""
+    monkeypatch.setattr(parallel, "count", lambda: processes)
+    parallel.check(8, 8, torch.device("cpu"), alone)
+    with pytest.raises(UsageError) as caught:
+        parallel.check(batch, least, torch.device("cpu"), alone)
+    pinned(caught.value)
+
+
 def test_a_run_that_is_continued_is_not_finished(tmp_path, monkeypatch):
     """What was evaluated after fewer epochs is not taken for the result of the run."""
     train.train(small(), tmp_path, say=silent)

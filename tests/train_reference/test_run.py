@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -81,6 +82,14 @@ def test_every_model_trains_and_its_folder_gives_the_same_report(model, device, 
     report = train.train(small(model=model, train={"device": device}), tmp_path / "run", say=silent)
     again = vsebench.evaluate(tmp_path / "run", trust=True)
     assert [r.value for r in again.results] == [r.value for r in report.results]
+
+
+def test_the_command_that_evaluates_a_run_again_can_be_typed(tmp_path):
+    folder = tmp_path / "my run's"
+    done = cli("train-reference", *OPTIONS, "--epochs", "0", "--out", folder)
+    assert done.exit_code == 0, done.stderr
+    command = next(line for line in done.stderr.splitlines() if "vsebench eval" in line).partition("vsebench ")[2]
+    assert shlex.split(command) == ["eval", str(folder)]
 
 
 def test_pixels(tmp_path, pinned):

@@ -23,7 +23,7 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.commands import invoke as cli  # noqa: E402
 from tests.training import OPTIONS, silent  # noqa: E402
 from train_reference import config, model, train  # noqa: E402
-from train_reference.data import open_data  # noqa: E402
+from train_reference.data import Images, open_data  # noqa: E402
 from train_reference.encoders import get_encoder  # noqa: E402
 from train_reference.model import Crops  # noqa: E402
 from train_reference.sources.image_files import ImageFiles  # noqa: E402
@@ -223,6 +223,11 @@ def test_folders_of_features_that_are_wrong(tmp_path, pinned):
         images.take(np.array([3, 7]))
     pinned(raised.value)
     assert raised.value.where == str(folder / "test_ims.npy")
+    sets = Images(array.reshape(-1, 8), "regions", None, np.array([0, 18, 20]), np.array([5, 20, 24]))  # of other sizes
+    with pytest.raises(BadInput) as raised:
+        sets.take(np.array([0, 2]))
+    assert np.isnan(array.reshape(-1, 8)[22, 2])
+    pinned(raised.value)
 
     folder = precomp(tmp_path / "mixed", repeat=5)
     array = np.load(folder / "train_ims.npy")

@@ -12,6 +12,7 @@ import typer
 from ..errors import GATE_NOT_MET, MissingPackage, UsageError, count_of
 from ..files.regular import expanded
 from ..files.run_folder import SUMMARY
+from ..log import logged
 from .blocks import ReportResult, options_of
 from .command import command
 from .terminal import Terminal, listing
@@ -95,7 +96,10 @@ def run(
         "train.batch": batch, "train.lr": lr, "train.seed": seed, "train.device": device,
     }  # fmt: skip
     configured = trainer("config").configured
-    complete = configured(loss, config, encoder=encoder, smoke=smoke, changes=changes, assignments=settings)
+    with logged() as log:
+        complete = configured(loss, config, encoder=encoder, smoke=smoke, changes=changes, assignments=settings)
+    for note in log.notes:
+        terminal.note(f"· {note}")
     try:
         report, folder = trainer("train").run(complete, out, resume=resume, say=terminal.note, bar=terminal.progress)
     except KeyboardInterrupt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +65,8 @@ def find(model: str) -> Named | None:
         folder = expanded(model)
         if folder.suffix in WEIGHTS_ENDINGS and folder.is_file():
             what = "holds weights, and does not say of which architecture"
-            raise UsageError(what, where=model, fix=f"give it with its name, as in open_clip:ViT-B-32/{model}")
+            named = shlex.quote(f"open_clip:ViT-B-32/{model}")
+            raise UsageError(what, where=model, fix=f"give it with its name, as in {named}")
         found = _library_of(folder)
         return None if found is None else Named(found, str(folder), folder=True)
     if not rest.strip():
