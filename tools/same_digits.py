@@ -341,8 +341,9 @@ class Comparison:
                 else:
                     self.same(old.get(key), new.get(key), f"{at}.{key}", key in WORDS)
         elif isinstance(old, list) and isinstance(new, list):
+            keys = {"metric", "direction"}
             names = [
-                [f"{x['metric']} {x['direction']}" if isinstance(x, dict) and {"metric", "direction"} <= {*x} else str(k)
+                [f"{x['metric']} {x['direction']}" if isinstance(x, dict) and keys <= {*x} else str(k)
                  for k, x in enumerate(side)] for side in (old, new)
             ]  # fmt: skip
             if names[0] != names[1] and sorted(names[0]) == sorted(names[1]):

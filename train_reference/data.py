@@ -337,7 +337,7 @@ def vocabulary_of(captions: Sequence[str], count: int) -> Vocabulary:
     words = [word for word, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n >= count]
     if not words:
         what = f"no word occurs {count_of(count, 'time')} in the training captions"
-        raise BadInput(what, fix=f"check that they are captions, or add {spelled('data.word_count', 1)}")
+        raise BadInput(what, fix=f"put spaces between their words, or add {spelled('data.word_count', 1)}")
     return Vocabulary((*SPECIAL, *words))
 
 

@@ -13,8 +13,8 @@ import math
 import os
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from . import checkpoint, encode, parallel
 from .checkpoint import BEST, FREE, Checkpoint, Log, check_same, tensors_of
 from .config import Config, fingerprinted, spelled
 from .data import (
+    SPECIAL,
     Bar,
     Loader,
     Part,
@@ -51,6 +52,7 @@ from .data import (
     padded,
     relevance_of,
     vocabulary_of,
+    words_of,
 )
 from .encoders import get_encoder
 from .losses import Loss, get_loss
@@ -60,6 +62,10 @@ from .own_file import faults_of, file_of, label
 
 Say = Callable[[str], None]
 LOG = "log.jsonl"
+EQUAL = "equal_scores"  # in the log, of an epoch after which all scores are nearly equal
+NEARLY = 0.1  # share of the margin, or of the loss of equal scores
+FEW = 200  # images and captions whose scores are looked at
+MANY_UNKNOWN = 0.2  # share of words without a vector that is told
 
 
 def no_say(text: str) -> None:
@@ -166,6 +172,8 @@ def train(
             said = validate(run, loss, started)
             keep(run, out)
             say(said)
+            if [EQUAL in line for line in run.log[-3:]] in ([True, True], [False, True, True]):
+                say(plateau(run))
             if len(run.log) == run.config.loss.warmup + 1 > 1:
                 say("the warm-up is over: the best epoch is chosen from this one on")
         return finish(run, out, metrics, say)
@@ -297,8 +305,26 @@ def begin(run: Run, out: Path, resume: bool, say: Say) -> None:
     )
     if run.loss.needs_degree and config.loss.scale != 1:
         say(f"the degree of a pair is {config.loss.scale:g} times its gain ({config.loss.relevance})")
+    if unknown := unknown_words(run):
+        say(unknown)
     if 0 < config.train.epochs <= config.loss.warmup:
         say(f"the run ends in its warm-up (loss.warmup = {config.loss.warmup}): loss {config.loss.name} is never used")
+
+
+def unknown_words(run: Run) -> str:
+    """What is said of validation captions of which many words have no vector; empty of others."""
+    known, words = {*run.vocabulary.words}, words_of(run.parts["val"].captions) if run.model.captions else []
+    of_known = [word in known for each in words for word in each]
+    share = 1 - float(np.mean(of_known)) if of_known else 0.0
+    if share <= MANY_UNKNOWN:
+        return ""
+    length, letters = np.mean([len(each) for each in words]), np.mean([len(word) for each in words for word in each])
+    few = "" if run.config.data.word_count == 1 else "; with --set data.word_count=1 every training word has one"
+    return (
+        f"{share:.0%} of the words of the validation captions have no vector: the vocabulary has "
+        f"{len(known) - len(SPECIAL):,} words. These captions have {length:.1f} words of {letters:.1f} letters: put "
+        f"spaces between words if there are none{few}"
+    )
 
 
 def finished(run: Run) -> bool:
@@ -424,14 +450,47 @@ def validate(run: Run, loss: float, started: float) -> str:
         What is said of the epoch.
     """
     t, name, n = run.config.train, run.config.train.select, len(run.log) + 1
-    report = evaluate(run, "val", name if run.model.captions is None else f"recall,{name}")[0]
+    report, found = evaluate(run, "val", name if run.model.captions is None else f"recall,{name}")
+    equal = {EQUAL: True} if parallel.of_first(lambda: scores_are_equal(run, found, loss)) else {}
     rate, seconds = run.optimiser.param_groups[0]["lr"], time.monotonic() - started
-    run.log.append({"epoch": n, "loss": loss, "lr": rate, "seconds": round(seconds, 1), **report.to_dict()})
+    run.log.append({"epoch": n, "loss": loss, "lr": rate, "seconds": round(seconds, 1), **equal, **report.to_dict()})
     shown = " / ".join(printed(r.value, r.unit) for r in report.results if str(r.metric) == name)
     best = " (best)" if best_epoch(run.config, run.log) == n else ""
     left = seconds * (t.epochs - n)
     ahead = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
     return f"epoch {n:>3}: loss {loss:.3f}, {name} {shown}{best}, {seconds:.0f} s, about {ahead} left in all"
+
+
+def scores_are_equal(run: Run, found: dict[str, Any], loss: float) -> bool:
+    """Whether an epoch ends where the hinge of the hardest negatives is twice the margin, because all scores are equal.
+
+    Args:
+        run: after the epoch.
+        found: of the validation part, see ``encode.embeddings``.
+        loss: the mean of the steps of the epoch.
+    """
+    given = {**run.loss.settings, **run.config.loss.settings, **run.model.hyper_parameters()}
+    margin, of_equal = given.get("margin"), math.nan
+    if run.loss.needs_degree or not isinstance(margin, (int, float)) or len(run.log) < run.config.loss.warmup:
+        return False
+    with suppress(UsageError), faults_of(run.loss.name, ""):
+        of_equal = float(run.loss.function(torch.zeros(4, 4), torch.eye(4, dtype=torch.bool), **given)) / 4
+    if not math.isclose(of_equal, 2 * margin, rel_tol=1e-3) or abs(loss - of_equal) > NEARLY * of_equal:
+        return False
+    if "scores" in found:
+        return bool(np.std(found["scores"]) < NEARLY * margin)
+    images, texts = (side[:: max(1, len(side) // FEW)] for side in (found["images"].vectors, found["texts"].vectors))
+    return bool(np.std(images @ texts.T) < NEARLY * margin)
+
+
+def plateau(run: Run) -> str:
+    """What is said of a run in which ``scores_are_equal``."""
+    margin = {**run.loss.settings, **run.config.loss.settings}["margin"]
+    warmup = run.config.loss.warmup + 2
+    return (
+        f"all scores are nearly equal, and the loss is twice the margin ({2 * margin:g}): the hardest negatives teach "
+        f"nothing here. Train again with --set loss.warmup={warmup}, epochs of the sum of hinges, or with another loss"
+    )
 
 
 def keep(run: Run, out: Path) -> None:
@@ -472,6 +531,8 @@ def finish(run: Run, out: Path, metrics: str | None, say: Say) -> Report:
     elif parallel.is_first():
         run.save(out / BEST)
     report, found = evaluate(run, "test", metrics)
+    if EQUAL in (run.log or [{}])[-1]:
+        report = replace(report, warnings=(plateau(run), *report.warnings))
     if parallel.is_first():
         encode.write(found, run.parts["test"], c, out)
         report.save(str(out / RESULT))

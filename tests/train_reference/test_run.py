@@ -309,6 +309,50 @@ def test_configurations_from_files_and_options(tmp_path, pinned):
     pinned(caught.value)
 
 
+def own_data(folder: Path, between: str = " ") -> str:
+    """Features after a ReLU, all in one cone, and captions of their words with this between them."""
+    rng = np.random.default_rng(58)
+    words = np.array([f"{a}{b}" for a in ("red", "dog", "runs", "tree", "x") for b in ("s", "er", "ing")])
+    meaning = rng.standard_normal((len(words), 256))
+    folder.mkdir()
+    for part, images in (("train", 160), ("dev", 40), ("test", 40)):
+        facts = np.stack([rng.choice(len(words), 6, replace=False) for _ in range(images)])
+        features = meaning[facts].sum(axis=1) + 4 * rng.standard_normal((images, 256)) + 30
+        np.save(folder / f"{part}_ims.npy", np.maximum(features, 0).astype(np.float32))
+        captions = [between.join(words[rng.permutation(fact)[:5]]) for fact in facts for _ in range(5)]
+        (folder / f"{part}_caps.txt").write_text("".join(f"{caption}\n" for caption in captions))
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"name": "mh"}, {"name": "mh", "warmup": 4}, {"name": "sh"}, {"name": "info_nce"}]
+)
+def test_a_run_that_is_stuck_where_all_scores_are_equal_says_so(settings, tmp_path, pinned):
+    """Twice the margin is the hinge of the hardest negatives of equal scores; the advice trains."""
+    said: list[str] = []
+    model, training = {"dim": 32, "word_dim": 32}, {"epochs": 6, "batch": 40, "lr": 0.005}
+    c = small(data={"name": own_data(tmp_path / "own")}, model=model, loss=settings, train=training)
+    report = train.train(c, tmp_path / "run", say=said.append)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    told = [text for text in [*said, *report.warnings] if "margin" in text]
+    if settings == {"name": "mh"}:
+        assert abs(lines[-1]["loss"] - 0.4) < 0.02 and lines[-1]["equal_scores"] and report["RSum"].value < 0.8
+        assert len(told) == 2 and told[0] == told[1] == report.warnings[0]
+        pinned(told[0])
+    else:
+        assert not told and not any("equal_scores" in line for line in lines) and report["RSum"].value > 1.5
+
+
+@pytest.mark.parametrize("between", [" ", "", "_"])
+def test_the_share_of_words_without_a_vector_is_told_before_training(between, tmp_path, pinned):
+    said: list[str] = []
+    data = {"name": own_data(tmp_path / "own", between), "word_count": 1}
+    train.train(small(data=data, train={"epochs": 1, "batch": 80}), tmp_path / "run", say=said.append)
+    told = [text for text in said if "validation captions" in text]
+    assert len(told) == bool(between != " ") and told == [text for text in said[:2] if text in told]
+    pinned(told or "nothing")
+
+
 def test_a_vocabulary_needs_words(pinned):
     with pytest.raises(BadInput) as caught:
         vocabulary_of(["one", "two"], 4)
