@@ -130,7 +130,7 @@ def get_suite(name: str, losses: Sequence[str] | None = None) -> Suite:
     if not any(config.loss.name in every for config in chosen.values()):
         raise UsageError(
             f"suite '{name}' has no run of {', '.join(every)}",
-            fix=f"give a loss that it has, or {spell('suite', 'small')}",
+            fix="give a loss that it has, or the suite 'small'",
         )
     planned = [
         Planned(variant, override(config, {"train.seed": seed}),

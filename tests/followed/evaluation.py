@@ -325,11 +325,6 @@ FOLLOWED: list[Followed | By] = [
         (after(save("e.npz", image_ids=np.arange(60), text_ids=np.arange(300)), ev("e.npz", split=SPLIT)), I2T),
     ),
     Followed(
-        r"^save the image ids of the data set, or give split='custom'$",
-        ev(X, Y, split="coco-5k", image_ids=IDS, text_ids=NAMED["text_ids"]),
-        (ev(**OWNED, split="custom"), I2T),
-    ),
-    Followed(
         r"^save one row for every image of the split, or ids \(image_ids\) to match by",
         after(save("e.npz", image_embeddings=X[:59], text_embeddings=Y), ev("e.npz", split=SPLIT)),
         (ev(split=SPLIT), I2T),

@@ -3,14 +3,50 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
+from typing import Any
 
-from tests.followed.case import I2T, By, Followed, S, X, Y, after, save, write
+import numpy as np
+
+from tests.followed.case import I2T, By, Call, Followed, S, X, Y, after, fix_of, refusal, save, write
 from tests.followed.evaluation import ev
 from vsebench.files.read import read_embeddings, read_scores
 from vsebench.sets.caption_files import from_file
 
 FORMATS = "files/test_read_formats.py"
-NAMED = "files/test_read_embeddings.py"
+
+PICKLED = "my vectors/it's.npy"
+
+
+def objects(rows: np.ndarray) -> np.ndarray:
+    """(row,) objects, each a row."""
+    found = np.empty(len(rows), object)
+    found[:] = list(rows)
+    return found
+
+
+def pickled() -> None:
+    """Images as objects, in a folder with a space in its name, and texts."""
+    Path("my vectors").mkdir()
+    np.save(PICKLED, objects(X))
+    np.save("y.npy", Y)
+
+
+def typed(call: Call, **given: Any) -> dict[str, Any]:
+    """Run the line of Python in the fix of a refused call, with these variables; returns them all."""
+    names = {"np": np, **given}
+    line = re.search(r"(np\.save\(.*|\w+ = np\..*?(?=: objects))", fix_of(refusal(call)))
+    exec(line[0], names)  # type: ignore[index]
+    return names
+
+
+def stacked(name: str) -> None:
+    """Do with the images of a file what its fix says, and save it again."""
+    arrays = dict(np.load(name, allow_pickle=True))
+    made = typed(ev(name), **arrays)
+    np.savez(name, **{**arrays, "image_embeddings": made["image_embeddings"]})
+
 
 FOLLOWED: list[Followed | By] = [
     # Objects of Python: the fix is a line that is run as it stands.
@@ -23,20 +59,22 @@ FOLLOWED: list[Followed | By] = [
         f"{FORMATS}::test_the_advice_for_objects_of_python_is_followed",
     ),
     By(
-        r"^save it as image_embeddings = np\.stack\(image_embeddings\)\.astype\('float32'\): objects are pickles",
-        f"{NAMED}::test_other_dtypes_are_refused_by_name",
-    ),
-    By(
-        r"^if you trust the file: np\.save\('NEW\.npy', np\.array\(np\.load\('.*', allow_pickle=True\)\.tolist\(\)\)\)",
-        f"{NAMED}::test_npy_pairs_that_do_not_work",
-    ),
-    By(
         r"^if you trust it, save its tensors alone: d = torch\.load\(FILE, weights_only=False\); torch\.save\(",
-        f"{FORMATS}::test_torch_files_that_are_refused",
+        f"{FORMATS}::test_torch",
     ),
     By(
         r"^if you trust it, save its weights alone: torch\.save\(",
-        "pretrained/test_weights.py::test_a_checkpoint_that_cannot_be_read_safely",
+        "pretrained/test_weights.py::test_checkpoints_of_training",
+    ),
+    Followed(
+        r"^save it as image_embeddings = np\.stack\(image_embeddings\)\.astype\('float32'\): objects are pickles",
+        after(save("e.npz", image_embeddings=objects(X), text_embeddings=Y), ev("e.npz")),
+        (after(lambda: stacked("e.npz"), ev("e.npz")), I2T),
+    ),
+    Followed(
+        r"^if you trust the file: np\.save\('NEW\.npy', np\.array\(np\.load\(.*, allow_pickle=True\)\.tolist\(\)\)\)",
+        after(pickled, ev(PICKLED, "y.npy")),
+        (after(lambda: typed(ev(PICKLED, "y.npy")), ev("NEW.npy", "y.npy")), I2T),
     ),
     # Names of arrays.
     Followed(
@@ -95,10 +133,10 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(
         r"^copy them there \(it has a\.jpg\), or give captions=FILE with the names of their files$",
-        "files/test_image_files.py::test_a_folder_that_does_not_fit",
+        "files/test_image_files.py::test_the_file_of_an_id",
     ),
     By(
         r"^copy them there \(it has a\.png\), or give --captions FILE with the names of their files$",
-        "pretrained/test_encode.py::test_what_does_not_work_is_named",
+        "pretrained/test_encode.py::test_a_table_with_ids_and_names_of_files",
     ),
 ]

@@ -158,9 +158,10 @@ FOLLOWED: list[Followed | By] = [
         r"^write the report again with vsebench eval --json$",
         "stats/test_reports.py::test_a_report_without_per_query_values",
     ),
+    By(r"^store the numbers with --update$", "project/test_drift.py::test_every_number_that_moves_is_named"),
     By(
-        r"^(store the numbers with --update|finish the suite with --resume)$",
-        "project/test_drift.py::test_a_suite_that_cannot_be_compared",
+        r"^finish the suite with --resume$",
+        f"{TRAINED}/test_suites.py::test_finished_runs_are_kept_and_stopped_ones_go_on",
     ),
     # Pretrained models and devices.
     By(
@@ -168,7 +169,7 @@ FOLLOWED: list[Followed | By] = [
         r"declared split$"
         r"|^give --images and --captions or --split$|^add --split NAME, or give a table with the columns image "
         r"and caption$",
-        "pretrained/test_encode.py::test_what_does_not_work_is_named",
+        "pretrained/test_encode.py::test_the_file_is_evaluated_by_its_ids",
     ),
     By(
         r"^give captions=FILE, or split=NAME for a declared split$",
@@ -238,7 +239,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(
         r'^give it of="pixels", or leave pretrained out$',
-        f"{TRAINED}/test_encoders.py::test_encoders_of_a_file_are_trained_and_encode",
+        f"{TRAINED}/test_encoders.py::test_features_of_a_network_that_is_not_trained_are_computed_once",
     ),
     By(
         r"^give the folder of the run with --out$",
@@ -291,14 +292,10 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(
         r"^(name it|copy the images into this folder, or name another): data\.images=FOLDER$",
-        f"{TRAINED}/test_sources.py::test_image_files_that_are_wrong",
+        f"{TRAINED}/test_sources.py::test_image_files",
     ),
     By(
         r"^name their file: data\.labels=FILE$|^name the array with (data\.key=|key=|--key )KEY$",
         f"{TRAINED}/test_sources.py::test_settings_that_the_data_do_not_take",
-    ),
-    By(
-        r"^give a loss that it has, or suite='small'$",
-        f"{TRAINED}/test_suites.py::test_a_suite_needs_runs_and_losses_of_different_names",
     ),
 ]

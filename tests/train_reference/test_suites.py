@@ -294,6 +294,7 @@ def test_a_suite_needs_runs_and_losses_of_different_names(tmp_path, pinned):
     with pytest.raises(UsageError) as caught:
         suites.get_suite("ablations", ["mh"])
     pinned(caught.value)
+    assert suites.get_suite("small", ["mh"])
     body = "return (scores - scores.diagonal()).clamp(min=0).masked_fill(positive, 0).sum()"
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
