@@ -319,7 +319,8 @@ def unknown_words(run: Run) -> str:
     if share <= MANY_UNKNOWN:
         return ""
     length, letters = np.mean([len(each) for each in words]), np.mean([len(word) for each in words for word in each])
-    few = "" if run.config.data.word_count == 1 else "; with --set data.word_count=1 every training word has one"
+    every = spelled("data.word_count", 1)
+    few = "" if run.config.data.word_count == 1 else f"; with {every} every training word has one"
     return (
         f"{share:.0%} of the words of the validation captions have no vector: the vocabulary has "
         f"{len(known) - len(SPECIAL):,} words. These captions have {length:.1f} words of {letters:.1f} letters: put "
@@ -486,10 +487,10 @@ def scores_are_equal(run: Run, found: dict[str, Any], loss: float) -> bool:
 def plateau(run: Run) -> str:
     """What is said of a run in which ``scores_are_equal``."""
     margin = {**run.loss.settings, **run.config.loss.settings}["margin"]
-    warmup = run.config.loss.warmup + 2
+    longer = spelled("loss.warmup", run.config.loss.warmup + 2)
     return (
         f"all scores are nearly equal, and the loss is twice the margin ({2 * margin:g}): the hardest negatives teach "
-        f"nothing here. Train again with --set loss.warmup={warmup}, epochs of the sum of hinges, or with another loss"
+        f"nothing here. Train again with {longer}, epochs of the sum of hinges, or with another loss"
     )
 
 
