@@ -279,7 +279,7 @@ FOLLOWED: list[Followed | By] = [
         f"{TRAINED}/test_losses.py::test_degrees_of_every_recipe_are_in_range",
     ),
     By(
-        r"^check that they are captions, or add data\.word_count=1$",
+        r"^put spaces between their words, or add data\.word_count=1$",
         f"{TRAINED}/test_run.py::test_a_vocabulary_needs_words",
     ),
     By(
