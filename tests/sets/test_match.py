@@ -186,9 +186,6 @@ def test_ids_that_only_folders_tell_apart_stay_apart() -> None:
         ("v{}", "V{}-{}"),
         ("v{}.mp4", "v{}#enc#{}"),
         ("v{}", "{1}:v{0}"),
-        ("{}.jpg", "{}.jpg {}"),
-        ("{}", "{}_{}"),
-        ("{}", "{1}:{0}"),
     ],
 )
 @pytest.mark.parametrize("times", [None, 5])
@@ -200,6 +197,22 @@ def test_text_ids_with_an_image_id_in_them(images: str, texts: str, times: int |
     assert np.array_equal(found.split.image_of, np.array([order[row] // 5 for row in found.rows[1]]))
     odd = np.where(ids == ids[3], "odd", ids)
     pinned(refused(replace(file, text_ids=odd), None, times))
+
+
+@pytest.mark.parametrize("times", [None, 5])
+@pytest.mark.parametrize(
+    "images,texts",
+    [
+        ("{}.jpg", "{}.jpg {}"), ("{}", "{}_{}"), ("{}", "{1}:{0}"),  # the numbers of captions are ids of images too
+        ("{}", "cap_{}_{}"), ("{}.jpg", "t.{}.{}"), ("p{}.v1", "p{}.v2#{}"),
+    ],
+)  # fmt: skip
+def test_text_ids_that_may_name_several_images_or_none(images: str, texts: str, times: int | None) -> None:
+    order = np.random.default_rng(0).permutation(40)
+    ids = np.array([texts.format(i // 5, i % 5) for i in range(40)])[order]
+    file = rows_with(n_image=8, n_text=40, image_ids=np.array([images.format(i) for i in range(8)]), text_ids=ids)
+    with pytest.raises(BadInput):
+        match_rows(file, None, None if "v1" in images else times)
 
 
 @pytest.mark.parametrize("images,texts", [("V{}.JPG", "v{}.jpg"), ("v{}", "v{}_0"), ("v{}_0", "v{}")])

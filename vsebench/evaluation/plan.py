@@ -183,7 +183,7 @@ def _in_given_view(request: Request, split: Split, own: Sequence[str]) -> tuple[
     A metric has a view without being told where it is known what is relevant: binary ones if every caption has an image
     of its own, graded ones if there are gains or captions to compute them from.
     """
-    if request.names is None or len(own) != 1:
+    if request.names is None or not own:
         return request.names
     computable = request.gains or request.captions is not None or split.captions is not None or split.name != "custom"
     known = {"gt": split.image_of is not None, DEFAULT_GAINS: bool(computable)}
@@ -191,7 +191,11 @@ def _in_given_view(request: Request, split: Split, own: Sequence[str]) -> tuple[
     for word in request.names:
         views = {m.view for m in expand([word], ["gt", *own], (DEFAULT_GAINS,))}
         plain = ":" not in word and word.lower() not in (*ALL, *own) and len(views) == 1
-        found.append(f"{own[0]}:{word}" if plain and not known.get(views.pop(), True) else word)
+        without = plain and not known.get(views.pop(), True)
+        if without and len(own) > 1:
+            named = " or ".join(f"{view}:{word}" for view in own)
+            raise UsageError(f"{word} names no judgements, and several are given", fix=f"write {named}")
+        found.append(f"{own[0]}:{word}" if without else word)
     return tuple(found)
 
 

@@ -32,6 +32,7 @@ ID_COLUMNS: dict[str, Modality | None] = {
 # 01 is a label. Words for a missing number are labels in a column that holds anything but numbers.
 _NUMBER = re.compile(r"[-+]?(?:(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)", re.I)
 _NOT_A_NUMBER = frozenset(("na", "n/a", "nan", "null", "none"))
+EXACT = 1 << 53  # up to which every integer is a float; larger ones are names
 LABEL_COLUMNS = ("category", "categories", "label", "labels")
 
 
@@ -129,11 +130,13 @@ def _typed(name: str, texts: Sequence[str], ids: Sequence[str]) -> list[Any]:
     known = [text for text in values if text is not None and text.lower() not in _NOT_A_NUMBER]
     if name.lower() in (*ID_COLUMNS, *ids) or not known or not all(map(_NUMBER.fullmatch, known)):
         return values
+    if any(text.lstrip("+-").isdecimal() and abs(int(text)) > EXACT for text in known):
+        return values  # such as ids of users
     return [None if text is None or text.lower() in _NOT_A_NUMBER else _number(text) for text in values]
 
 
 def _number(text: str) -> float:
-    return int(text) if text.lstrip("+-").isdecimal() and len(text) < 18 else float(text)
+    return int(text) if text.lstrip("+-").isdecimal() else float(text)
 
 
 def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
@@ -43,9 +44,11 @@ def _without(*patterns: re.Pattern[str]) -> Callable[[str], str]:
     return lambda text: reduce(lambda left, pattern: pattern.sub("", left).strip(), patterns, text)
 
 
+without_ending = _without(_ENDING)
+
 # What may be dropped from all ids of both sides if none are equal, the least first.
 _DROPPED: dict[str, Callable[[str], str]] = {
-    "file endings": _without(_ENDING),
+    "file endings": without_ending,
     "folders": _without(_FOLDERS),
     "folders and file endings": _without(_FOLDERS, _ENDING),
     "folders, file endings, COCO prefixes and leading zeros": _without(_FOLDERS, _ENDING, _PREFIX),
@@ -160,8 +163,7 @@ def match(ids: Ids, known: Ids) -> tuple[Int, str]:
 
     Ids are compared in Unicode NFC, without spaces around them. If one side has integers, digits of the other side are
     integers (``007``, ``7.0``). Only if no two ids are equal, folders, endings of media files, COCO prefixes and
-    leading zeros are dropped from all ids of both sides. A form in which two different ids of one side are equal is
-    not compared.
+    leading zeros are dropped from all ids of both sides, and only if different ids of a side stay different.
 
     Args:
         ids: (item,) int64 or unicode; they may repeat.
@@ -175,20 +177,21 @@ def match(ids: Ids, known: Ids) -> tuple[Int, str]:
     kinds = {ids.dtype.kind, known.dtype.kind}
     if (at >= 0).all() or not len(known) or kinds == {"i"}:
         return at, ""
-    sides = [side.astype(np.str_).tolist() for side in (ids, known)]
-
-    def compared(change: Callable[[str], str]) -> Int:
-        forms = [[change(_plain(text)) for text in side] for side in sides]
-        if any(len(set(form)) < len(set(side)) for form, side in zip(forms, sides, strict=True)):
-            return np.full(len(ids), -1, np.int64)
-        mine, theirs = (text_array(form, "ids") for form in forms)
-        return places(theirs, mine)
-
-    found = compared(lambda text: _INTEGER.sub(r"\1", text) if "i" in kinds else text)
-    if (found >= 0).sum() > (at >= 0).sum():
-        at = found
+    mine, theirs = (list(map(_plain, side.astype(np.str_).tolist())) for side in (ids, known))
+    if "i" in kinds:
+        mine, theirs = ([_INTEGER.sub(r"\1", text) for text in side] for side in (mine, theirs))
+    count, row = Counter(theirs), {text: place for place, text in enumerate(theirs)}
+    for lost in np.flatnonzero(at < 0).tolist():
+        at[lost] = row[mine[lost]] if count[mine[lost]] == 1 else -1
     if (at >= 0).any():
         return at, ""
+
+    def compared(change: Callable[[str], str]) -> Int:
+        forms = [list(map(change, side)) for side in (mine, theirs)]
+        if any(len(set(form)) < len(set(side)) for form, side in zip(forms, (mine, theirs), strict=True)):
+            return np.full(len(ids), -1, np.int64)
+        return places(text_array(forms[1], "ids"), text_array(forms[0], "ids"))
+
     dropped = {words: compared(change) for words, change in _DROPPED.items()}
     words, at = max(dropped.items(), key=lambda one: int((one[1] >= 0).sum()))
     return at, f"without {words}" if (at >= 0).any() else ""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import BadInput, count_of
 from ..options import spell
-from ..types import DIRECTIONS, QUERIES_OF, SIDES, Direction, Float, Ids, Int, Modality, Split
+from ..types import DIRECTIONS, NONE, QUERIES_OF, SIDES, Direction, Float, Ids, Int, Modality, Split
 from .audit import shown
 from .ids import match
 
@@ -121,7 +121,8 @@ def place(pairs: Pairs, split: Split, strict: bool = False) -> Pairs:
             a note, and items that it does not have stay, with index -1.
 
     Raises:
-        BadInput: unknown ids, or most ids are unknown; a direction that is wrong or cannot be determined.
+        BadInput: unknown ids, or most ids are unknown; two spellings of one id; a direction that is wrong or cannot be
+            determined.
     """
     direction = _direction(pairs, split)
     sides = SIDES[direction]
@@ -140,13 +141,20 @@ def place(pairs: Pairs, split: Split, strict: bool = False) -> Pairs:
             counted = count_of(len(lost), f"{of} is", f"{of} are")
             notes.append(f"{direction}: {counted} not in the split, and left out (first: {pairs.queries[lost[0]]})")
     kept = query[pairs.query] >= 0
-    return replace(
+    placed = replace(
         pairs, direction=direction, queries=split.ids(sides[0]), items=split.ids(sides[1]),
         query=query[pairs.query][kept], item=item[pairs.item][kept],
         number=None if pairs.number is None else pairs.number[kept],
         rank=None if pairs.rank is None else pairs.rank[kept],
         given=np.unique(query[query >= 0]), notes=tuple(notes),
     )  # fmt: skip
+    twice = pairs.kind.listed and len(placed.given) < int((query >= 0).sum())
+    merged = any(len(np.unique(at[at >= 0])) < int((at >= 0).sum()) for at in (query, item))  # 7 and 007, NFC and NFD
+    found = (placed.query * len(placed.items) + placed.item)[placed.item >= 0] if merged else NONE
+    if twice or len(np.unique(found)) < len(found):
+        what = f"has {'a list' if twice else 'a pair'} twice, in two spellings of an id"
+        raise BadInput(what, where=pairs.where, fix="give every pair once")
+    return placed
 
 
 _PAST = {"grade": "judged", "score": "scored"}

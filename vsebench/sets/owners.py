@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import BadInput, MissingPackage, count_of
 from ..files.audit import shown
-from ..files.ids import match
+from ..files.ids import match, without_ending
 from ..files.members import OWNER_IDS, OWNER_ROWS
 from ..files.raw import Raw
 from ..files.sniff import sniff
@@ -22,7 +22,6 @@ from .items import equal_images
 from .shapes import suggestion
 
 _SEPARATOR = re.compile(r"[#_:.\- ]")
-_ENDING = re.compile(r"\.[a-zA-Z][a-zA-Z0-9]{1,3}$")
 
 
 class SidesSwapped(BadInput):
@@ -94,7 +93,7 @@ def given_owners(file: Raw) -> tuple[Int, str]:
             and (repeats := _counted(given, file.n_text, file.where)) is not None
         ):
             return repeats
-        if length == file.n_image != file.n_text:
+        if length == file.n_image != file.n_text and file.holds == "rows or ids":
             raise SidesSwapped(f"image_of_text has {length:,} entries, as many as there are image rows", file.where)
         what = f"image_of_text has {length:,} entries for {file.n_text:,} text rows"
         raise BadInput(what, where=file.where, fix="give one image row (counted from 0) or image id for every text")
@@ -123,21 +122,21 @@ def _counted(given: Ids, n_text: int, where: Path) -> tuple[Int, str] | None:
     """(text,) image row of every text where the number of texts of every image is given, or the first or last row."""
     if given.dtype.kind != "i" or not len(given) or given.min() < 0:
         return None
-    if len(given) > 1 and given[0] == 0 and given[-1] == n_text - 1 and (np.diff(given) > 0).all():
-        what = (
-            "image_of_text ascends from the first text row to the last: it has the first or the last row of every image"
-        )
-        raise BadInput(what, where=where, fix="save one image row (counted from 0) or image id for every text")
     ends = given + 1 if given[-1] == n_text - 1 else given
-    if given[0] == 0 and (np.diff(given) > 0).all() and given[-1] < n_text - 1:
-        counts, words = np.diff(given, append=n_text), "the row of the first text of every image"
-    elif given.sum() == n_text:
-        counts, words = given, "the number of the texts of every image"
-    elif ends[-1] == n_text and (np.diff(ends) >= 0).all():
-        counts, words = np.diff(ends, prepend=0), "the row of the last text of every image"
-    else:
-        return None
-    return np.repeat(np.arange(len(given)), counts), f"image_of_text holds {words}"
+    ascends = bool((np.diff(given) > 0).all())
+    found: dict[str, Int] = {}
+    if given[0] == 0 and ascends and given[-1] < n_text:
+        found["the row of the first text of every image"] = np.diff(given, append=n_text)
+    if given.sum() == n_text:
+        found["the number of the texts of every image"] = given
+    if ends[-1] == n_text and (np.diff(ends) >= 0).all():
+        found["the row of the last text of every image"] = np.diff(ends, prepend=0)
+    if len({tuple(counts.tolist()) for counts in found.values()}) > 1:
+        what = f"image_of_text may be {' or '.join(found)}"
+        raise BadInput(what, where=where, fix="save one image row (counted from 0) or image id for every text")
+    return next(
+        ((np.repeat(np.arange(len(given)), n), f"image_of_text holds {words}") for words, n in found.items()), None
+    )
 
 
 def _rows_of_image_ids(file: Raw, given: Ids) -> Int | None:
@@ -212,55 +211,50 @@ def _images_of_coco_ids(file: Raw) -> tuple[Int, str] | None:
 
 
 def _images_of_text_ids(file: Raw) -> tuple[Int, str] | None:
-    """(text,) image row of every text whose id has the id of an image in it, as ``1007.jpg#0`` and ``video7_0``."""
+    """(text,) image row of every text whose id has the id of one image in it, as ``1007.jpg#0`` and ``video7_0``."""
     if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
         return None
     parts = [text.strip().rpartition("#") for text in file.text_ids.tolist()]
     image_row, words = None, "the image of every text is known from the text ids"
-    if all(number.isdecimal() for _, _, number in parts):
-        image_row = _rows_of_image_ids(file, np.array([image for image, _, _ in parts]))
+    if all(number.isdecimal() for *_, number in parts):
+        image_row = _rows_of_image_ids(file, np.array([image for image, *_ in parts]))
     if image_row is None:
-        image_row, words = _rows_by_parts(file.text_ids, file.image_ids), ""
+        image_row, words = _rows_by_parts(file.text_ids, file.image_ids)[0], ""
     if (image_row < 0).any() and file.n_text == file.n_image:  # the id of a text is in that of its image
-        text_row = _rows_by_parts(file.image_ids, file.text_ids)
+        text_row, _ = _rows_by_parts(file.image_ids, file.text_ids)
         if np.array_equal(np.sort(text_row), np.arange(file.n_image)):
             image_row = np.argsort(text_row)
-    if (image_row < 0).any():
+    if (image_row < 0).any() or (not words and len(np.unique(image_row)) < file.n_image):
         return None
     pair = f"text {shown(file.text_ids[0])} is of image {shown(file.image_ids[image_row[0]])}"
     return image_row, words or f"the image of every text is the one whose id its own id has in it: {pair}"
 
 
-def _rows_by_parts(ids: Ids, known: Ids) -> Int:
-    """(id,) row of the known id that an id is, begins with, or ends with, up to a separator; -1 for none, or several.
-
-    All ids begin with known ones, or all end with them: what is in more ids, and then what is more of the known ids,
-    as numbers of captions may be image ids too. Where that does not tell, no id is taken for one.
-    """
-    rows: dict[str, int] = {}
+def _rows_by_parts(ids: Ids, known: Ids) -> tuple[Int, Int]:
+    """(id,) row of the one known id that an id has in it, between separators, -1 for none or several; and how many."""
+    rows: dict[str, set[int]] = {}
     for row, name in enumerate(map(str, known.tolist())):
-        for key in dict.fromkeys((name.casefold(), _ENDING.sub("", name).casefold())):
-            rows[key] = -1 if key in rows else row
-    found = np.full((2, len(ids)), -1)
+        for key in {name.casefold(), without_ending(name).casefold()}:
+            rows.setdefault(key, set()).add(row)
+    found, count = np.full(len(ids), -1), np.zeros(len(ids), np.int64)
     for at, name in enumerate(map(str, ids.tolist())):
-        name = name.strip().casefold()
-        cuts = [cut.start() for cut in _SEPARATOR.finditer(name)]
-        begins, ends = (name[:cut] for cut in reversed(cuts)), (name[cut + 1 :] for cut in cuts)
-        found[:, at] = [next((rows[p] for p in (name, *parts) if p in rows), -1) for parts in (begins, ends)]
-    begin, end = (((x >= 0).sum(), len(np.unique(x[x >= 0]))) for x in found)
-    if begin == end and (found[0] != found[1]).any():
-        return np.full(len(ids), -1)
-    return np.asarray(found[int(end > begin)], np.int64)
+        cuts = [-1, *(cut.start() for cut in _SEPARATOR.finditer(name)), len(name)]
+        parts = {name[a + 1 : b].strip().casefold() for k, a in enumerate(cuts) for b in cuts[k + 1 :]}
+        held = set[int]().union(*(rows[part] for part in parts if part in rows))
+        count[at] = len(held)
+        found[at] = held.pop() if len(held) == 1 else -1
+    return found, count
 
 
 def _refuse_odd_ids(file: Raw) -> None:
-    """Refuse text ids most of which have the id of an image in them; raises BadInput that names another one."""
+    """Refuse text ids most of which have ids of images in them, if others have none, or some have several."""
     if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
         return
-    found = _rows_by_parts(file.text_ids, file.image_ids)
-    odd = np.flatnonzero(found < 0)
-    if len(odd) <= len(found) / 2:
-        what = f"{len(found) - len(odd):,} of {len(found):,} text ids have an image id in them, and others have none"
+    found, count = _rows_by_parts(file.text_ids, file.image_ids)
+    odd, held = np.flatnonzero(found < 0), int((count > 0).sum())
+    if 2 * held >= len(count) and len(odd):
+        others = "have several" if count[odd[0]] else "have none"
+        what = f"{held:,} of {len(found):,} text ids have an image id in them, and some {others}"
         what += f" (first: '{shown(file.text_ids[odd[0]])}')"
         fix = "give every text the id of its image and a number, as in 1007.jpg#0, or save image_of_text"
         raise BadInput(what, where=file.where, fix=fix)
