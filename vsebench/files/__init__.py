@@ -13,7 +13,8 @@ Nothing here knows a test set: rows keep the order of the file, and ``vsebench.s
   which of them is meant, and parts of one: ``members``
 - ids as int64 or unicode, and looking rows up by id: ``ids``; checks of values: ``audit``
 - captions by content: ``caption_text``, ``jsonl``, ``tables``; their fields: ``caption_records``
-- others: ``run_folder`` (of the trainer), ``image_files``, ``models`` (of this machine or of Hugging Face)
+- others: ``run_folder`` (of the trainer), ``image_files``, ``models`` (of this machine or of Hugging Face), and whether
+  their ``weights`` fit
 - the mechanism: ``regular`` (the check before any is opened), ``textfile`` (text and JSON), ``atomic`` (writing),
   ``lock`` (one process at a time), ``cache`` (the folder), ``store`` (computed results)
 """
