@@ -43,8 +43,8 @@ def _without_excluded(data: System, request: Request) -> System:
         BadInput: such pairs beside a stage that would give them a score.
     """
     found: dict[int, Scorer] = {}
-    for scorer in data.scorers.values():
-        if id(scorer) in found or not isinstance(scorer, Matrix):
+    for direction, scorer in data.scorers.items():
+        if id(scorer) in found or not isinstance(scorer, Matrix) or direction not in request.directions:
             continue
         scores = last_of_all(scorer.scores, data.where)
         stages = [name for name, given in (("normalise", request.correction), ("rerank", request.rerank)) if given]
