@@ -94,11 +94,11 @@ def test_the_screen(four: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pairs_that_agree_fully_are_not_those_that_agree_least(four: list[str], tmp_path: Path) -> None:
     """Systems in one order by all metrics: there is no table of pairs, but their number."""
     names = "R@1,R@5,MRR,MeanR,mAP@R,R-P"
-    alike = vsebench.agree(reports.files(tmp_path, a=0.5, b=1.0, c=2.0), metrics=names, resamples=20)
-    equal = sum(pair.tau == 1 for pair in alike.pairs)
-    (pairs,) = (one for one in alike.tables() if one.name == "pairs")
-    assert equal == len(alike.pairs) > alike.most and not pairs.shown
-    assert len(alike.to_frame()) == equal and f"{equal} pairs order the systems alike" in str(alike)
+    study = vsebench.agree(reports.files(tmp_path, a=0.5, b=1.0, c=2.0), metrics=names, resamples=20)
+    equal = sum(pair.tau == 1 for pair in study.pairs)
+    (pairs,) = (one for one in study.tables() if one.name == "pairs")
+    assert equal == len(study.pairs) > study.most and not pairs.shown
+    assert len(study.to_frame()) == equal and f"{equal} pairs order the systems in the same way" in str(study)
     few = vsebench.agree(four, metrics=names, resamples=20, most=20)
     (pairs,) = (one for one in few.tables() if one.name == "pairs")
     shown = [pair[2].value for i, pair in enumerate(pairs.rows) if i not in pairs.hidden]

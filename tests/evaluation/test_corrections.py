@@ -353,3 +353,19 @@ def test_the_command(world: dict[str, Array], tmp_path: Path, pinned: Pinned):
     assert done.exit_code == 0, done.output
     assert "csls, transductive" in done.stdout and "Skewness@10" in done.stdout
     pinned(done.stderr)
+
+
+def test_the_fix_for_a_square_bank_keeps_the_correction_and_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    scores, bank = rng.standard_normal((6, 6)), rng.standard_normal((6, 6))
+    Path("sub").mkdir()
+    np.save("sub/B.npy", bank)
+    of: dict[str, Any] = {"scores": scores, "captions_per_image": 1, "direction": "i2t", "metrics": "MeanR", "ci": 0}
+    with pytest.raises(BadInput) as caught:
+        vb.evaluate(**of, normalise="csls:sub/B.npy:k=3")
+    found = vb.evaluate(**of, normalise=str(caught.value.fix).split("'")[1])
+    corrected = scores - np.sort(bank, axis=0)[-3:].mean(axis=0) / 2
+    assert found["MeanR", "i2t"].value == (corrected > np.diag(corrected)[:, None]).sum(axis=1).mean() + 1

@@ -361,7 +361,7 @@ def _pairs_of(study: Agreement) -> list[Table]:
     if same := sum(least[i].tau == least[shown - 1].tau for i in hidden) if shown else 0:
         note = f"{count_of(same, 'further pair has', 'further pairs have')} the last tau of this table. {note}"
     if hidden and full:
-        note = f"{count_of(full, 'pair orders', 'pairs order')} the systems alike (tau 1.00). {note}"
+        note = f"{count_of(full, 'pair orders', 'pairs order')} the systems in the same way (tau 1.00). {note}"
     note += "" if study.how is None else f" {interval_words(study.how)}."
     columns = (
         table.Column("metric", "first", words=True),

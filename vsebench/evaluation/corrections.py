@@ -46,7 +46,7 @@ def apply(data: System, request: Request) -> System:
         raise UsageError(f"{spell('normalise')} has no meaning for {what}", fix="leave it out")
     banks, whose = {d: data.scorers[d] for d in directions}, TRANSDUCTIVE
     if how.bank is not None:
-        banks, whose, shared = _bank(how.bank, data, directions, request.similarity, how.rows)
+        banks, whose, shared = _bank(how, how.bank, data, directions, request.similarity)
         if shared:
             whose += f",{TRANSDUCTIVE}"
             note(f"{how.bank.name}: {count_of(shared, 'query', 'queries')} of the bank are test queries")
@@ -70,14 +70,14 @@ def apply(data: System, request: Request) -> System:
 
 
 def _bank(
-    path: Path, data: System, directions: Sequence[Direction], similarity: str, rows: str | None
+    how: corrected.Correction, path: Path, data: System, directions: Sequence[Direction], similarity: str
 ) -> tuple[dict[Direction, Scorer], str, int]:
     """Scores of a bank with the gallery of every direction, its identity, and how many are test queries."""
     scorer = data.scorers[directions[0]]
     if isinstance(scorer, Dot):
         return _of_vectors(path, scorer, data, directions, similarity)
     assert isinstance(scorer, Matrix)
-    return _of_scores(path, scorer, data, directions, rows)
+    return _of_scores(how, path, scorer, data, directions)
 
 
 def _of_vectors(
@@ -106,7 +106,7 @@ def _of_vectors(
 
 
 def _of_scores(
-    path: Path, scorer: Matrix, data: System, directions: Sequence[Direction], rows: str | None
+    how: corrected.Correction, path: Path, scorer: Matrix, data: System, directions: Sequence[Direction]
 ) -> tuple[dict[Direction, Scorer], str, int]:
     """A bank of scores, of one direction; its gallery is matched by ids, or in the order of the score file."""
     if len(directions) > 1:
@@ -118,13 +118,13 @@ def _of_scores(
     audit.check_scores(raw.values, path)
     audit.check_finite(raw.values, "image (score)", path)
     square = raw.values.shape[0] == raw.values.shape[1]
-    if square and rows is None and raw.image_ids is None and raw.text_ids is None:
-        spoken = [spell("normalise", f"qb:{path.name}:rows={side}") for side in ("images", "texts")]
+    if square and how.rows is None and raw.image_ids is None and raw.text_ids is None:
+        spoken = [spell("normalise", str(replace(how, rows=rows))) for rows in ("images", "texts")]
         what = (
             f"a square bank of shape {raw.values.shape} without ids does not say whether its rows are images or texts"
         )
         raise BadInput(what, where=path, fix=f"write {spoken[0]} or {spoken[1]}")
-    if rows == "texts":
+    if how.rows == "texts":
         raw = replace(raw, arrays=(raw.values.T,), image_ids=raw.text_ids, text_ids=raw.image_ids)
     gallery, words = (1, "one column a caption") if direction == "i2t" else (0, "one row an image")
     if raw.values.shape[gallery] != scorer.shape[gallery]:
@@ -135,8 +135,8 @@ def _of_scores(
         order = placing.order(split, side)
         note(placing.order_note(path.name, [side], split))
     else:
-        order, how = match(split.ids(side), ids)
-        note(f"{path.name}: {side} ids are matched {how}" if how else "", weight="detail")
+        order, dropped = match(split.ids(side), ids)
+        note(f"{path.name}: {side} ids are matched {dropped}" if dropped else "", weight="detail")
         if order.min() < 0:
             raise BadInput("has ids that are not those of the gallery", where=path, fix="score the same gallery")
     bank = Matrix(raw.values, *((None, order) if gallery else (order, None)))
