@@ -349,3 +349,16 @@ def test_a_matrix_of_two_numbers_is_complete(pinned: Pinned) -> None:
     pinned(caught.value)
     report = vb.evaluate(scores=scores, rerank={"i2t": two}, rerank_depth=5, **given)
     assert len(report.results) == 1
+
+
+def test_a_square_matrix_of_t2i_in_memory_needs_ids(rng: np.random.Generator, pinned: Pinned) -> None:
+    images, second = rng.standard_normal((12, 4)), rng.standard_normal((12, 12))
+    options: dict[str, Any] = {"direction": "t2i", "rerank": {"t2i": second}, "rerank_depth": 3, "metrics": "R@1"}
+    with pytest.raises(BadInput) as caught:
+        vb.evaluate(images, images, captions_per_image=1, ci=0, **options)
+    pinned(caught.value)
+    ids = {"image_ids": np.arange(12) + 70, "text_ids": np.arange(12) + 5, "image_id_of_text": np.arange(12) + 70}
+    unit = images / np.linalg.norm(images, axis=1, keepdims=True)
+    top = np.argsort(-(unit @ unit.T), axis=1)[:, :3]
+    best = top[np.arange(12), np.take_along_axis(second.T, top, 1).argmax(1)]
+    assert vb.evaluate(images, images, ci=0, **ids, **options).results[0].value == np.mean(best == np.arange(12))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import vsebench as vb
@@ -92,7 +92,7 @@ def test_values_are_those_of_numpy(data: st.DataObject):
         sides.append([a.astype(np.float32) for a in (images, images[owner] + rng.standard_normal((m, 6)))])
     of = [cosines(*pair) for pair in sides]
     options: dict[str, Any] = {"ci": 0, "trust": True}
-    if draw(st.booleans()):
+    if each == 1 or draw(st.booleans()):  # a square matrix of t2i needs ids
         names = np.array([f"i{k:02}" for k in rng.permutation(n)])
         options |= {"image_ids": names, "text_ids": [f"{names[i]}#{k % each}" for k, i in enumerate(owner)]}
     else:
@@ -122,6 +122,8 @@ def test_values_are_those_of_numpy(data: st.DataObject):
     for direction in ("i2t", "t2i"):
         turn = (lambda x: x) if direction == "i2t" else (lambda x: x.T)
         final = by_formula(turn(scores), rule)
+        if rule is not None and rule.startswith("qb"):  # the highest score of several items ends at 0, but for rounding
+            assume(np.diff(np.sort(final, axis=1)).min() > 1e-12)
         if combine is not None:
             final = reranked(final, turn(second), depth, weight)
         wanted = measured(final, turn(relevant), np.zeros(len(final), bool))

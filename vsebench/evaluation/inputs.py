@@ -114,7 +114,7 @@ def raw_vectors(given: Given) -> Raw:
         return files.read_embeddings(Path(images), texts=second, image_key=given.image_key, text_key=given.text_key)
     if texts is None:
         raise UsageError("image vectors need text vectors", fix="give both arrays")
-    of_images, of_texts, owners = _ids(given)
+    of_images, of_texts, owners = ids_in_memory(given)
     sides = []
     for name, rows, ids in (("image", images, of_images), ("text", texts, of_texts)):
         if not isinstance(rows, Embeddings):
@@ -159,7 +159,7 @@ def raw_scores(given: Given) -> Raw:
     """Scores of a file or in memory, not yet matched to a split; raises as ``read``."""
     if is_path(given.scores):
         return files.read_scores(Path(given.scores), key=given.scores_key)
-    ids = _ids(given)
+    ids = ids_in_memory(given)
     return Raw((numbers(given.scores, "scores"),), *ids, sources=(ARRAYS,), holds=_held(ids[0]))
 
 
@@ -263,7 +263,7 @@ def _held(image_ids: Ids | None) -> Holds:
     return "rows" if image_ids is None else "ids"
 
 
-def _ids(given: Given) -> tuple[Ids | None, Ids | None, Ids | None]:
+def ids_in_memory(given: Given) -> tuple[Ids | None, Ids | None, Ids | None]:
     """The ids of the rows of arrays in memory: of images and texts, and the id of the image of every text.
 
     Numbers that are given as text are numbers, as in files: they match and tie alike.

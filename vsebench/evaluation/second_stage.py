@@ -31,7 +31,7 @@ from ..sets import placing
 from ..sets.align import align_scores
 from ..types import QUERIES_OF, SIDES, Direction, Float, Observation, Split, Tops
 from . import binary
-from .inputs import System
+from .inputs import System, ids_in_memory
 from .plan import Plan
 from .request import Request
 from .second_scores import SecondScores
@@ -44,7 +44,7 @@ FEW = 0.01  # share of the scores that may be missing: another precision of the 
 def _load(value: Any, direction: Direction, split: Split, request: Request) -> SecondScores:
     """The scores of the second stage in a direction, of a file or a matrix; raises as ``read``."""
     pairs, depth = isinstance(value, Path) and not sniff(value).matrix, request.rerank_depth
-    one = _entries(value, direction, split) if pairs else _matrix(value, direction, split)
+    one = _entries(value, direction, split) if pairs else _matrix(value, direction, split, request)
     gallery, most = one.gallery, int(one.each.max(initial=0))
     if not most:
         raise BadInput(f"has no scores of {direction}", where=one.where, fix="score the top of every query")
@@ -57,8 +57,8 @@ def _load(value: Any, direction: Direction, split: Split, request: Request) -> S
     return replace(one, depth=min(depth or most, gallery), complete=depth is not None, weight=request.weight)
 
 
-def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
-    """Scores of a matrix, of a file or in memory."""
+def _matrix(value: Any, direction: Direction, split: Split, request: Request) -> SecondScores:
+    """Scores of a matrix: of a file, or in memory, whose rows have the ids of the vectors beside it."""
     where = str(value) if isinstance(value, Path) else f"{spell('rerank')} {direction}"
     with logged():  # the rows are those of the first stage
         if isinstance(value, Path):
@@ -66,10 +66,9 @@ def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
         else:
             array = numbers(value, where)
             array = array if array.dtype.kind == "f" else array.astype(np.float64)
-            raw = Raw((array,), sources=(Path(where),), holds="ids")
-        found, scores = align_scores(raw, split, finite=False, direction=direction if isinstance(value, Path) else None)
-    if not isinstance(value, Path) and scores.shape[0] == scores.shape[1]:
-        note(f"re-ranking, {direction}: the rows of the square matrix are taken to be images", weight="decision")
+            images, texts, _ = ids_in_memory(request)
+            raw = Raw((array,), image_ids=images, text_ids=texts, sources=(Path(where),), holds="ids")
+        found, scores = align_scores(raw, split, finite=False, direction=direction)
     missing = _constant(scores, direction)
     if missing is None and np.isfinite(scores).all() and (lost := uncomputed(scores)):
         raise BadInput(lost, where=where, fix=TOGETHER)
