@@ -19,7 +19,7 @@ from tests.messages import Pinned
 from vsebench.analysis import systems
 from vsebench.analysis.attributes import Attribute
 from vsebench.analysis.bins import masks
-from vsebench.errors import BadInput, MissingPackage
+from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files import columns
 from vsebench.log import Log
 from vsebench.sets import catalogue as splits
@@ -415,3 +415,29 @@ def test_an_id_in_two_of_many_rows_is_found_at_once(monkeypatch: pytest.MonkeyPa
         columns._ids(values, Path("t.csv"))
     pinned(caught.value)
     assert Counted.compared < 100
+
+
+def numbers(*values: float) -> Attribute:
+    return Attribute("x", "image", np.array(values, np.float64), integer=True)
+
+
+def test_labels_of_integers_have_no_separators_and_no_negative_zero() -> None:
+    assert list(masks(numbers(2000, -0.0, 1999), None)[0]) == ["0", "1999", "2000"]
+    assert list(masks(numbers(*range(1990, 2010)), 2)[0]) == ["1990 to 1999", "2000 to 2009"]
+    assert list(masks(numbers(1e300, 2e300, 3), [-0.0, 1e300, 2e300])[0]) == ["0 to below 1e+300", "1e+300 to 2e+300"]
+
+
+def test_bins_of_labels_are_refused(two: list[str], tmp_path: Path, pinned: Pinned) -> None:
+    days = [f"2024-01-{1 + i % 4:02}" for i in range(len(IMAGE_IDS))]
+    options = {"by": "column", "file": table(tmp_path, image_id=IMAGE_IDS, day=days), "direction": "i2t"}
+    with pytest.raises(UsageError) as caught:
+        vsebench.slice(two, bins=4, **options)
+    pinned(caught.value)
+    assert [b.label for b in vsebench.slice(two, **options).breakdowns[0].bins] == sorted(set(days))
+
+
+def test_a_label_like_the_name_of_a_row_is_quoted(two: list[str], tmp_path: Path) -> None:
+    labels = ["all queries" if i % 2 else "other" for i in range(len(IMAGE_IDS))]
+    file = table(tmp_path, image_id=IMAGE_IDS, kind=labels)
+    frame = vsebench.slice(two, "column", file=file, direction="i2t").to_frame()
+    assert list(dict.fromkeys(frame["slice"])) == ["'all queries'", "other", "all queries"]

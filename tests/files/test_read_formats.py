@@ -527,9 +527,22 @@ def test_a_folder_of_shards_is_one_table(tmp_path: Path, pinned: Pinned) -> None
 
 def test_shards_with_other_columns_are_no_table(tmp_path: Path) -> None:
     table_of_shards(tmp_path / "folder")
-    table_of_shards(tmp_path / "folder", 1, other=list(range(30)))
+    table_of_shards(tmp_path / "other", other=list(range(30)))
+    (tmp_path / "other" / "part-00001-of-00003.parquet").replace(tmp_path / "folder" / "part-00001-of-00003.parquet")
     with pytest.raises(BadInput):
         read_embeddings(tmp_path / "folder").images.sum()
+
+
+def test_shards_of_several_tables_are_refused_by_name(tmp_path: Path, pinned: Pinned) -> None:
+    folder = tmp_path / "folder"
+    for name in ("train", "test"):
+        table_of_shards(folder, 1)
+        (folder / "part-00000-of-00001.parquet").replace(folder / f"{name}-00000-of-00001.parquet")
+    with pytest.raises(BadInput) as caught:
+        read_embeddings(folder)
+    pinned(caught.value)
+    raw = read_embeddings(folder / "test-00000-of-00001.parquet")
+    assert raw.images.shape == (30, 4) and not raw.warnings
 
 
 @pytest.mark.parametrize("sizes", [(3, 3, 3, 3), (2, 5, 3, 4), (5, 1, 7, 3)])

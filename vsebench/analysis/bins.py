@@ -14,6 +14,8 @@ from ..types import Bool, Float
 from .attributes import Attribute
 
 _DISTINCT = 10  # distinct integers up to which every one is a bin of its own
+BINS = 5  # of numbers, where nothing is asked for
+_EXACT = 1e15  # integers below it are printed with all their digits
 _DIGITS = 4  # significant digits of an edge in a label; more if two edges print alike
 
 
@@ -43,22 +45,26 @@ def read_bins(bins: int | str | Sequence[float]) -> int | list[float]:
     return edges
 
 
-def masks(attribute: Attribute, bins: int | Sequence[float]) -> tuple[dict[str, Bool], Bool]:
+def masks(attribute: Attribute, bins: int | Sequence[float] | None) -> tuple[dict[str, Bool], Bool]:
     """Which queries are in which bin.
 
     Args:
         attribute: of the queries.
         bins: how many bins of about equal size numbers are cut into, or the edges: a bin extends from an edge up to the
-            next, which is in the bin only if it is the last. Every label is a bin, and so is each infinity without
-            edges; what is not a number is in no bin.
+            next, which is in the bin only if it is the last. None: five bins of numbers. Every label is a bin, and so
+            is each infinity without edges; what is not a number is in no bin.
 
     Returns:
         (query,) masks by label, in the order of the bins; and (query,) whether a query is in no bin.
 
     Raises:
-        UsageError: the attribute has neither labels nor numbers.
+        UsageError: the attribute has neither labels nor numbers, or ``bins`` are asked for and it has labels.
     """
     if attribute.labels is not None:
+        if bins is not None:
+            first = next(iter(chain.from_iterable(attribute.labels)), "none")
+            what = f"{spell('bins')} has no meaning: '{attribute.name}' holds labels, not numbers (first: {first})"
+            raise UsageError(what, fix="leave it out, or write numbers into the column")
         count = Counter(chain.from_iterable(attribute.labels))
         order = sorted(count, key=lambda label: (-count[label], label))
         found = {label: np.zeros(len(attribute.labels), bool) for label in order}
@@ -66,7 +72,7 @@ def masks(attribute: Attribute, bins: int | Sequence[float]) -> tuple[dict[str, 
             for label in labels:
                 found[label][i] = True
     elif attribute.numbers is not None:
-        found = _ranges(attribute.numbers, attribute.integer, bins)
+        found = _ranges(attribute.numbers, attribute.integer, BINS if bins is None else bins)
     else:
         raise UsageError(f"'{attribute.name}' has no values", fix="choose another column")
     inside = np.any([np.zeros(attribute.size, bool), *found.values()], axis=0)
@@ -79,7 +85,7 @@ def _ranges(numbers: Float, integer: bool, bins: int | Sequence[float]) -> dict[
     distinct = np.unique(numbers[~np.isnan(numbers)])
     finite = numbers[np.isfinite(numbers)]
     if integer and len(distinct) <= _DISTINCT:
-        return {f"{v:,.0f}": numbers == v for v in distinct.tolist()}
+        return {_integer(v): numbers == v for v in distinct.tolist()}
     out = {}
     if len(finite):
         # edges are integers, so that the label of a bin names the numbers in it
@@ -105,7 +111,12 @@ def _between(edges: list[float], numbers: Float, integer: bool) -> dict[str, Boo
 
 
 def _label(low: float, high: float, integer: bool, last: bool, digits: int) -> str:
-    if integer and float(low).is_integer() and float(high).is_integer():
+    if integer and all(abs(edge) < _EXACT and edge.is_integer() for edge in (low, high)):
         top = high if last else high - 1
-        return f"{low:,.0f}" if low == top else f"{low:,.0f} to {top:,.0f}"
-    return f"{low:.{digits}g} to {'' if last else 'below '}{high:.{digits}g}"
+        return _integer(low) if low == top else f"{_integer(low)} to {_integer(top)}"
+    return f"{low + 0:.{digits}g} to {'' if last else 'below '}{high + 0:.{digits}g}"
+
+
+def _integer(number: float) -> str:
+    """Its digits, without separators, because it may be a year or an id; 0 for -0."""
+    return f"{number + 0:.0f}" if abs(number) < _EXACT else f"{number:.17g}"

@@ -35,6 +35,7 @@ from .systems import Names, Reports, System, alike, by_number, column_of, load_s
 
 By = Literal["length", "positives", "category", "column"]
 BY = get_args(By)
+EVERY, OUTSIDE = "all queries", "in no slice"  # rows of a table that are no slices
 LEAST = 20  # queries of a slice that has bars: the value of fewer says little
 
 
@@ -143,9 +144,9 @@ class Slices(Drawn):
             )
             for s in b.bins
         ]
-        rows.append(("all queries", Value(b.n, "count"), *(Value(v, unit) for v in b.values)))
+        rows.append((EVERY, Value(b.n, "count"), *(Value(v, unit) for v in b.values)))
         if b.outside:
-            rows.append(("in no slice", Value(b.outside, "count"), *(Value(None, unit) for _ in b.values)))
+            rows.append((OUTSIDE, Value(b.outside, "count"), *(Value(None, unit) for _ in b.values)))
         notes = []
         hidden = frozenset(range(self.top, len(b.bins)))
         if hidden:
@@ -168,7 +169,7 @@ def slice(
     file: str | PathLike[str] | None = None,
     column: str | None = None,
     captions: Captions | None = None,
-    bins: int | str | Sequence[float] = 5,
+    bins: int | str | Sequence[float] | None = None,
     top: int = 30,
     ci: float = 95,
     resamples: int = 1000,
@@ -191,8 +192,8 @@ def slice(
         column: the column of ``file`` to slice by; by default ``category``, ``label`` or the only one.
         captions: for ``length``: a file of captions (.jsonl, .txt), or a list of them in the order of the ids, for
             splits whose captions are not known.
-        bins: how many bins of about equal size numbers are cut into, or their edges: a bin extends from an edge up to
-            the next, which is in the bin only if it is the last.
+        bins: how many bins of about equal size numbers are cut into, 5 by default, or their edges: a bin extends from
+            an edge up to the next, which is in the bin only if it is the last.
         top: how many slices of a metric a table shows.
         ci: level of the intervals in percent; 0 for none.
         resamples: resamples an interval is made of.
@@ -218,7 +219,7 @@ def slice(
         [['5', 50], ['all queries', 50]]
     """
     _check(by, direction, file, captions)
-    how, cut = Resampling(float(ci), resamples, seed) if ci else None, read_bins(bins)
+    how, cut = Resampling(float(ci), resamples, seed) if ci else None, None if bins is None else read_bins(bins)
     systems = load_systems(reports)
     keys, _, warnings = alike(systems, metrics, force)
     sums = [str(metric) for metric, d in keys if d is None]
@@ -289,7 +290,7 @@ def _breakdown(
     systems: Sequence[System],
     key: Key,
     attribute: Attribute,
-    cut: int | list[float],
+    cut: int | list[float] | None,
     how: Resampling | None,
     threads: int | None,
 ) -> Breakdown:
@@ -321,6 +322,7 @@ def _breakdown(
     for i, (name, parts) in enumerate(bins.items()):
         images = len(np.unique(parts[0].image))
         pairs = [None] * len(parts) if images < 2 else [interval(pair) for pair in ends[i]]  # one image: no variation
+        name = f"'{name}'" if name in (EVERY, OUTSIDE) else name
         found.append(Bin(name, len(parts[0].values), images, tuple(values[i].tolist()), tuple(pairs)))
     n, n_outside = systems[0].results[key].n, int(outside[columns[0][1]].sum())
     everywhere = tuple(s.results[key].value for s in systems)

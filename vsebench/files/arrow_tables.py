@@ -32,7 +32,7 @@ _WITHOUT = "no column image_id: the image of every text is not given"
 _MODALITIES = {"image": "image", "text": "text", "caption": "text"}
 _BATCH = 8192  # rows read together
 PARQUET_START = b"PAR1"
-SHARD = re.compile(r".*?(?P<number>[0-9]+)-of-(?P<of>[0-9]+)\.parquet")
+SHARD = re.compile(r"(?P<table>.*?)(?P<number>[0-9]+)-of-(?P<of>[0-9]+)\.parquet")
 FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
 # An object with numbers under a name such as embedding, before any object inside it.
 _OBJECT = re.compile(rb'\s*\{(?:[^{}\[\]]|\[[^{}\[\]]*\])*?"[^"]*(?:emb|vec|feat)[^"]*"\s*:\s*\[\s*-?[0-9.]', re.I)
@@ -69,7 +69,7 @@ def table_members(path: Path) -> list[Member]:
 
     with _table(path) as (schema, _):
         table = _Table(path, schema, batches)
-    if part := SHARD.fullmatch(path.name):
+    if (part := SHARD.fullmatch(path.name)) and int(part["of"]) > 1:
         warn(f"{path.name} is one of {int(part['of']):,} shards of a table: give the folder to read all of them")
     return _members(table)
 
@@ -153,12 +153,17 @@ def shards_of(folder: Path) -> list[Path]:
     """The parquet files of a folder, which are the shards of one table, by the numbers in their names.
 
     Raises:
-        BadInput: their names say that there are more of them.
+        BadInput: their names say that there are more of them, or that they are of several tables.
     """
     with reading(folder, "cannot be listed", "check the permissions"):
         found = [path for path in folder.iterdir() if path.suffix == ".parquet" and not path.name.startswith(".")]
     found.sort(key=lambda path: ([int(n) for n in re.findall(r"[0-9]+", path.name)], path.name))
     named = [part for path in found if (part := SHARD.fullmatch(path.name))]
+    tables = list(dict.fromkeys((part["table"], part["of"]) for part in named))
+    if len(tables) > 1:
+        what = f"has {len(tables):,} tables: {', '.join(f'{table}*-of-{of}' for table, of in tables)}"
+        fix = "give the file of one, or move the shards of each into a folder of its own"
+        raise BadInput(what, where=folder, fix=fix)
     if named and len(named) == len(found) != int(named[0]["of"]):
         there = {int(part["number"]) for part in named}
         first = next(n for n in range(len(named) + 1) if n not in there)
