@@ -168,6 +168,10 @@ def test_ids_in_two_spellings_are_one(tmp_path: Path) -> None:
     numbers = {q: {f"{int(i[1:]):06}.jpg": s for i, s in items.items()} for q, items in run.items()}
     plain = {q: {i[1:]: g for i, g in items.items()} for q, items in judged.items()}
     assert values(evaluate({"t2i": numbers}, plain)) == values(evaluate({"t2i": run}, judged))
+    endings = {q: {f"{i}.jpg": s for i, s in items.items()} for q, items in run.items()}
+    report = evaluate({"t2i": endings}, judged)
+    assert values(report) == values(evaluate({"t2i": run}, judged))
+    assert any("matched without" in sentence for sentence in report.notes)
     odd = {q: {**items, "none": 0} for q, items in plain.items()}
     assert values(evaluate({"t2i": numbers}, odd)) == values(evaluate({"t2i": run}, judged))
 

@@ -128,7 +128,8 @@ def _together(every: Sequence[Pairs]) -> tuple[dict[Modality, Ids], list[Pairs]]
         spelled: dict[str, Any] = {}
         for name, side in zip(("queries", "items"), SIDES[pairs.direction], strict=True):
             ids, before = getattr(pairs, name), known.get(side, NONE)
-            at, _ = match(ids, before)
+            at, how = match(ids, before)
+            note(f"{side} ids of {pairs.where} are matched {how}" if how else "", weight="detail")
             if len(before) and before.dtype.kind != ids.dtype.kind:
                 ids, before = ids.astype(np.str_), before.astype(np.str_)
             spelled[name] = np.where(at >= 0, before[at], ids) if len(before) else ids
