@@ -170,6 +170,9 @@ def test_languages_of_two_systems_are_refused(files: dict[str, Path], tmp_path: 
     done = invoke("eval", files["de"], tmp_path / "other.npz", "--split", "xtd10", "--metrics", "R@1")
     assert done.exit_code == 2
     pinned(done.stderr)
+    named = [f"ours:de={files['de']}", f"ours:it={files['it']}", f"theirs:de={tmp_path / 'other.npz'}"]
+    done = invoke("eval", *named, "--split", "xtd10", "--metrics", "R@1", "--ci", 0)
+    assert done.exit_code == 0 and "theirs" in done.stdout, done.stderr
 
 
 def test_a_name_of_another_language_than_that_of_the_ids_is_refused_and_one_file_twice_is_said(
