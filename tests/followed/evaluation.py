@@ -277,7 +277,7 @@ FOLLOWED: list[Followed | By] = [
         (after(write("q.txt", TREC.replace("0.", "1 ")), judged(judgements=["mine=t2i:q.txt"])), BadInput),
     ),
     Followed(
-        r"^give a row an image \(scores.T if the rows are texts\), with image_ids and text_ids",
+        r"^give image_ids and text_ids, and a row an image \(scores.T if the rows are texts\)$",
         ev(scores={"t2i": S[:, ::5].T}, direction="t2i"),
         (
             ev(scores={"t2i": S[:, ::5]}, direction="t2i", image_ids=IDS, text_ids=IDS),
