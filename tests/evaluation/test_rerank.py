@@ -364,3 +364,20 @@ def test_a_square_matrix_of_t2i_in_memory_needs_ids(rng: np.random.Generator, pi
     assert vb.evaluate(images, images, ci=0, **ids, **options).results[0].value == np.mean(best == np.arange(12))
     sides = (vb.Embeddings(side, np.arange(12) + 70, images.astype(np.float32)) for side in ("image", "caption"))
     assert vb.evaluate(*sides, ci=0, **options).results[0].value == np.mean(best == np.arange(12))
+
+
+@pytest.mark.parametrize("first", [0, 70])
+def test_text_ids_that_name_the_images_do_so_for_every_matrix(first: int, rng: np.random.Generator) -> None:
+    """Numbers from 0 could be those of captions too."""
+    order, n = rng.permutation(30), 30
+    images = rng.standard_normal((n, 8))
+    scores, second = images @ rng.standard_normal((n, 8)).T, rng.standard_normal((n, n))
+    own, good = np.arange(n), scores + 4 * np.eye(n)
+    ids = {"image_ids": order + first, "text_ids": order + first}
+    given: dict[str, Any] = {**ids, "metrics": "R@1", "ci": 0, "trust": True}
+    both = vb.evaluate(scores={"i2t": good, "t2i": second}, **given)
+    assert [r.value for r in both.results] == [np.mean(good.argmax(1) == own), np.mean(second.argmax(0) == own)]
+    top = np.argsort(-good, axis=1)[:, :3]
+    best = top[own, np.take_along_axis(second, top, 1).argmax(1)]
+    reranked = vb.evaluate(scores=good, rerank={"i2t": second}, rerank_depth=3, direction="i2t", **given)
+    assert reranked.results[0].value == np.mean(best == own)

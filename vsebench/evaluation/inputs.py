@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ..errors import BadInput, UsageError
 from ..files import read as files
 from ..files.ids import as_ids
 from ..files.pairs import LISTS, Pairs, fits
-from ..files.raw import Holds, Raw
+from ..files.raw import Array, Raw
 from ..files.read_pairs import read_pairs
 from ..log import note, warn
 from ..options import spell
@@ -115,12 +114,11 @@ def raw_vectors(given: Given) -> Raw:
         return files.read_embeddings(Path(images), texts=second, image_key=given.image_key, text_key=given.text_key)
     if texts is None:
         raise UsageError("image vectors need text vectors", fix="give both arrays")
-    image_ids, text_ids, owners = ids_in_memory(given)
     arrays = (
         rows.vectors if isinstance(rows, Embeddings) else numbers(rows, name)
         for name, rows in (("images", images), ("texts", texts))
     )
-    return Raw(tuple(arrays), image_ids, text_ids, owners, sources=(ARRAYS,), holds=_held(image_ids))
+    return in_memory(given, *arrays)
 
 
 def of_vectors(raw: Raw, request: Request) -> System:
@@ -155,8 +153,7 @@ def raw_scores(given: Given) -> Raw:
     """Scores of a file or in memory, not yet matched to a split; raises as ``read``."""
     if is_path(given.scores):
         return files.read_scores(Path(given.scores), key=given.scores_key)
-    ids = ids_in_memory(given)
-    return Raw((numbers(given.scores, "scores"),), *ids, sources=(ARRAYS,), holds=_held(ids[0]))
+    return in_memory(given, numbers(given.scores, "scores"))
 
 
 def of_scores(
@@ -254,26 +251,22 @@ def _split_of(runs: Sequence[Pairs], request: Request) -> tuple[Split | str, run
     return alone.split, alone
 
 
-def _held(image_ids: Ids | None) -> Holds:
-    """What image_id_of_text holds: ids of images, which are their rows where they have no others."""
-    return "rows" if image_ids is None else "ids"
+def in_memory(given: Given, *arrays: Array, where: Path = ARRAYS) -> Raw:
+    """Arrays with the ids of their rows, which are arguments or those of ``Embeddings``.
 
-
-def ids_in_memory(given: Given) -> tuple[Ids | None, Ids | None, Ids | None]:
-    """The ids of the rows of arrays in memory: of images and texts, and the id of the image of every text.
-
-    Numbers that are given as text are numbers, as in files: they match and tie alike.
+    Numbers that are given as text are numbers, as in files: they match and tie alike. Without image ids the images of
+    texts are rows.
 
     Raises:
         UsageError: ids beside ``Embeddings``, which have ids.
     """
-    found: dict[str, Any] = {"image_ids": given.images, "text_ids": given.texts, "image_id_of_text": None}
-    for name, rows in found.items():
+    found: list[Ids | None] = []
+    for name, rows in (("image_ids", given.images), ("text_ids", given.texts), ("image_id_of_text", None)):
         ids = getattr(given, name)
         if isinstance(rows, Embeddings):
             if ids is not None:
                 raise UsageError(f"{name} beside Embeddings, which have ids", fix="leave it out")
             ids = rows.ids
-        found[name] = None if ids is None else as_ids(id_rows(ids, name), name, ARRAYS)
-    images, texts, owners = found.values()
-    return images, texts, owners
+        found.append(None if ids is None else as_ids(id_rows(ids, name), name, ARRAYS))
+    images, texts, owners = found
+    return Raw(arrays, images, texts, owners, sources=(where,), holds="rows" if images is None else "ids")

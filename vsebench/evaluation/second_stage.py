@@ -13,7 +13,7 @@ from ..arguments import numbers
 from ..errors import BadInput, UsageError
 from ..files import read as files
 from ..files.pairs import SCORED, place
-from ..files.raw import Array, Raw
+from ..files.raw import Array
 from ..files.read_pairs import read_pairs
 from ..files.sniff import sniff
 from ..log import logged, note
@@ -31,7 +31,7 @@ from ..sets import placing
 from ..sets.align import align_scores
 from ..types import QUERIES_OF, SIDES, Direction, Float, Observation, Split, Tops
 from . import binary
-from .inputs import System, ids_in_memory
+from .inputs import System, in_memory
 from .plan import Plan
 from .request import Request
 from .second_scores import SecondScores
@@ -66,8 +66,7 @@ def _matrix(value: Any, direction: Direction, split: Split, request: Request) ->
         else:
             array = numbers(value, where)
             array = array if array.dtype.kind == "f" else array.astype(np.float64)
-            images, texts, _ = ids_in_memory(request)
-            raw = Raw((array,), image_ids=images, text_ids=texts, sources=(Path(where),), holds="ids")
+            raw = in_memory(request, array, where=Path(where))
         found, scores = align_scores(raw, split, finite=False, direction=direction)
     missing = _constant(scores, direction)
     if missing is None and np.isfinite(scores).all() and (lost := uncomputed(scores)):

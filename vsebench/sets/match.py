@@ -6,6 +6,7 @@ image of every text is given by ``image_of_text``, known from COCO ids, or follo
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..files.audit import shown
-from ..files.ids import match
+from ..files.ids import counts_rows, match
 from ..files.raw import Raw
 from ..log import Weight, logged, note, warn
 from ..options import spell
@@ -70,6 +71,9 @@ def match_rows(
     """
     if isinstance(name, Split):
         with logged():
+            if name.name == "custom" and counts_rows(name.caption_ids):
+                with suppress(BadInput):  # text ids that name the images, as in the file that the split is made of
+                    return _declared(named_by_text_ids(file)[0], name)
             return _declared(file, name)
     if name is None and file.image_ids is None and file.text_ids is None:
         if captions_per_image is None:
