@@ -111,7 +111,7 @@ def test_tests_of_the_queries_alone_are_a_note_on_tested_metrics() -> None:
     found = vb.compare(pair, metrics="matrix:NCS@300", **FEW)
     *_, by_number, note = found.notes
     assert (
-        "paired by their number" in by_number
+        "paired by row number" in by_number
         and note.startswith("tests of matrix:NCS@300 are of the queries alone")
         and "nDCG" not in note
     )

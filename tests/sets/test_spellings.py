@@ -247,7 +247,7 @@ def test_a_report_without_own_images_is_saved_and_compared(tmp_path: Path) -> No
     assert reports[0]["mine:R@1", "t2i"].interval is not None
     found = vb.compare({"A": reports[0], "B": reports[1]}, permutations=200)
     assert found.to_frame()["winner"].tolist()[-1] == "A"
-    assert any("paired by their number" in note for note in found.notes)
+    assert any("paired by row number" in note for note in found.notes)
     reports[0].to_html()
 
 

@@ -38,7 +38,7 @@ LEAST = 10_000  # permutations of a table with few tests
 MOST = 100_000  # bounds the time of a table with many
 _BELOW = 4  # the smallest corrected p-value is at most this part of alpha, as far as MOST allows
 _TOGETHER = 128  # tests that share one pass of resamples and permutations; bounds the memory
-ONE_RUN = "the tests cover the choice of the test images, not the training: another seed would give another model"
+ONE_RUN = "the tests account for the choice of test images, not for training: another seed gives another model"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _CORRECTIONS = {
     "holm": "Holm-corrected", "bh": "Benjamini-Hochberg-corrected", "none": "uncorrected",

@@ -195,11 +195,10 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
         same = [source for name, (_, source) in zip(names, given, strict=True) if name == again]
-        paths = {f"{again}-{n}": str(path) for n, path in enumerate(same, 1) if isinstance(path, Path)}
-        shell = " ".join(shlex.quote(f"{name}={path}") for name, path in paths.items())
-        fix = f"give each a name of its own: {shell if of_command() else paths}"
-        if len(paths) < len(same) - 1:  # systems of joint tables have the names in it
-            fix = "give each system's own report in place of the table that it is in"
+        words = [f"{again}-{n}={path}" for n, path in enumerate(same, 1) if isinstance(path, Path)]
+        fix = f"give other names: {' '.join(map(shlex.quote, words)) if of_command() else words}"
+        if len(words) < len(same) - 1:  # systems of joint tables have the names in it
+            fix = "give the report of each system instead of the table that it is in"
         raise UsageError(f"two systems are called '{again}'; runs of one system are not combined", fix=fix)
     return names
 
@@ -229,10 +228,10 @@ def alike(
 
 
 def by_number(systems: Sequence[System]) -> tuple[str, ...]:
-    """One note or none: queries of reports without ids are paired by their number."""
+    """One note or none: queries of reports without ids are paired by row number."""
     if len(systems) < 2 or not any(_without_ids(s.items) for s in systems):
         return ()
-    return ("items are paired by their number, since their ids, if they have any, count the rows from 0",)
+    return ("the items have no ids, or ids 0, 1, 2, ...: they are paired by row number",)
 
 
 def _without_ids(items: Split) -> bool:
@@ -253,7 +252,7 @@ def _uncorrelated(systems: Sequence[System], keys: Sequence[Key]) -> list[str]:
             best, n = max(found)
             out.append(
                 f"{first.name} and {other.name} succeed on different queries, as at chance (correlation {best:.2f} of "
-                f"{n:,} queries): their rows are known by number alone, and may be in other orders"
+                f"{n:,} queries): they are paired by row number, and their rows may be in different orders"
             )
     return out
 
