@@ -109,7 +109,7 @@ def test_scores_of_each_direction_have_their_own_order(direction: str, world: di
     ):
         found = vb.evaluate(scores=files, **same, **option)
         assert values(found) == values(vb.evaluate(**plain, **plain_option)), option
-        assert any("rows in different orders" in note and "that of i2t" in note for note in found.notes)
+        assert any("rows differently" in note and "the order of i2t" in note for note in found.notes)
 
 
 def test_a_test_set_with_an_order_of_its_own_keeps_it():

@@ -280,7 +280,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(r"^leave out 'x='$", "analysis/test_joint.py::test_the_document_is_what_compare_reads"),
     Followed(
-        r"^say what it is: eval with --captions, --run or --judgements NAME=FILE says how to write it$",
+        r"^run vsebench eval with --captions, --run or --judgements NAME=FILE: its error says how to write the file$",
         after(write("t.txt", "q1 Q0 d1 1 9.5\n" + "q1 Q0 d2 2 8.5 tag\n" * 9), "inspect t.txt"),
         (after(E, "eval e.npz --judgements m=t.txt --metrics m:R@1"), BadInput),
     ),

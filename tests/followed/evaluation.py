@@ -277,7 +277,7 @@ FOLLOWED: list[Followed | By] = [
         (after(write("q.txt", TREC.replace("0.", "1 ")), judged(judgements=["mine=t2i:q.txt"])), BadInput),
     ),
     Followed(
-        r"^give image_ids and text_ids, and a row an image \(scores.T if the rows are texts\)$",
+        r"^give image_ids and text_ids, and images as rows \(scores.T if the rows are texts\)$",
         ev(scores={"t2i": S[:, ::5].T}, direction="t2i"),
         (
             ev(scores={"t2i": S[:, ::5]}, direction="t2i", image_ids=IDS, text_ids=IDS),
@@ -436,12 +436,12 @@ FOLLOWED: list[Followed | By] = [
     ),
     Followed(r"^give level=", judged(level=9.0), (judged(level=1.0), RIGHT_RUN)),
     By(
-        r"^give the lists of it too, or (direction='i2t'|--direction i2t)$",
+        r"^give lists of (i2t|t2i) too, or (direction='i2t'|--direction i2t)$",
         "evaluation/test_runs_eval.py::test_one_direction",
     ),
     By(r"^leave them out or give the right --split$", "evaluation/test_runs_eval.py::test_the_split_may_be_named"),
     By(
-        r"^give (its scores of t2i too, or measure i2t alone:|the scores of it too, or) direction='i2t'$",
+        r"^give (its scores of t2i too, or measure i2t alone:|scores of t2i too, or) direction='i2t'$",
         "evaluation/test_fusion.py::test_a_direction_without_scores_is_named_and_the_fix_measures_the_other",
     ),
     Followed(

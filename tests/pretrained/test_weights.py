@@ -196,7 +196,7 @@ def test_captions_of_siglip_are_filled_up_to_one_length(data, tmp_path, monkeypa
         for batch in (1, 64):
             with pytest.raises(BadInput) as caught:
                 vsebench.encode(folder, *data, batch=batch, precision=precision)
-            assert "if others are encoded with it" in caught.value.what
+            assert "if other items are in its batch" in caught.value.what
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])

@@ -97,7 +97,8 @@ def _image_of(array: npt.NDArray[Any], captions: int, features: Path, file: Path
     items = int(image_of.max()) + 1
     if not are_pairs(image_of):
         if items < rows:
-            note(f"{count_of(rows - items, 'row')} of {features.name} equal others: {rows:,} images. Else write {IDS}")
+            equal = count_of(rows - items, "row equals another", "rows equal others")
+            note(f"{features.name}: {equal}, and each is taken for an image of its own; to merge them, write {IDS}")
         return np.arange(rows)
     times = int(np.argmax(np.bincount(np.bincount(image_of))))  # the usual number of rows of an image
     blocks = image_of[: rows - rows % times].reshape(-1, times)

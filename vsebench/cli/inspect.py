@@ -171,7 +171,7 @@ def _of_text(path: Path, asked: Request, document: dict[str, Any]) -> None:
     else:
         read = {"captions": no_captions, "retrieved lists": no_lists, "judgements": no_judgements}
         what = "; ".join(f"as {name}, {error.what}" for name, error in read.items() if error is not None)
-        fix = "say what it is: eval with --captions, --run or --judgements NAME=FILE says how to write it"
+        fix = "run vsebench eval with --captions, --run or --judgements NAME=FILE: its error says how to write the file"
         raise BadInput(f"cannot be read ({what})", where=path, fix=fix)
 
 

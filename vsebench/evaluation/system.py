@@ -29,8 +29,8 @@ def read(request: Request) -> System:
     warn(warning_of(data.split.name))
     if data.orders:
         note(
-            "the scores of the directions have their rows in different orders: judgements, gains, captions and fused "
-            f"systems without ids are read in that of {next(iter(data.orders))}"
+            "the score matrices of the two directions order their rows differently: judgements, gains, captions and "
+            f"fused systems without ids are read in the order of {next(iter(data.orders))}"
         )
     data = _without_excluded(fused.fuse(data, request), request)
     return only.only(second_stage.read(data, request), request)
@@ -50,8 +50,8 @@ def _without_excluded(data: System, request: Request) -> System:
         stages = [name for name, given in (("normalise", request.correction), ("rerank", request.rerank)) if given]
         if scores is not scorer.scores and stages:
             image, caption = np.argwhere(np.isneginf(scorer.scores))[0].tolist()
-            what = f"the score of row {image} and column {caption} is -inf, of a pair that is no candidate; "
-            what += f"{spell(stages[0])} needs the scores of all pairs"
+            what = f"the score in row {image}, column {caption} is -inf (no candidate); "
+            what += f"{spell(stages[0])} needs a finite score of every pair"
             fix = f"leave out {spell(stages[0])}, or give finite scores"
             raise BadInput(what, where=data.where, fix=fix)
         found[id(scorer)] = scorer if scores is scorer.scores else replace(scorer, scores=scores)

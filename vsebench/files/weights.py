@@ -214,5 +214,5 @@ def check_vectors(
             raise BadInput(f"{some}{has})", fix=fix)
     apart = np.linalg.norm((alone - together) / length, axis=1)
     if (apart > AGREE[precision]).any():  # False for NaN, which callers name by their ids
-        of = f"{what} gives an item another vector if others are encoded with it (distance {apart.max():.2g})"
+        of = f"{what} encodes an item differently if other items are in its batch (distance {apart.max():.2g})"
         raise BadInput(of, fix=fix)

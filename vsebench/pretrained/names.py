@@ -64,9 +64,9 @@ def find(model: str) -> Named | None:
     if not colon or library is None:
         folder = expanded(model)
         if folder.suffix in WEIGHTS_ENDINGS and folder.is_file():
-            what = "holds weights, and does not say of which architecture"
+            what = "holds weights without an architecture"
             named = shlex.quote(f"open_clip:ViT-B-32/{model}")
-            raise UsageError(what, where=model, fix=f"give it with its name, as in {named}")
+            raise UsageError(what, where=model, fix=f"name the architecture, as in {named}")
         found = _library_of(folder)
         return None if found is None else Named(found, str(folder), folder=True)
     if not rest.strip():
@@ -103,7 +103,9 @@ def _of_open_clip(rest: str) -> Named:
 def _library_of(folder: Path) -> str | None:
     if (folder / ADAPTER_FILE).is_file():
         merge = "PeftModel.from_pretrained(MODEL, FOLDER).merge_and_unload().save_pretrained(NEW)"
-        raise BadInput("this folder has an adapter, no model", where=folder, fix=f"merge it into its model: {merge}")
+        raise BadInput(
+            "this folder has an adapter, not a complete model", where=folder, fix=f"merge it into its model: {merge}"
+        )
     if (folder / OPEN_CLIP_FILE).is_file():
         return OPEN_CLIP
     return SENTENCE if any((folder / name).is_file() for name in SENTENCE_FILES) else None

@@ -133,8 +133,8 @@ def align_scores(
     scores = raw.values
     n_image, n_text = scores.shape
     if direction == "t2i" and n_image == n_text > 1 and raw.image_ids is None and raw.text_ids is None:
-        what = f"a square score matrix of shape {scores.shape} for t2i may have a row an image or a row a text"
-        fix = "give image_ids and text_ids, and a row an image (scores.T if the rows are texts)"
+        what = f"the rows of a square t2i score matrix {scores.shape} may be images or texts"
+        fix = "give image_ids and text_ids, and images as rows (scores.T if the rows are texts)"
         raise BadInput(what, where=where, fix=fix)
     for side, ids, n, other in (("image", raw.image_ids, n_image, n_text), ("text", raw.text_ids, n_text, n_image)):
         if ids is not None and len(ids) != n:

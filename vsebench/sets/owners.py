@@ -81,7 +81,7 @@ def given_owners(file: Raw) -> tuple[Int, str]:
             shows = shown(given[0]) if len(given) else "none"
             what = f"the numbers of texts of {len(given):,} images (first: {shows}) do not fit "
             what += f"{file.n_text:,} texts of {file.n_image:,} images"
-            fix = "give image_of_text, the image row (counted from 0) or image id of every text, in its place"
+            fix = "give image_of_text, the image row (counted from 0) or image id of every text, instead"
             raise BadInput(what, where=file.where, fix=fix)
         return found
     if given is None or len(given) != file.n_text:
@@ -211,27 +211,27 @@ def _images_of_coco_ids(file: Raw) -> tuple[Int, str] | None:
 
 
 def _images_of_text_ids(file: Raw) -> tuple[Int, str] | None:
-    """(text,) image row of every text whose id has the id of one image in it, as ``1007.jpg#0`` and ``video7_0``."""
+    """(text,) image row of every text, if each text id contains one image id, as ``1007.jpg#0`` and ``video7_0``."""
     if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
         return None
     parts = [text.strip().rpartition("#") for text in file.text_ids.tolist()]
-    image_row, words = None, "the image of every text is known from the text ids"
     if all(number.isdecimal() for *_, number in parts):
         image_row = _rows_of_image_ids(file, np.array([image for image, *_ in parts]))
-    if image_row is None:
-        image_row, words = _rows_by_parts(file.text_ids, file.image_ids)[0], ""
+        if image_row is not None:
+            return image_row, "the image of every text is known from the text ids"
+    image_row, _ = _rows_by_parts(file.text_ids, file.image_ids)
     if (image_row < 0).any() and file.n_text == file.n_image:  # the id of a text is in that of its image
         text_row, _ = _rows_by_parts(file.image_ids, file.text_ids)
         if np.array_equal(np.sort(text_row), np.arange(file.n_image)):
             image_row = np.argsort(text_row)
-    if (image_row < 0).any() or (not words and len(np.unique(image_row)) < file.n_image):
+    if (image_row < 0).any() or len(np.unique(image_row)) < file.n_image:
         return None
     pair = f"text {shown(file.text_ids[0])} is of image {shown(file.image_ids[image_row[0]])}"
-    return image_row, words or f"the image of every text is the one whose id its own id has in it: {pair}"
+    return image_row, f"the image of every text follows from the ids: {pair}"
 
 
 def _rows_by_parts(ids: Ids, known: Ids) -> tuple[Int, Int]:
-    """(id,) row of the one known id that an id has in it, between separators, -1 for none or several; and how many."""
+    """(id,) row of the one known id that an id contains between separators, -1 for none or several; and how many."""
     rows: dict[str, set[int]] = {}
     for row, name in enumerate(map(str, known.tolist())):
         for key in {name.casefold(), without_ending(name).casefold()}:
@@ -247,15 +247,14 @@ def _rows_by_parts(ids: Ids, known: Ids) -> tuple[Int, Int]:
 
 
 def _refuse_odd_ids(file: Raw) -> None:
-    """Refuse text ids most of which have ids of images in them, if others have none, or some have several."""
+    """Refuse text ids if most contain an image id, but one contains none or several."""
     if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
         return
     found, count = _rows_by_parts(file.text_ids, file.image_ids)
     odd, held = np.flatnonzero(found < 0), int((count > 0).sum())
     if 2 * held >= len(count) and len(odd):
-        others = "have several" if count[odd[0]] else "have none"
-        what = f"{held:,} of {len(found):,} text ids have an image id in them, and some {others}"
-        what += f" (first: '{shown(file.text_ids[odd[0]])}')"
+        other = f"'{shown(file.text_ids[odd[0]])}' contains {'several' if count[odd[0]] else 'none'}"
+        what = f"{held:,} of {len(found):,} text ids contain an image id, but {other}"
         fix = "give every text the id of its image and a number, as in 1007.jpg#0, or image_of_text"
         raise BadInput(what, where=file.where, fix=fix)
 
