@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from docs import generate
 from tests.embedding_files import (
     FULL,
     IMAGE_IDS,
@@ -491,11 +490,6 @@ def test_every_entry_of_the_table_can_be_used() -> None:
         assert not kind.single or kind.arrays
 
 
-def test_the_documented_table_of_formats_is_current() -> None:
-    page = Path(generate.HERE / "formats.md").read_text(encoding="utf-8")
-    assert page == generate.with_tables("formats.md", (generate.formats_table(),)), "run python -m docs.generate"
-
-
 def table_of_shards(folder: Path, parts: int = 3, **change: Any) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     rng = np.random.default_rng(0)
@@ -525,24 +519,20 @@ def test_a_folder_of_shards_is_one_table(tmp_path: Path, pinned: Pinned) -> None
     pinned(caught.value)
 
 
-def test_shards_with_other_columns_are_no_table(tmp_path: Path) -> None:
-    table_of_shards(tmp_path / "folder")
-    table_of_shards(tmp_path / "other", other=list(range(30)))
-    (tmp_path / "other" / "part-00001-of-00003.parquet").replace(tmp_path / "folder" / "part-00001-of-00003.parquet")
-    with pytest.raises(BadInput):
-        read_embeddings(tmp_path / "folder").images.sum()
-
-
-def test_shards_of_several_tables_are_refused_by_name(tmp_path: Path, pinned: Pinned) -> None:
-    folder = tmp_path / "folder"
-    for name in ("train", "test"):
-        table_of_shards(folder, 1)
-        (folder / "part-00000-of-00001.parquet").replace(folder / f"{name}-00000-of-00001.parquet")
+def test_shards_of_several_tables_are_refused(tmp_path: Path, pinned: Pinned) -> None:
+    table_of_shards(tmp_path / "test", 1)
+    table_of_shards(tmp_path / "train", 1, other=list(range(30)))
+    assert not read_embeddings(tmp_path / "train" / "part-00000-of-00001.parquet").warnings
+    for name in ("test", "train"):
+        (tmp_path / name / "part-00000-of-00001.parquet").replace(tmp_path / f"{name}-00000-of-00001.parquet")
+    (tmp_path / "one.parquet").unlink()
     with pytest.raises(BadInput) as caught:
-        read_embeddings(folder)
+        read_embeddings(tmp_path)
     pinned(caught.value)
-    raw = read_embeddings(folder / "test-00000-of-00001.parquet")
-    assert raw.images.shape == (30, 4) and not raw.warnings
+    for n, name in enumerate(("test", "train")):  # as shards of one table
+        (tmp_path / f"{name}-00000-of-00001.parquet").replace(tmp_path / f"all-{n:05}-of-00002.parquet")
+    with pytest.raises(BadInput):
+        read_embeddings(tmp_path).images.sum()
 
 
 @pytest.mark.parametrize("sizes", [(3, 3, 3, 3), (2, 5, 3, 4), (5, 1, 7, 3)])

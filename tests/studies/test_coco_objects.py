@@ -51,7 +51,7 @@ def test_the_folder_of_the_test_data(real_data: Path, tmp_path: Path) -> None:
         pytest.skip("eccv_caption and pycocoevalcap are not installed (extra: text)")
     pytest.importorskip("torch", reason="torch is not installed (extra: train)")
     from train_reference.config import from_dict
-    from train_reference.data import open_data
+    from train_reference.sources import open_data
 
     np.savetxt(tmp_path / "val.txt", np.load(real_data / "coco_splits/karpathy_val_image_ids.npz")["image_ids"], "%d")
     labels = real_data / "coco_val2014_labels/labels.tsv.gz"

@@ -17,10 +17,11 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.train_reference.test_sources import TINY, karpathy  # noqa: E402
 from tests.training import OPTIONS, silent, small  # noqa: E402
 from train_reference import checkpoint, config, encode, train  # noqa: E402
-from train_reference.data import PARTS, open_data, vocabulary_of  # noqa: E402
+from train_reference.data import PARTS, vocabulary_of  # noqa: E402
 from train_reference.encoders import encoder, encoder_names, get_encoder  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 from train_reference.model import build  # noqa: E402
+from train_reference.sources import open_data  # noqa: E402
 
 OWN = """
 import torch

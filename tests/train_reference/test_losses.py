@@ -231,7 +231,7 @@ def test_package_imports_without_torch_and_says_what_is_missing():
     ],
 )
 def test_a_degree_of_another_range_is_refused(name: str, settings: dict[str, Any], pinned: Pinned) -> None:
-    from train_reference.losses.checks import check_range
+    from train_reference.loss_checks import check_range
 
     with pytest.raises(UsageError) as caught:
         check_range(config.Loss(name, **settings), losses.get_loss(name).degree)
@@ -239,7 +239,7 @@ def test_a_degree_of_another_range_is_refused(name: str, settings: dict[str, Any
 
 
 def test_degrees_of_every_recipe_are_in_range() -> None:
-    from train_reference.losses.checks import check_range
+    from train_reference.loss_checks import check_range
 
     for recipe in config.recipes():
         found = config.read(recipe).loss

@@ -16,8 +16,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra: trai
 from tests.devices import DEVICES  # noqa: E402
 from tests.train_reference.test_sources import karpathy  # noqa: E402
 from train_reference import config, encoders, train  # noqa: E402
+from train_reference.loss_checks import checked_loss  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
-from train_reference.losses.checks import checked_loss  # noqa: E402
 from train_reference.sources import SOURCES  # noqa: E402
 from vsebench.errors import BadInput, UsageError  # noqa: E402
 

@@ -23,9 +23,10 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.commands import invoke as cli  # noqa: E402
 from tests.training import OPTIONS, silent  # noqa: E402
 from train_reference import config, model, train  # noqa: E402
-from train_reference.data import Images, open_data  # noqa: E402
+from train_reference.data import Images  # noqa: E402
 from train_reference.encoders import get_encoder  # noqa: E402
 from train_reference.model import Crops  # noqa: E402
+from train_reference.sources import open_data  # noqa: E402
 from train_reference.sources.image_files import ImageFiles  # noqa: E402
 
 

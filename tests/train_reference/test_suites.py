@@ -26,8 +26,8 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 
 from tests.training import DATA, METRICS, begun, small  # noqa: E402
 from train_reference import config, suites  # noqa: E402
+from train_reference.loss_checks import checked_loss  # noqa: E402
 from train_reference.losses import get_loss, loss_names  # noqa: E402
-from train_reference.losses.checks import checked_loss  # noqa: E402
 from train_reference.suites import Planned, Suite  # noqa: E402
 
 SMOKE = [sys.executable, "-m", "vsebench", "train-reference", "--suite", "smoke"]
