@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 
 import vsebench as vb
 from tests.evaluation.engines import SETTINGS, N
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from tests.reports import same_reports
 from vsebench.cli import app
 from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost
@@ -283,7 +283,7 @@ def test_the_key_of_an_evaluation(folder: Path) -> None:
         assert job_of(folder, **given)[0].key != key
 
 
-def test_files_of_shards(cache: Path, pinned: Pinned) -> None:
+def test_files_of_shards(cache: Path, pinned: Pinned, refuses: Refuses) -> None:
     arrays = {"a": np.arange(5), "b": np.zeros((2, 0)), "c": np.array([np.nan, -0.0])}
     with shard_files.opened("ab" * 32, resume=False) as at:
         assert not shard_files.is_finished(at, SHARD)
@@ -297,9 +297,7 @@ def test_files_of_shards(cache: Path, pinned: Pinned) -> None:
         for damaged in (b"", stored[:40], stored[:-1], stored + b"x", stored[:90] + b"\x55" + stored[91:]):
             file.write_bytes(damaged)
             assert not shard_files.is_finished(at, SHARD)
-        with pytest.raises(DiskError) as caught:
-            shard_files.read(at, SHARD)
-        pinned(caught.value)
+        refuses(DiskError, shard_files.read, at, SHARD)
         with pytest.raises(DiskError) as caught, shard_files.opened("ab" * 32, resume=True):
             pass
         pinned(caught.value)
@@ -350,10 +348,8 @@ ADDRESSES = (
         {"engine": "dask", "split": vb.Split("custom", np.arange(2), np.arange(2), np.arange(2))},
     ],
 )
-def test_options_that_are_refused(given: dict[str, Any], folder: Path, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(**{"images": folder / "e.npz", **given})
-    pinned(caught.value)
+def test_options_that_are_refused(given: dict[str, Any], folder: Path, refuses: Refuses) -> None:
+    refuses(UsageError, vb.evaluate, **{"images": folder / "e.npz", **given})
 
 
 def test_retrieved_lists_need_no_engine(tmp_path: Path) -> None:
@@ -367,11 +363,9 @@ def test_retrieved_lists_need_no_engine(tmp_path: Path) -> None:
     assert any("engine='dask': retrieved lists have no scores" in note for note in found.notes)
 
 
-def test_dask_that_is_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_dask_that_is_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingPackage) as caught:
-        vb.evaluate(folder / "e.npz", engine="dask", **{**SETTINGS, "metrics": "R@1"})
-    pinned(caught.value)
+    refuses(MissingPackage, vb.evaluate, folder / "e.npz", engine="dask", **{**SETTINGS, "metrics": "R@1"})
 
 
 def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:

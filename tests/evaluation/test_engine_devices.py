@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import vsebench as vb
 from tests.evaluation.engines import SETTINGS, N
 from tests.gates import gate
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from tests.reports import same_reports
 from vsebench.cli import app
 from vsebench.errors import MissingPackage, UsageError
@@ -151,14 +151,10 @@ def test_what_workers_do_not_have(folder: Path, started: Started, pinned: Pinned
     assert str(missing.value.fix).startswith("pip install 'vsebench[cpu]'")
 
 
-def test_without_workers_the_package_is_needed_here(folder: Path, pinned: Pinned) -> None:
+def test_without_workers_the_package_is_needed_here(folder: Path, refuses: Refuses) -> None:
     for backend in ("torch", "torch:cuda", "faiss"):
-        with pytest.raises(MissingPackage) as caught:
-            vb.evaluate(**given(folder, backend=backend))
-        pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(**given(folder, backend="torch:tpu", engine="dask"))
-    pinned(caught.value)
+        refuses(MissingPackage, vb.evaluate, **given(folder, backend=backend))
+    refuses(UsageError, vb.evaluate, **given(folder, backend="torch:tpu", engine="dask"))
 
 
 def test_shards_that_were_finished_before_name_no_worker() -> None:

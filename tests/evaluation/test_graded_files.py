@@ -54,10 +54,7 @@ def test_files_without_ids_follow_the_rows_of_the_vectors(gains: str, tmp_path: 
     texts = np.array(split.captions)
     table = rng.random((60, 7)) if gains.startswith("sentence") else rng.random((12, 60))
     found = []
-    for name, image, caption in (
-        ("a", np.arange(12), np.arange(60)),
-        ("b", rng.permutation(12), rng.permutation(60)),
-    ):
+    for name, image, caption in (("a", np.arange(12), np.arange(60)), ("b", rng.permutation(12), rng.permutation(60))):
         owner = np.argsort(image)[caption // 5]
         np.savez(
             tmp_path / f"{name}.npz", image_embeddings=images[image], text_embeddings=captions[caption],

@@ -14,7 +14,7 @@ import pytest
 
 import vsebench as vb
 from tests.commands import invoke
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.results.report import Report
 from vsebench.sets.catalogue import build
@@ -155,7 +155,7 @@ def test_a_matrix_in_memory_and_in_a_file(files: Path, tmp_path: Path):
     assert found == values(evaluate(files, judged))
 
 
-def test_a_matrix_of_0_and_1_is_judgements_not_gains(files: Path, pinned: Pinned):
+def test_a_matrix_of_0_and_1_is_judgements_not_gains(files: Path, refuses: Refuses):
     matrix = np.kron(np.eye(20), np.ones((1, 2)))
     report = evaluate(files, matrix, "gt:R@1,mine:R@1,mine:mAP@R,gt:mAP@R,mine:nDCG@5,gt:nDCG@5")
     for name in ("R@1", "mAP@R", "nDCG@5"):
@@ -165,9 +165,7 @@ def test_a_matrix_of_0_and_1_is_judgements_not_gains(files: Path, pinned: Pinned
     as_gains = vb.evaluate(files / "A.npz", gains=matrix, metrics="matrix:nDCG@5", ci=0)
     assert as_gains["matrix:nDCG@5", "i2t"].value == report["mine:nDCG@5", "i2t"].value
     for name in ("R@1", "SR@5"):
-        with pytest.raises(BadInput) as refused:
-            vb.evaluate(files / "A.npz", gains=matrix, metrics=f"matrix:{name}", ci=0)
-        pinned(refused.value)
+        refuses(BadInput, vb.evaluate, files / "A.npz", gains=matrix, metrics=f"matrix:{name}", ci=0)
     every = vb.evaluate(files / "A.npz", gains=matrix, metrics="graded", ci=0)
     assert any("SR@1" in note and "left out" in note for note in every.notes)
 
@@ -346,7 +344,7 @@ def test_a_part_of_the_split_has_the_judgements_of_the_part(files: Path, tmp_pat
     assert values(part) == values(whole)
 
 
-def test_intervals_compare_slices_and_the_page(files: Path, tmp_path: Path, pinned: Pinned):
+def test_intervals_compare_slices_and_the_page(files: Path, tmp_path: Path, refuses: Refuses):
     paths = []
     with np.load(files / "A.npz") as arrays:
         kept = dict(arrays)
@@ -370,16 +368,14 @@ def test_intervals_compare_slices_and_the_page(files: Path, tmp_path: Path, pinn
     assert [str(r.metric) for r in again.results if r.direction is None] == ["mine:RSum"]
     compared = vb.compare([vb.load(p) for p in paths])
     assert "mine:R-P" in compared.to_json()
-    with pytest.raises(UsageError) as caught:
-        vb.slice(again, by="positives", metrics="mine:R-P")
-    pinned(caught.value)
+    refuses(UsageError, vb.slice, again, by="positives", metrics="mine:R-P")
     other = evaluate(files, grades(2), "mine:R-P")
     with pytest.raises(VsebenchError, match="mine"):
         vb.compare([vb.load(paths[0]), other], metrics="mine:R-P")
 
 
 def test_processes_of_dask_read_the_same_judgements(
-    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ):
     pytest.importorskip("distributed", reason="distributed is not installed")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
@@ -388,9 +384,7 @@ def test_processes_of_dask_read_the_same_judgements(
     here = vb.evaluate(files / "A.npz", judgements=given, metrics=METRICS, ci=0)
     there = vb.evaluate(files / "A.npz", judgements=given, metrics=METRICS, ci=0, engine="dask", workers=1)
     assert values(here) == values(there)
-    with pytest.raises(UsageError) as caught:
-        evaluate(files, grades(), engine="dask")
-    pinned(caught.value)
+    refuses(UsageError, evaluate, files, grades(), engine="dask")
 
 
 def test_retrieved_lists(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -512,15 +506,7 @@ def test_what_is_refused(case: str, files: Path, pinned: Pinned):
 
 
 @pytest.mark.parametrize(
-    "text",
-    (
-        "qrels.txt",
-        "gt=qrels.txt",
-        "cider=qrels.txt",
-        "recall=qrels.txt",
-        "a b=qrels.txt",
-        "mine=absent.txt",
-    ),
+    "text", ("qrels.txt", "gt=qrels.txt", "cider=qrels.txt", "recall=qrels.txt", "a b=qrels.txt", "mine=absent.txt")
 )
 def test_what_the_command_refuses(text: str, files: Path, pinned: Pinned):
     done = invoke("eval", str(files / "A.npz"), "--judgements", text)
@@ -528,7 +514,7 @@ def test_what_the_command_refuses(text: str, files: Path, pinned: Pinned):
     pinned(done.stderr)
 
 
-def test_names_that_no_evaluation_knows(files: Path, tmp_path: Path, pinned: Pinned):
+def test_names_that_no_evaluation_knows(files: Path, tmp_path: Path, pinned: Pinned, refuses: Refuses):
     done = invoke("eval", str(files / "A.npz"), "--metrics", "mine:R@1")
     assert done.exit_code == 2 and "--judgements mine=FILE" in done.stderr
     pinned(done.stderr)
@@ -540,9 +526,7 @@ def test_names_that_no_evaluation_knows(files: Path, tmp_path: Path, pinned: Pin
     assert idle.exit_code == 0
     pinned(idle.stderr)
     for metric in ("mine:CS@5", "mine:SR@5", "mine:MLD@5"):
-        with pytest.raises(UsageError) as caught:
-            evaluate(files, grades(), metric)
-        pinned(caught.value)
+        refuses(UsageError, evaluate, files, grades(), metric)
 
 
 def test_queries_that_the_split_does_not_have_are_left_out(files: Path):

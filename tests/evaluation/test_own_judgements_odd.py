@@ -10,7 +10,7 @@ import pytest
 
 import vsebench as vb
 from tests.evaluation.test_own_judgements import as_qrels, evaluate, grades, matrix_of, values
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError
 
 
@@ -32,7 +32,7 @@ def test_each_direction_has_its_own_matrix(files: Path, tmp_path: Path):
     assert "mine: t2i is the transpose of i2t" in alone.notes
 
 
-def test_items_without_a_label_are_no_queries_and_no_positives(files: Path, pinned: Pinned):
+def test_items_without_a_label_are_no_queries_and_no_positives(files: Path, refuses: Refuses):
     some = [n % 3 if n < 9 else None for n in range(20)]
     of_captions = [str(n // 2 % 3) if n < 18 else float("nan") for n in range(40)]
     report = evaluate(files, {"labels": (some, of_captions)}, "mine:mAP,mine:R-P")
@@ -49,9 +49,7 @@ def test_items_without_a_label_are_no_queries_and_no_positives(files: Path, pinn
     ):
         assert values(evaluate(files, {"labels": (images, captions)}, "mine:mAP")) == values(plain)
     for odd in (np.eye(20)[:, :3].tolist(), np.zeros((20, 2, 2)), 7, np.full((20, 3), 2)):
-        with pytest.raises(UsageError) as caught:
-            evaluate(files, {"labels": (odd, of_captions)}, "mine:mAP")
-        pinned(caught.value)
+        refuses(UsageError, evaluate, files, {"labels": (odd, of_captions)}, "mine:mAP")
 
 
 def test_one_note_counts_the_queries_without_a_positive(files: Path):
@@ -79,13 +77,11 @@ def test_one_note_counts_the_queries_without_a_positive(files: Path):
     assert said(np.ones((20, 40))) == []
 
 
-def test_a_table_with_two_columns_of_numbers_is_refused(files: Path, tmp_path: Path, pinned: Pinned):
+def test_a_table_with_two_columns_of_numbers_is_refused(files: Path, tmp_path: Path, refuses: Refuses):
     path = tmp_path / "pairs.csv"
     rows = [f"{q},{i},0.5,{g}" for q, items in grades().items() for i, g in items.items()]
     path.write_text("\n".join(["image_id,caption_id,score,grade", *rows]))
-    with pytest.raises(BadInput) as caught:
-        evaluate(files, path, "mine:R@1")
-    pinned(caught.value)
+    refuses(BadInput, evaluate, files, path, "mine:R@1")
 
 
 def test_large_and_odd_ids(tmp_path: Path):
@@ -138,19 +134,13 @@ def test_judgements_without_a_name(given: Any, files: Path):
 
 
 @pytest.mark.parametrize("name", ["score", "ties", "split", "vsebench", "rerank", "paper"])
-def test_keys_of_the_signature_are_no_names(name: str, files: Path, pinned: Pinned):
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(files / "A.npz", judgements={name: grades()}, metrics="R@1")
-    pinned(caught.value)
+def test_keys_of_the_signature_are_no_names(name: str, files: Path, refuses: Refuses):
+    refuses(UsageError, vb.evaluate, files / "A.npz", judgements={name: grades()}, metrics="R@1")
 
 
-def test_a_level_needs_judgements(files: Path, pinned: Pinned):
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(files / "A.npz", level=2, metrics="R@1")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        evaluate(files, grades(), level=float("nan"))
-    pinned(caught.value)
+def test_a_level_needs_judgements(files: Path, refuses: Refuses):
+    refuses(UsageError, vb.evaluate, files / "A.npz", level=2, metrics="R@1")
+    refuses(UsageError, evaluate, files, grades(), level=float("nan"))
 
 
 @pytest.mark.parametrize("words", [("True", "False"), ("true", "false"), ("1", "0")])
@@ -167,16 +157,12 @@ def test_truth_values_and_short_headings(
     assert values(one) == values(other) and one.signature == other.signature
 
 
-def test_a_truth_value_is_no_score_and_no_word_is_a_grade(files: Path, tmp_path: Path, pinned: Pinned):
+def test_a_truth_value_is_no_score_and_no_word_is_a_grade(files: Path, tmp_path: Path, refuses: Refuses):
     path = tmp_path / "pairs.csv"
     path.write_text("image_id,caption_id,grade\nim00,im00#0,True\nim01,im01#0,maybe\n")
-    with pytest.raises(BadInput) as caught:
-        evaluate(files, path, "mine:R@1")
-    pinned(caught.value)
+    refuses(BadInput, evaluate, files, path, "mine:R@1")
     path.write_text("image_id,caption_id,score\nim00,im00#0,True\n")
-    with pytest.raises(BadInput) as caught:
-        vb.evaluate(files / "A.npz", rerank=[f"i2t={path}"], metrics="R@1", ci=0, trust=True)
-    pinned(caught.value)
+    refuses(BadInput, vb.evaluate, files / "A.npz", rerank=[f"i2t={path}"], metrics="R@1", ci=0, trust=True)
 
 
 def test_truth_values_of_parquet(files: Path, tmp_path: Path):

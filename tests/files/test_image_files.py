@@ -72,22 +72,18 @@ def test_other_files_are_counted_or_ignored(tmp_path):
         (["a.jpg"], []),
     ],
 )
-def test_a_folder_that_does_not_fit(tmp_path, ids, files, pinned):
+def test_a_folder_that_does_not_fit(tmp_path, ids, files, refuses):
     folder = empty_files(tmp_path / "photos", *files)
-    with pytest.raises(BadInput) as caught:
-        find_images(folder, np.array(ids))
-    pinned(caught.value)
-    assert caught.value.where == str(folder) and caught.value.fix
+    caught = refuses(BadInput, find_images, folder, np.array(ids))
+    assert caught.where == str(folder) and caught.fix
 
 
-def test_a_file_is_no_folder(tmp_path, pinned):
+def test_a_file_is_no_folder(tmp_path, refuses):
     (tmp_path / "a.zip").touch()
-    with pytest.raises(BadInput) as caught:
-        find_images(tmp_path / "a.zip", np.array(["a.jpg"]))
-    pinned(caught.value)
+    refuses(BadInput, find_images, tmp_path / "a.zip", np.array(["a.jpg"]))
 
 
-def test_damaged_images_are_named(tmp_path, pinned):
+def test_damaged_images_are_named(tmp_path, refuses):
     image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
     pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
     image_module.fromarray(pixels).save(tmp_path / "whole.png")
@@ -97,10 +93,8 @@ def test_damaged_images_are_named(tmp_path, pinned):
     (tmp_path / "page.jpg").write_text("<html>Not found</html>")
     (tmp_path / "empty.jpg").touch()
     for name in ("cut.png", "page.jpg", "empty.jpg", "missing.jpg"):
-        with pytest.raises(BadInput) as caught:
-            read_image(tmp_path / name)
-        pinned(caught.value)
-        assert caught.value.where == str(tmp_path / name)
+        caught = refuses(BadInput, read_image, tmp_path / name)
+        assert caught.where == str(tmp_path / name)
 
 
 def test_every_mode_becomes_rgb(tmp_path):
@@ -193,7 +187,7 @@ def png_of(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
 
 
-def test_the_size_of_an_image_is_checked_before_it_is_decoded(tmp_path, recwarn, monkeypatch, pinned):
+def test_the_size_of_an_image_is_checked_before_it_is_decoded(tmp_path, recwarn, monkeypatch, pinned, refuses):
     """Of all these one row is there. Pillow itself only warns of those in the middle."""
     pytest.importorskip("PIL", reason="Pillow is not installed (extra: scenes)")
     path = tmp_path / "bomb.jpg"
@@ -207,9 +201,7 @@ def test_the_size_of_an_image_is_checked_before_it_is_decoded(tmp_path, recwarn,
     path.write_bytes(png_of(100, 10))
     assert read_image(path).size == (100, 10)
     path.write_bytes(png_of(100, 11))
-    with pytest.raises(BadInput) as caught:
-        read_image(path)
-    pinned(caught.value)
+    refuses(BadInput, read_image, path)
     assert not recwarn.list
 
 
@@ -223,14 +215,12 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_other_formats_are_not_opened(tmp_path, monkeypatch, kind, pinned):
+def test_other_formats_are_not_opened(tmp_path, monkeypatch, kind, refuses):
     pytest.importorskip("PIL", reason="Pillow is not installed (extra: scenes)")
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a program was started"))
     path = tmp_path / "image.jpg"
     path.write_bytes(OTHERS[kind])
-    with pytest.raises(BadInput) as caught:
-        read_image(path)
-    pinned(caught.value)
+    refuses(BadInput, read_image, path)
 
 
 def test_a_small_jpeg_is_decoded_at_a_smaller_size(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.memory import peak
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from tests.worlds import relevance
 from vsebench import Split, evaluate, load, memory
 from vsebench.errors import BadInput
@@ -40,21 +40,15 @@ def refused(call: Any, mib: float = 120) -> str:
 
 
 def test_what_is_needed_and_what_is_free_are_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pinned: Pinned
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refuses: Refuses
 ) -> None:
     monkeypatch.setattr(memory, "free_memory", lambda: 3 * MIB // 2)
     require(MIB)
-    with pytest.raises(BadInput) as caught:
-        require(3 << 30)
-    pinned(caught.value)
+    refuses(BadInput, require, 3 << 30)
     (tmp_path / "captions.txt").write_text("a dog\n" * 40_000)
-    with pytest.raises(BadInput) as caught:
-        read_text(tmp_path / "captions.txt")
-    pinned(caught.value)
+    refuses(BadInput, read_text, tmp_path / "captions.txt")
     (tmp_path / "report.json").write_text("{" + " " * 200_000)
-    with pytest.raises(BadInput) as caught:
-        load(tmp_path / "report.json")
-    pinned(caught.value)
+    refuses(BadInput, load, tmp_path / "report.json")
 
 
 def test_sizes_are_readable() -> None:

@@ -25,7 +25,7 @@ from tests.embedding_files import (
     save,
     save_deflated,
 )
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from tests.notes import with_notes
 from vsebench import memory
 from vsebench.errors import BadInput, UsageError
@@ -183,13 +183,7 @@ def header(shape: Any, descr: str = "<f4") -> bytes:
 
 
 @pytest.mark.parametrize(
-    "data",
-    [
-        npy_bytes(IMAGES) * 2,
-        header("x"),
-        header((2,), "no such"),
-        b"\x93NUMPY\x09\x00" + b" " * 64,
-    ],
+    "data", [npy_bytes(IMAGES) * 2, header("x"), header((2,), "no such"), b"\x93NUMPY\x09\x00" + b" " * 64]
 )
 def test_members_with_wrong_headers(tmp_path: Path, data: bytes, pinned: Pinned) -> None:
     pinned(refused(zipped(tmp_path / "e.npz", images=data, texts=npy_bytes(TEXTS))))
@@ -236,7 +230,7 @@ def test_npy_pair(tmp_path: Path) -> None:
     assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS) and raw.image_ids is None
 
 
-def test_npy_pairs_that_do_not_work(tmp_path: Path, pinned: Pinned) -> None:
+def test_npy_pairs_that_do_not_work(tmp_path: Path, pinned: Pinned, refuses: Refuses) -> None:
     np.save(tmp_path / "i.npy", IMAGES)
     np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)
     np.save(tmp_path / "s.npy", np.zeros((3, 15)))
@@ -246,22 +240,13 @@ def test_npy_pairs_that_do_not_work(tmp_path: Path, pinned: Pinned) -> None:
     pinned(refused(tmp_path / "i.npy", error=UsageError, image_key="x", texts=tmp_path / "i.npy"))
     path = save(tmp_path / "e.npz", **FULL)
     pinned(refused(path, error=UsageError, texts=tmp_path / "i.npy"))
-    with pytest.raises(UsageError) as caught:
-        read_embeddings(tmp_path / "i.npy", texts=path)
-    pinned(caught.value)
+    refuses(UsageError, read_embeddings, tmp_path / "i.npy", texts=path)
 
 
 # --- what a path can be ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"  <HTML>",
-        b'{"i2t": {}}',
-        ("\u00e9" * 5000).encode()[:4097],
-    ],
-)
+@pytest.mark.parametrize("data", [b"  <HTML>", b'{"i2t": {}}', ("\u00e9" * 5000).encode()[:4097]])
 def test_files_that_hold_no_arrays(tmp_path: Path, data: bytes, pinned: Pinned) -> None:
     (tmp_path / "e.npz").write_bytes(data)
     pinned(refused(tmp_path / "e.npz"))

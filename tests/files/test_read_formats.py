@@ -13,17 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.embedding_files import (
-    FULL,
-    IMAGE_IDS,
-    IMAGES,
-    OWNER,
-    TEXT_IDS,
-    TEXTS,
-    refused,
-    same,
-)
-from tests.messages import Pinned
+from tests.embedding_files import FULL, IMAGE_IDS, IMAGES, OWNER, TEXT_IDS, TEXTS, refused, same
+from tests.messages import Pinned, Refuses
 from tests.notes import with_notes
 from vsebench.errors import BadInput, MissingPackage
 from vsebench.files import read
@@ -180,10 +171,7 @@ def test_matlab_5_without_numbers(tmp_path: Path, pinned: Pinned) -> None:
     import scipy.io
 
     cells = np.array([[1.0], [2.0], [3.0], [4.0]], object)
-    for change in (
-        {"images": IMAGES * 1j},
-        {"image_ids": cells},
-    ):
+    for change in ({"images": IMAGES * 1j}, {"image_ids": cells}):
         scipy.io.savemat(tmp_path / "e.mat", {"images": IMAGES, "texts": TEXTS, **change})
         pinned(refused(tmp_path / "e.mat"))
 
@@ -427,35 +415,25 @@ def test_shards_in_numeric_order(tmp_path: Path) -> None:
     assert raw.image_ids is None and raw.notes == ("no metadata: rows have no ids",)
 
 
-def test_shards_that_do_not_fit(tmp_path: Path, pinned: Pinned) -> None:
+def test_shards_that_do_not_fit(tmp_path: Path, pinned: Pinned, refuses: Refuses) -> None:
     root = folder(tmp_path / "f", 3)
     np.save(root / "text_emb" / "text_emb_2.npy", np.zeros((2, 4), np.float16))
     shard = root / "text_emb" / "text_emb_2.npy"
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(root)
-    pinned(caught.value)
+    refuses(BadInput, read_embeddings, root)
     np.save(shard, np.zeros((2, 3), int))
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(root)
-    pinned(caught.value)
+    refuses(BadInput, read_embeddings, root)
     (root / "text_emb" / "text_emb_1.npy").unlink()
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(root)
-    pinned(caught.value)
+    refuses(BadInput, read_embeddings, root)
     np.save(root / "text_emb" / "text_emb_00.npy", TEXTS)
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(root)
-    pinned(caught.value)
+    refuses(BadInput, read_embeddings, root)
     for file in (root / "text_emb").iterdir():
         file.unlink()
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(root)
-    pinned(caught.value)
+    refuses(BadInput, read_embeddings, root)
     (root / "text_emb").rmdir()
     pinned(refused(root))
 
 
-def test_metadata_gives_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_metadata_gives_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
@@ -468,13 +446,9 @@ def test_metadata_gives_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pin
     assert raw.image_ids is None and raw.image_of_text is not None and raw.image_of_text.tolist() == [0, 0, 1, 1]
     assert raw.text_ids is not None and raw.text_ids.tolist() == ["0#0", "0#1", "1#0", "1#1"]
     pq.write_table(pa.table({"image_id": [1]}), root / "metadata" / "metadata_1.parquet")
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(root)
-    pinned(caught.value)
+    refuses(BadInput, read_embeddings, root)
     (root / "metadata" / "metadata_1.parquet").write_bytes(b"PAR1")
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(root)
-    pinned(caught.value)
+    refuses(BadInput, read_embeddings, root)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "metadata skipped" in read_embeddings(root).notes[0]
 
@@ -501,7 +475,7 @@ def table_of_shards(folder: Path, parts: int = 3, **change: Any) -> None:
         parquet.write_table(table.slice(n * 30 // parts, 30 // parts), folder / f"part-{n:05}-of-{parts:05}.parquet")
 
 
-def test_a_folder_of_shards_is_one_table(tmp_path: Path, pinned: Pinned) -> None:
+def test_a_folder_of_shards_is_one_table(tmp_path: Path, pinned: Pinned, refuses: Refuses) -> None:
     table_of_shards(tmp_path / "folder")
     one, all_of = read_embeddings(tmp_path / "one.parquet"), read_embeddings(tmp_path / "folder")
     for a, b in zip(one.arrays, all_of.arrays, strict=True):
@@ -510,25 +484,19 @@ def test_a_folder_of_shards_is_one_table(tmp_path: Path, pinned: Pinned) -> None
     assert not all_of.warnings
     pinned(read_embeddings(tmp_path / "folder" / "part-00001-of-00003.parquet").warnings[0])
     shards = sorted((tmp_path / "folder").iterdir())
-    with pytest.raises(BadInput) as caught:
-        group([(None, path) for path in shards])
-    pinned(caught.value)
+    refuses(BadInput, group, [(None, path) for path in shards])
     shards[1].unlink()
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(tmp_path / "folder")
-    pinned(caught.value)
+    refuses(BadInput, read_embeddings, tmp_path / "folder")
 
 
-def test_shards_of_several_tables_are_refused(tmp_path: Path, pinned: Pinned) -> None:
+def test_shards_of_several_tables_are_refused(tmp_path: Path, refuses: Refuses) -> None:
     table_of_shards(tmp_path / "test", 1)
     table_of_shards(tmp_path / "train", 1, other=list(range(30)))
     assert not read_embeddings(tmp_path / "train" / "part-00000-of-00001.parquet").warnings
     for name in ("test", "train"):
         (tmp_path / name / "part-00000-of-00001.parquet").replace(tmp_path / f"{name}-00000-of-00001.parquet")
     (tmp_path / "one.parquet").unlink()
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(tmp_path)
-    pinned(caught.value)
+    refuses(BadInput, read_embeddings, tmp_path)
     for n, name in enumerate(("test", "train")):  # as shards of one table
         (tmp_path / f"{name}-00000-of-00001.parquet").replace(tmp_path / f"all-{n:05}-of-00002.parquet")
     with pytest.raises(BadInput):
@@ -560,7 +528,9 @@ def test_arrays_and_numbers_of_numpy_in_a_torch_file(tmp_path: Path) -> None:
         read_embeddings(tmp_path / "a.pt")
 
 
-def test_the_advice_for_objects_of_python_is_followed(tmp_path: Path, monkeypatch: Any, pinned: Pinned) -> None:
+def test_the_advice_for_objects_of_python_is_followed(
+    tmp_path: Path, monkeypatch: Any, pinned: Pinned, refuses: Refuses
+) -> None:
     """What the fix says is run as it stands, and the file that it writes is read."""
     monkeypatch.chdir(tmp_path)
     arrays = {"image_embeddings": np.eye(3), "text_embeddings": np.eye(3), "image_ids": np.array(["a", "b", "c"])}
@@ -575,17 +545,17 @@ def test_the_advice_for_objects_of_python_is_followed(tmp_path: Path, monkeypatc
         exec(str(caught.value.fix).partition(": ")[2], {"np": np, "pickle": pickle})
         assert np.array_equal(read_embeddings("NEW.npz").images, np.eye(3))
     np.savez("ids.npz", **arrays | {"image_ids": arrays["image_ids"].astype(object)})
-    with pytest.raises(BadInput) as caught:
-        read_embeddings("ids.npz")
-    pinned(caught.value)
+    caught = refuses(BadInput, read_embeddings, "ids.npz")
     saved = dict(arrays)
-    exec(str(caught.value.fix).rpartition(": ")[2], {"np": np}, saved)
+    exec(str(caught.fix).rpartition(": ")[2], {"np": np}, saved)
     np.savez("ids.npz", **saved)
     assert read_embeddings("ids.npz").image_ids.tolist() == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("name", ["struct", "cells"])
-def test_structs_and_cells_of_matlab_are_refused_with_their_way_out(name: str, tmp_path: Path, pinned: Pinned) -> None:
+def test_structs_and_cells_of_matlab_are_refused_with_their_way_out(
+    name: str, tmp_path: Path, refuses: Refuses
+) -> None:
     savemat = pytest.importorskip("scipy.io").savemat
     cells = np.empty((3, 1), object)
     for n in range(3):
@@ -593,8 +563,6 @@ def test_structs_and_cells_of_matlab_are_refused_with_their_way_out(name: str, t
     one, other = np.eye(3), np.eye(3)
     given = {"data": {"image_features": one, "text_features": other}}
     savemat(tmp_path / "a.mat", given if name == "struct" else {"image_features": cells, "text_features": cells})
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(tmp_path / "a.mat")
-    pinned(caught.value)
+    refuses(BadInput, read_embeddings, tmp_path / "a.mat")
     savemat(tmp_path / "a.mat", {"image_features": one, "text_features": other})
     assert read_embeddings(tmp_path / "a.mat").images.shape == (3, 3)

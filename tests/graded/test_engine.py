@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests import oracle_graded
 from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured, same_found
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.worlds import tied_world
 from vsebench.errors import BadInput, UsageError
 from vsebench.graded.engine import run
@@ -121,15 +121,13 @@ def test_lists_that_are_deep_enough_give_the_same() -> None:
     same_found(run(scorer, world.split, shallow, gains), from_lists(lists_of(scorer, 7), world.split, shallow, gains))
 
 
-def test_lists_that_are_too_short(pinned: Pinned) -> None:
+def test_lists_that_are_too_short(refuses: Refuses) -> None:
     world = large_world(50, 3, seed=5)
     gains = {"cider": FakeGains(world.gains)}
     lists = lists_of(Matrix(world.scores), 5)
     own = lists["t2i"]
     lists["t2i"] = Tops.ragged([own.of_query(q)[: 2 if q == 3 else None] for q in range(len(own.depth))], own.gallery)
-    with pytest.raises(BadInput) as error:
-        from_lists({"t2i": lists["t2i"]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains)
-    pinned(error.value)
+    refuses(BadInput, from_lists, {"t2i": lists["t2i"]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains)
     found = from_lists({"t2i": lists["t2i"]}, world.split, [parse("NCS@1")], gains)
     assert found[parse("NCS@1"), "t2i"].undefined == 0
 
@@ -235,41 +233,38 @@ def test_progress_ends_at_the_number_of_blocks() -> None:
 
 
 @pytest.mark.parametrize(("names", "views"), [(["R@1"], ["cider"]), (["spice:NCS@1"], ["cider"])])
-def test_metrics_that_are_refused(names: list[str], views: list[str], pinned: Pinned) -> None:
+def test_metrics_that_are_refused(names: list[str], views: list[str], refuses: Refuses) -> None:
     world = large_world(9, 2, seed=11)
-    with pytest.raises(UsageError) as error:
-        run(Matrix(world.scores), world.split, [parse(n) for n in names], {v: FakeGains(world.gains) for v in views})
-    pinned(error.value)
+    refuses(
+        UsageError,
+        run,
+        Matrix(world.scores),
+        world.split,
+        [parse(n) for n in names],
+        {v: FakeGains(world.gains) for v in views},
+    )
 
 
-def test_shapes_that_are_refused(pinned: Pinned) -> None:
+def test_shapes_that_are_refused(refuses: Refuses) -> None:
     world = large_world(9, 2, seed=11)
     gains = {"cider": FakeGains(world.gains)}
-    with pytest.raises(UsageError) as caught:
-        run(Matrix(world.scores[1:]), world.split, [parse("NCS@1")], gains)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        run(Matrix(world.scores), world.split, [parse("NCS@1")], {"cider": FakeGains(world.gains[:, 1:])})
-    pinned(caught.value)
+    refuses(UsageError, run, Matrix(world.scores[1:]), world.split, [parse("NCS@1")], gains)
+    refuses(
+        UsageError, run, Matrix(world.scores), world.split, [parse("NCS@1")], {"cider": FakeGains(world.gains[:, 1:])}
+    )
     without_folds = Split("custom", np.arange(9), np.arange(21), world.split.image_of)
-    with pytest.raises(UsageError) as error:
-        run(Matrix(world.scores), without_folds, [parse("NCS[on=folds]@1")], gains)
-    pinned(error.value)
+    refuses(UsageError, run, Matrix(world.scores), without_folds, [parse("NCS[on=folds]@1")], gains)
 
 
 @pytest.mark.parametrize("name", ["NCS@21", "nDCG@21", "MLD@21"])
-def test_gains_below_the_lowest_of_a_metric_are_refused(name: str, pinned: Pinned) -> None:
+def test_gains_below_the_lowest_of_a_metric_are_refused(name: str, refuses: Refuses) -> None:
     world = large_world(9, 2, seed=12)
     world.gains[2, 5] = -0.25
-    with pytest.raises(BadInput) as error:
-        measured(world, name)
-    pinned(error.value)
+    refuses(BadInput, measured, world, name)
 
 
 @pytest.mark.parametrize("gain", [0.0, 1.5])
-def test_gains_that_are_not_of_distances_are_refused(gain: float, pinned: Pinned) -> None:
+def test_gains_that_are_not_of_distances_are_refused(gain: float, refuses: Refuses) -> None:
     world = large_world(9, 2, seed=12)
     world.gains[:] = gain
-    with pytest.raises(BadInput) as error:
-        measured(world, "MLD@3")
-    pinned(error.value)
+    refuses(BadInput, measured, world, "MLD@3")

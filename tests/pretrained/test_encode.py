@@ -22,7 +22,7 @@ import pytest
 import vsebench
 from tests import choice_files, clip_models
 from tests.commands import invoke
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files import store
 from vsebench.pretrained import encode as encoding
@@ -370,39 +370,33 @@ def test_what_does_not_work_is_named(open_clip_model, more, code, pinned):
     pinned(done.stderr)
 
 
-def test_options_of_pretrained_models_do_not_go_with_checkpoints(pinned: Pinned):
+def test_options_of_pretrained_models_do_not_go_with_checkpoints(pinned: Pinned, refuses: Refuses):
     Path("run").mkdir()
     for words in (("nowhere", "--images", "photos"), ("run", "--split", "coco-5k")):
         done = invoke("encode", *words)
         assert done.exit_code == 2
         pinned(done.stderr)
-    with pytest.raises(UsageError) as caught:
-        vsebench.encode("run", "photos", "captions.csv")
-    pinned(caught.value)
+    refuses(UsageError, vsebench.encode, "run", "photos", "captions.csv")
 
 
 @pytest.mark.parametrize("module", ["open_clip", "PIL", "torch"])
-def test_a_package_that_is_missing(module, monkeypatch, data, pinned):
+def test_a_package_that_is_missing(module, monkeypatch, data, refuses):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingPackage) as caught:
-        vsebench.encode("open_clip:ViT-B-32/laion2b_s34b_b79k", *data)
-    pinned(caught.value)
-    assert caught.value.exit_code == 4
+    caught = refuses(MissingPackage, vsebench.encode, "open_clip:ViT-B-32/laion2b_s34b_b79k", *data)
+    assert caught.exit_code == 4
 
 
 @pytest.mark.parametrize("model", ["ViT-B32/laion2b_s34b_b79k", "ViT-B-32/laion2b", "ViT-B-32/openai"])
-def test_names_that_open_clip_does_not_have(open_clip_model, data, model, pinned):
-    with pytest.raises(UsageError) as caught:
-        vsebench.encode(f"open_clip:{model}", *data)
-    pinned(caught.value)
+def test_names_that_open_clip_does_not_have(open_clip_model, data, model, refuses):
+    refuses(UsageError, vsebench.encode, f"open_clip:{model}", *data)
 
 
-def test_published_models_are_not_fetched_offline(open_clip_model, sentence_model, data, monkeypatch, tmp_path, pinned):
+def test_published_models_are_not_fetched_offline(
+    open_clip_model, sentence_model, data, monkeypatch, tmp_path, refuses
+):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     for model in ("open_clip:ViT-B-32/laion2b_s34b_b79k", "sentence-transformers:no-such-clip-model"):
-        with pytest.raises(BadInput) as caught:
-            vsebench.encode(model, *data)
-        pinned(caught.value)
+        refuses(BadInput, vsebench.encode, model, *data)
 
 
 @pytest.mark.slow
@@ -439,13 +433,11 @@ def test_models_that_were_downloaded_before_need_no_network(open_clip_model, sen
             np.testing.assert_allclose(file["image_embeddings"], again, rtol=1e-5, atol=1e-6)
 
 
-def test_damaged_models_and_models_of_captions_alone(open_clip_model, sentence_model, data, tmp_path, pinned):
+def test_damaged_models_and_models_of_captions_alone(open_clip_model, sentence_model, data, tmp_path, pinned, refuses):
     broken = clip_models.open_clip_folder(tmp_path / "broken")
     weights = broken / "open_clip_model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(BadInput) as caught:
-        vsebench.encode(broken, *data)
-    pinned(caught.value)
+    refuses(BadInput, vsebench.encode, broken, *data)
     weights.unlink()
     with pytest.raises(BadInput) as caught:  # never with random weights
         vsebench.encode(broken, *data)
@@ -455,21 +447,17 @@ def test_damaged_models_and_models_of_captions_alone(open_clip_model, sentence_m
     from sentence_transformers.sentence_transformer.modules import BoW
 
     SentenceTransformer(modules=[BoW(["dog", "cat"])]).save(str(tmp_path / "words"))
-    with pytest.raises(BadInput) as caught:
-        vsebench.encode(tmp_path / "words", *data)
-    pinned(caught.value)
+    refuses(BadInput, vsebench.encode, tmp_path / "words", *data)
 
 
-def test_weights_that_are_not_finite(open_clip_model, data, tmp_path, pinned):
+def test_weights_that_are_not_finite(open_clip_model, data, tmp_path, refuses):
     from safetensors.torch import load_file, save_file
 
     folder = clip_models.open_clip_folder(tmp_path / "nan")
     tensors = load_file(folder / "open_clip_model.safetensors")
     tensors["visual.proj"][0, 0] = float("nan")
     save_file(tensors, folder / "open_clip_model.safetensors")
-    with pytest.raises(BadInput) as caught:
-        vsebench.encode(folder, *data)
-    pinned(caught.value)
+    refuses(BadInput, vsebench.encode, folder, *data)
 
 
 def test_threads_and_gradients_are_as_before(open_clip_model, data):
@@ -505,11 +493,9 @@ def test_names_of_models(text, named):
         ("sentence-transformers:empty", BadInput),
     ],
 )
-def test_names_that_name_no_model(text, error, pinned):
+def test_names_that_name_no_model(text, error, refuses):
     Path("empty").mkdir()
-    with pytest.raises(error) as caught:
-        names.find(text)
-    pinned(caught.value)
+    refuses(error, names.find, text)
 
 
 @pytest.mark.parametrize(
@@ -544,7 +530,7 @@ def test_on_a_gpu(open_clip_model, data):
     assert np.abs(cpu.captions.vectors - gpu.captions.vectors).max() < 1e-5
 
 
-def test_a_set_of_choices_is_encoded_and_measured(open_clip_model, tmp_path, pinned):
+def test_a_set_of_choices_is_encoded_and_measured(open_clip_model, tmp_path, refuses):
     files = [f"00000000000{n}.jpg" for n in (1, 2, 3)]
     folder = choice_files.sugarcrepe(tmp_path / "set")
     photos = clip_models.photos(tmp_path / "val2017", files)
@@ -563,9 +549,7 @@ def test_a_set_of_choices_is_encoded_and_measured(open_clip_model, tmp_path, pin
     result = vsebench.choice("tiny-clip-set.npz", set=folder, ci=0)
     assert result["all items"].value == pytest.approx(np.mean(right))
     assert any("encoded by open_clip:tiny-clip" in note for note in result.notes)
-    with pytest.raises(UsageError) as caught:
-        vsebench.encode(open_clip_model, photos, split="sugarcrep")
-    pinned(caught.value)
+    refuses(UsageError, vsebench.encode, open_clip_model, photos, split="sugarcrep")
 
 
 def test_the_ten_lines_of_the_page(

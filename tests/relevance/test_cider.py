@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_cider
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.word_world import whole
 from vsebench.errors import BadInput, UsageError
 from vsebench.log import Log
@@ -175,21 +175,13 @@ def test_a_caption_of_a_thousand_words() -> None:
     assert np.allclose(whole(load(split, WHITESPACE)).T, by_definition(split), rtol=0, atol=2e-6)
 
 
-def test_errors(pinned: Pinned) -> None:
+def test_errors(refuses: Refuses) -> None:
     split = split_of([["a dog"], ["a cat"]])
-    with pytest.raises(UsageError) as caught:
-        load_gains("cider:x", split)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        load(split, {"own": "half"})
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        load(split, {"tokens": "ptbb"})
-    pinned(caught.value)
+    refuses(UsageError, load_gains, "cider:x", split)
+    refuses(UsageError, load, split, {"own": "half"})
+    refuses(UsageError, load, split, {"tokens": "ptbb"})
     bare = Split("custom", np.arange(1), np.arange(1), np.array([0]))
-    with pytest.raises(BadInput) as caught:
-        load(bare, {})
-    pinned(caught.value)
+    refuses(BadInput, load, bare, {})
 
 
 # Real captions.

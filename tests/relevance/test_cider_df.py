@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests import oracle_cider
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.relevance.test_cider import WHITESPACE, load, split_of
 from tests.word_world import whole
 from vsebench.errors import BadInput
@@ -60,10 +60,8 @@ def test_frequencies_of_a_corpus(tmp_path: Path, kind: str) -> None:
         ("none.jsonl", None),
     ],
 )  # fmt: skip
-def test_errors_name_the_file(tmp_path: Path, name: str, content: str | None, pinned: Pinned) -> None:
+def test_errors_name_the_file(tmp_path: Path, name: str, content: str | None, refuses: Refuses) -> None:
     path = tmp_path / name
     if content is not None:
         path.write_text(content)
-    with pytest.raises(BadInput) as caught:
-        corpus_df(path, "ptb", grams(tokenise(["a dog"], "ptb")))
-    pinned(caught.value)
+    refuses(BadInput, corpus_df, path, "ptb", grams(tokenise(["a dog"], "ptb")))

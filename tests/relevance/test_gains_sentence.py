@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_gains
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from tests.word_world import whole
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files import models, store
@@ -130,7 +130,7 @@ def test_own_out_of_a_single_caption_is_zero(log: Log) -> None:
     assert whole(gains)[0, 0] == 0
 
 
-def test_inputs_are_not_changed_and_errors(tmp_path: Path, rng: np.random.Generator, pinned: Pinned) -> None:
+def test_inputs_are_not_changed_and_errors(tmp_path: Path, rng: np.random.Generator, refuses: Refuses) -> None:
     split = split_of([0, 0, 1])
     vectors = rng.standard_normal((3, 4))
     before = vectors.copy()
@@ -139,15 +139,11 @@ def test_inputs_are_not_changed_and_errors(tmp_path: Path, rng: np.random.Genera
     for value in (np.nan, 0):
         vectors[1] = value
         np.save(tmp_path / "e.npy", vectors)
-        with pytest.raises(BadInput) as caught:
-            load_gains(f"sentence:{tmp_path / 'e.npy'}", split)
-        pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        load_gains(f"sentence:{tmp_path / 'e.npy'}:agg=median", split)
-    pinned(caught.value)
+        refuses(BadInput, load_gains, f"sentence:{tmp_path / 'e.npy'}", split)
+    refuses(UsageError, load_gains, f"sentence:{tmp_path / 'e.npy'}:agg=median", split)
 
 
-def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator, log: Log, pinned: Pinned) -> None:
+def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator, log: Log, refuses: Refuses) -> None:
     split = split_of([0, 0, 1])
     vectors = rng.standard_normal((3, 4)).astype(np.float16)
     want = whole(from_vectors(split, vectors))
@@ -161,17 +157,11 @@ def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator, log: Log, p
     np.savez(tmp_path / "e.npz", captions=vectors[order], text_ids=order)
     assert np.array_equal(whole(load_gains(f"sentence:{tmp_path / 'e.npz'}", split)), want)
     np.savez(tmp_path / "f.npz", captions=vectors, text_ids=np.array([0, 1, 9]))
-    with pytest.raises(BadInput) as caught:
-        load_gains(f"sentence:{tmp_path / 'f.npz'}", split)
-    pinned(caught.value)
+    refuses(BadInput, load_gains, f"sentence:{tmp_path / 'f.npz'}", split)
     np.save(tmp_path / "short.npy", vectors[:2])
-    with pytest.raises(BadInput) as caught:
-        load_gains(f"sentence:{tmp_path / 'short.npy'}", split)
-    pinned(caught.value)
+    refuses(BadInput, load_gains, f"sentence:{tmp_path / 'short.npy'}", split)
     np.save(tmp_path / "whole.npy", np.arange(12).reshape(3, 4))
-    with pytest.raises(BadInput) as caught:
-        load_gains(f"sentence:{tmp_path / 'whole.npy'}", split)
-    pinned(caught.value)
+    refuses(BadInput, load_gains, f"sentence:{tmp_path / 'whole.npy'}", split)
     with pytest.raises(BadInput, match=r"e2\.npy"):
         load_gains(f"sentence:{tmp_path / 'e2.npy'}", split)
 
@@ -255,12 +245,10 @@ def test_a_cache_that_cannot_be_written_loses_no_vectors(
     assert note.startswith("sentence: the vectors of the captions are computed again next time") and why in note
 
 
-def test_a_folder_is_identified_by_its_content(fake: type[FakeEncoder], tmp_path: Path, pinned: Pinned) -> None:
+def test_a_folder_is_identified_by_its_content(fake: type[FakeEncoder], tmp_path: Path, refuses: Refuses) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
-    with pytest.raises(BadInput) as caught:
-        encoders.find(str(folder))
-    pinned(caught.value)
+    refuses(BadInput, encoders.find, str(folder))
     (folder / "config.json").write_text("{}")
     first = encoders.find(str(folder))
     assert first.name == "mine" and first.source == str(folder)
@@ -268,9 +256,7 @@ def test_a_folder_is_identified_by_its_content(fake: type[FakeEncoder], tmp_path
     assert encoders.find(str(folder)) == first
     (folder / "model.safetensors").write_bytes(b"123")
     assert encoders.find(str(folder)).identity != first.identity
-    with pytest.raises(BadInput) as caught:
-        encoders.find("./nowhere")
-    pinned(caught.value)
+    refuses(BadInput, encoders.find, "./nowhere")
 
 
 def test_a_downloaded_model_is_identified_by_its_revision(fake: type[FakeEncoder], tmp_path: Path) -> None:
@@ -280,13 +266,11 @@ def test_a_downloaded_model_is_identified_by_its_revision(fake: type[FakeEncoder
     assert encoders.find("some/model").identity == "some/model#01234567"
 
 
-def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pinned: Pinned) -> None:
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pinned: Pinned, refuses: Refuses) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     split = split_of([0, 0, 1], captions=CAPTIONS)
-    with pytest.raises(MissingPackage) as caught:
-        load_gains("sentence", split)
-    pinned(caught.value)
+    refuses(MissingPackage, load_gains, "sentence", split)
     with pytest.raises(MissingPackage) as caught:
         load_gains("sentence:other/model", split)
     assert caught.value.fix is not None
@@ -325,7 +309,7 @@ def test_a_model_is_looked_for_here_first(fake: type[FakeEncoder], host: list[st
 
 
 def test_without_a_network_there_is_one_attempt(
-    fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+    fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     with socket.socket() as closed:  # bound and not listening: refuses connections
         closed.bind(("127.0.0.1", 0))
@@ -342,19 +326,13 @@ def test_without_a_network_there_is_one_attempt(
             load_gains("sentence:on/line", split_of([0], captions=("a",)))
         assert os.environ["HF_ENDPOINT"] in caught.value.what
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(BadInput) as caught:
-        load_gains("sentence:on/line", split_of([0], captions=("a",)))
-    pinned(caught.value)
+    refuses(BadInput, load_gains, "sentence:on/line", split_of([0], captions=("a",)))
     assert {local for _, local in fake.attempts} == {True}
 
 
-def test_a_model_that_cannot_be_loaded(fake: type[FakeEncoder], host: list[str], pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        load_gains("sentence:no-such-model", split_of([0], captions=("a",)))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        load_gains("sentence:some/model", split_of([0]))
-    pinned(caught.value)
+def test_a_model_that_cannot_be_loaded(fake: type[FakeEncoder], host: list[str], refuses: Refuses) -> None:
+    refuses(BadInput, load_gains, "sentence:no-such-model", split_of([0], captions=("a",)))
+    refuses(BadInput, load_gains, "sentence:some/model", split_of([0]))
 
 
 def test_nothing_named_is_minilm(fake: type[FakeEncoder], log: Log) -> None:
@@ -363,13 +341,11 @@ def test_nothing_named_is_minilm(fake: type[FakeEncoder], log: Log) -> None:
     assert gains.settings["model"].startswith("all-MiniLM-L6-v2#")
 
 
-def test_specifications(pinned: Pinned) -> None:
+def test_specifications(refuses: Refuses) -> None:
     assert parse_spec("sentence").argument is None
     spec = parse_spec("sentence:all-MiniLM-L6-v2:own=one")
     assert (spec.argument, dict(spec.settings)) == ("all-MiniLM-L6-v2", {"own": "one"})
-    with pytest.raises(UsageError) as caught:
-        parse_spec("sentence:agg=best")
-    pinned(caught.value)
+    refuses(UsageError, parse_spec, "sentence:agg=best")
 
 
 def minilm(real_data: Path) -> tuple[Split, np.ndarray]:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests import oracle_spice as oracle
 from tests import spice_jar
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.relevance.test_spice_graph import Item, items, tables
 from tests.spice_fake import store_tuples
 from tests.word_world import split_of, whole
@@ -162,31 +162,21 @@ def test_damaged_postings_are_computed_again(parsed: Tuples, damage: str) -> Non
     assert spice_postings.load(entry.path) is not None
 
 
-def test_errors_name_the_command(parsed: Tuples, pinned: Pinned) -> None:
+def test_errors_name_the_command(parsed: Tuples, refuses: Refuses) -> None:
     split = split_of(["a cat", "a bird"], [0, 1], 2)
-    with pytest.raises(MissingPackage) as caught:
-        load_gains("spice", split)
-    pinned(caught.value)
+    refuses(MissingPackage, load_gains, "spice", split)
     named = Split("f30k", split.image_ids, split.caption_ids, split.image_of, split.captions)
-    with pytest.raises(MissingPackage) as caught:
-        load_gains("spice:text=ptb", named)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        load_gains("spice:x", split)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        load_gains("spice:own=half", split)
-    pinned(caught.value)
+    refuses(MissingPackage, load_gains, "spice:text=ptb", named)
+    refuses(UsageError, load_gains, "spice:x", split)
+    refuses(UsageError, load_gains, "spice:own=half", split)
 
 
-def test_ptb_looks_up_tokenised_captions(parsed: Tuples, pinned: Pinned) -> None:
+def test_ptb_looks_up_tokenised_captions(parsed: Tuples, refuses: Refuses) -> None:
     split = split_of(["A cat.", "Dogs !"], [0, 1], 2)
     made = load_gains("spice:text=ptb", split)
     assert made.settings["text"] == "ptb"
     assert made.rows("i2t", 0, 2).tolist() == [[1.0, 0.0], [0.0, 1.0]]
-    with pytest.raises(MissingPackage) as caught:
-        load_gains("spice", split)
-    pinned(caught.value)
+    refuses(MissingPackage, load_gains, "spice", split)
 
 
 def test_without_a_writable_cache_the_values_are_the_same(parsed: Tuples, log: Log) -> None:

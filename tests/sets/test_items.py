@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.files.raw import Raw
 from vsebench.log import logged
@@ -72,23 +72,19 @@ def test_rows_that_repeat_nearly_in_any_order_and_number(counts: np.ndarray, dty
     assert len(groups) == 40 == len({a for a, _ in groups}) == len({b for _, b in groups})
 
 
-def test_few_equal_images_are_images_of_their_own(pinned: Pinned) -> None:
+def test_few_equal_images_are_images_of_their_own(refuses: Refuses) -> None:
     images = X.copy()
     images[:4] = images[4:8]
     ready = aligned(images=images, texts=Y[:40], image_of_text=np.arange(40))
     assert len(ready.split.image_ids) == 40 and not any("repeat" in note for note in ready.notes) and not ready.warnings
-    with pytest.raises(BadInput) as refused:
-        aligned(images=images, texts=Y[:40])
-    pinned(refused.value)
-    assert "captions_per_image" not in str(refused.value.fix)
+    refused = refuses(BadInput, aligned, images=images, texts=Y[:40])
+    assert "captions_per_image" not in str(refused.fix)
     (warning,) = (words for words in aligned(images, Y[:40], 1).warnings if "equal" in words)
     assert warning.startswith("4 image rows equal another exactly, of 40")
 
 
-def test_rows_with_ids_of_their_own_are_not_removed(pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        aligned(image_ids=np.arange(200))
-    pinned(caught.value)
+def test_rows_with_ids_of_their_own_are_not_removed(pinned: Pinned, refuses: Refuses) -> None:
+    refuses(BadInput, aligned, image_ids=np.arange(200))
     with pytest.raises(BadInput) as caught:
         aligned(image_ids=np.arange(200), text_ids=np.arange(200))  # ids of pairs, on both sides
     pinned(caught.value)
@@ -106,36 +102,28 @@ def test_text_ids_that_name_images_come_before_pairs() -> None:
         assert [names[FIVE[row[v.tobytes()]]] for v in ready.captions.vectors] == image.tolist()
 
 
-def test_one_id_of_several_images_is_that_of_a_class(pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as refused:
-        aligned(images=X, texts=Y[:40], image_ids=np.arange(40) // 2)
-    pinned(refused.value)
-    assert "judgements={'NAME': {'labels': ...}}" in str(refused.value.fix) or "labels:" in str(refused.value.fix)
+def test_one_id_of_several_images_is_that_of_a_class(refuses: Refuses) -> None:
+    refused = refuses(BadInput, aligned, images=X, texts=Y[:40], image_ids=np.arange(40) // 2)
+    assert "judgements={'NAME': {'labels': ...}}" in str(refused.fix) or "labels:" in str(refused.fix)
 
 
-def test_texts_that_repeat_have_several_images(pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        aligned(images=X, texts=np.repeat(Y[:20], 2, axis=0))
-    pinned(caught.value)
+def test_texts_that_repeat_have_several_images(refuses: Refuses) -> None:
+    refuses(BadInput, aligned, images=X, texts=np.repeat(Y[:20], 2, axis=0))
 
 
-def test_rows_that_are_near_and_nearer_are_refused(pinned: Pinned) -> None:
+def test_rows_that_are_near_and_nearer_are_refused(refuses: Refuses) -> None:
     base = X / np.linalg.norm(X, axis=1, keepdims=True)
     step = np.zeros((1, 6), np.float32)
     step[0, 0] = 1
     images = np.concatenate([base, base + np.float32(0.001) * step, base + np.float32(0.04) * step])
-    with pytest.raises(BadInput) as caught:
-        aligned(images=images, texts=Y[:120])
-    pinned(caught.value)
+    refuses(BadInput, aligned, images=images, texts=Y[:120])
 
 
 @pytest.mark.parametrize("captions_per_image", [None, 5])
-def test_rows_of_a_pair_beside_the_number_of_captions(captions_per_image: int | None, pinned: Pinned) -> None:
+def test_rows_of_a_pair_beside_the_number_of_captions(captions_per_image: int | None, refuses: Refuses) -> None:
     report = vb.evaluate(X[FIVE], Y, metrics="R@1", ci=0, captions_per_image=captions_per_image)
     assert report["R@1", "t2i"].value == vb.evaluate(X, Y, metrics="R@1", ci=0)["R@1", "t2i"].value
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(X[FIVE], Y, metrics="R@1", ci=0, captions_per_image=1)
-    pinned(caught.value)
+    refuses(UsageError, vb.evaluate, X[FIVE], Y, metrics="R@1", ci=0, captions_per_image=1)
 
 
 def padded(fill: float, most: int = 6) -> tuple[np.ndarray, np.ndarray]:
@@ -181,21 +169,15 @@ def test_one_vector_at_the_ends_of_images_is_padding() -> None:
     assert len(aligned(images=X, texts=texts).captions.vectors) == 240
 
 
-def test_what_is_no_padding(pinned: Pinned) -> None:
+def test_what_is_no_padding(refuses: Refuses) -> None:
     failed = Y.copy()
     failed[[3, 51, 102, 155]] = 0  # inside of images
-    with pytest.raises(BadInput) as caught:
-        aligned(images=X, texts=failed)
-    pinned(caught.value)
+    refuses(BadInput, aligned, images=X, texts=failed)
     whole = Y.copy()
     whole[10:15] = 0  # all captions of an image
-    with pytest.raises(BadInput) as caught:
-        aligned(images=X, texts=whole)
-    pinned(caught.value)
+    refuses(BadInput, aligned, images=X, texts=whole)
     texts, _ = padded(0.0)
-    with pytest.raises(BadInput) as caught:
-        aligned(images=np.repeat(X[:, None], 3, axis=1), texts=texts)
-    pinned(caught.value)
+    refuses(BadInput, aligned, images=np.repeat(X[:, None], 3, axis=1), texts=texts)
 
 
 @pytest.mark.parametrize("fill", [-np.inf, -1e4, 0.0, np.nan])
@@ -218,7 +200,7 @@ def test_columns_of_padded_captions_are_left_out(fill: float, captions_per_image
 @pytest.mark.parametrize("side", ["rows", "columns"])
 @pytest.mark.parametrize("share", [slice(20, 40), slice(0, 10), slice(7, 8)])
 def test_shares_of_processes_are_refused_in_every_direction(
-    fill: float, side: str, share: slice, pinned: Pinned
+    fill: float, side: str, share: slice, refuses: Refuses
 ) -> None:
     scores = (X @ Y.T).astype(np.float32)
     if side == "rows":
@@ -226,10 +208,8 @@ def test_shares_of_processes_are_refused_in_every_direction(
     else:
         scores[:, 5 * share.start : 5 * share.stop] = fill
     for direction in ("both", "i2t", "t2i"):
-        with pytest.raises(BadInput) as refused:
-            vb.evaluate(scores=scores, metrics="R@1", ci=0, direction=direction)
-        pinned(refused.value)
-        assert "direction=" not in str(refused.value.fix) and "trust" not in str(refused.value.fix)
+        refused = refuses(BadInput, vb.evaluate, scores=scores, metrics="R@1", ci=0, direction=direction)
+        assert "direction=" not in str(refused.fix) and "trust" not in str(refused.fix)
 
 
 def test_reference_images_that_are_no_candidates_are_last() -> None:
@@ -273,11 +253,9 @@ def test_square_arrays_are_transposed_where_columns_have_unit_length(ids: dict[s
     assert not any("transposed" in note for note in upright.notes)
 
 
-def test_where_the_axes_are_not_known(pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as refused:
-        aligned(images=X.T, texts=Y[:40].T)
-    pinned(refused.value)
-    assert "captions_per_image" not in str(refused.value.fix)
+def test_where_the_axes_are_not_known(refuses: Refuses) -> None:
+    refused = refuses(BadInput, aligned, images=X.T, texts=Y[:40].T)
+    assert "captions_per_image" not in str(refused.fix)
     (warning,) = aligned(X.T, Y[:40].T, 1).warnings
     assert warning.startswith("6 items of 40 dimensions are unusual")
     wide = aligned(images=X[:4], texts=Y[:20], image_of_text=FIVE[:20])  # fewer items than dimensions, and known
@@ -355,15 +333,13 @@ def test_constant_lines() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-4])
-def test_score_matrices_of_pairs_are_refused(noise: float, pinned: Pinned) -> None:
+def test_score_matrices_of_pairs_are_refused(noise: float, refuses: Refuses) -> None:
     images = (X[FIVE] * (1 + noise * RNG.standard_normal((200, 6)))).astype(np.float32)
     for captions_per_image in (None, 1, 5):
-        with pytest.raises(BadInput) as refused:
-            vb.evaluate(scores=images @ Y.T, metrics="R@1", ci=0, captions_per_image=captions_per_image)
-        pinned(refused.value)
-        assert "captions_per_image" not in str(refused.value.fix)
-    with pytest.raises(BadInput) as caught:
-        vb.evaluate(scores=Y @ images.T, metrics="R@1", ci=0, captions_per_image=1)
-    pinned(caught.value)
+        refused = refuses(
+            BadInput, vb.evaluate, scores=images @ Y.T, metrics="R@1", ci=0, captions_per_image=captions_per_image
+        )
+        assert "captions_per_image" not in str(refused.fix)
+    refuses(BadInput, vb.evaluate, scores=Y @ images.T, metrics="R@1", ci=0, captions_per_image=1)
     known = {"image_ids": np.arange(40), "image_id_of_text": FIVE}
     assert vb.evaluate(scores=X @ Y.T, **known, metrics="R@1", ci=0).results

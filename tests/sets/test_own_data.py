@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import vsebench
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.cli import app
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.raw import Raw
@@ -142,11 +142,9 @@ BAD = [
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_errors_name_the_line(tmp_path: Path, text: str, pinned: Pinned) -> None:
+def test_errors_name_the_line(tmp_path: Path, text: str, refuses: Refuses) -> None:
     path = write(tmp_path / "c.csv", text)
-    with pytest.raises(BadInput) as caught:
-        from_file(path)
-    pinned(caught.value)
+    refuses(BadInput, from_file, path)
 
 
 # --- declaring ---------------------------------------------------------------------------------------------
@@ -211,7 +209,7 @@ def test_without_ids_rows_are_in_the_order_of_the_file(tmp_path: Path) -> None:
     assert f"no image and text ids: rows are taken to be {order}" in report.notes
 
 
-def test_parts_and_numbers_of_captions(tmp_path: Path, pinned: Pinned) -> None:
+def test_parts_and_numbers_of_captions(tmp_path: Path, pinned: Pinned, refuses: Refuses) -> None:
     images = [
         {"filename": f"{i}.jpg", "split": part, "sentences": [{"raw": f"{i} {j}"} for j in range(2 + i)]}
         for i, part in enumerate(["train", "test", "val", "val"])
@@ -223,26 +221,18 @@ def test_parts_and_numbers_of_captions(tmp_path: Path, pinned: Pinned) -> None:
     assert len(every.caption_id) == 2 + 3 + 4 + 5 and every.images()[0].tolist() == [f"{i}.jpg" for i in range(4)]
     catalogue.build("k-val", karpathy, part="val", captions_per_image=4)
     assert vsebench.load_split("k-val", captions=True).captions == tuple(f"{i} {j}" for i in (2, 3) for j in range(4))
-    with pytest.raises(BadInput) as caught:
-        catalogue.build("k-val", karpathy, part="val", captions_per_image=5, replace=True)
-    pinned(caught.value)
+    refuses(BadInput, catalogue.build, "k-val", karpathy, part="val", captions_per_image=5, replace=True)
     with pytest.raises(BadInput) as caught:
         catalogue.build("dev", karpathy, part="dev")
     pinned(caught.value)
     lines = [{**r, "split": "test" if i >= 60 else "train"} for i, r in enumerate(records())]
     for path in (write(tmp_path / "c.jsonl", as_jsonl(lines)), write(tmp_path / "c.csv", as_table(lines))):
-        with pytest.raises(UsageError) as caught:
-            catalogue.build("mine", path)
-        pinned(caught.value)
+        refuses(UsageError, catalogue.build, "mine", path)
         assert len(all_of_file(path, "test").caption_id) == 30 and len(all_of_file(path, "all").caption_id) == 90
-        with pytest.raises(BadInput) as caught:
-            all_of_file(path, "val")
-        pinned(caught.value)
+        refuses(BadInput, all_of_file, path, "val")
         assert len(from_file(path).caption_id) == 90  # --captions takes what it needs by id
     plain = write(tmp_path / "p.jsonl", as_jsonl(records()))
-    with pytest.raises(UsageError) as caught:
-        all_of_file(plain, "test")
-    pinned(caught.value)
+    refuses(UsageError, all_of_file, plain, "test")
 
 
 def test_annotations_like_those_of_coco(tmp_path: Path) -> None:
@@ -252,33 +242,23 @@ def test_annotations_like_those_of_coco(tmp_path: Path) -> None:
     assert split.caption_ids.tolist() == list(range(9, 0, -1)) and split.image_of.tolist() == [0, 1, 2] * 3
 
 
-def test_names_that_are_refused(tmp_path: Path, pinned: Pinned) -> None:
+def test_names_that_are_refused(tmp_path: Path, refuses: Refuses) -> None:
     source = write(tmp_path / "c.csv", as_table(records()))
     for name in (
         "custom", "Mine",
         "../x", "", ".x",
     ):  # fmt: skip
-        with pytest.raises(UsageError) as caught:
-            catalogue.build(name, source)
-        pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        catalogue.build("f30k", source)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        catalogue.build("coco-5k", source, part="test")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        catalogue.build("mine")
-    pinned(caught.value)
+        refuses(UsageError, catalogue.build, name, source)
+    refuses(BadInput, catalogue.build, "f30k", source)
+    refuses(UsageError, catalogue.build, "coco-5k", source, part="test")
+    refuses(UsageError, catalogue.build, "mine")
     assert stored.stored_names() == []
 
 
-def test_a_failed_build_leaves_the_older_one(tmp_path: Path, cache: Path, pinned: Pinned) -> None:
+def test_a_failed_build_leaves_the_older_one(tmp_path: Path, cache: Path, refuses: Refuses) -> None:
     path = catalogue.build("mine", write(tmp_path / "c.jsonl", as_jsonl(records())))
     before = path.read_bytes()
-    with pytest.raises(UsageError) as caught:
-        catalogue.build("mine", tmp_path / "none")
-    pinned(caught.value)
+    refuses(UsageError, catalogue.build, "mine", tmp_path / "none")
     with pytest.raises(BadInput, match="line 2"):
         catalogue.build("mine", write(tmp_path / "d.jsonl", as_jsonl(records()[:1] * 2)), replace=True)
     assert path.read_bytes() == before and [p.name for p in (cache / "splits").iterdir()] == ["mine.npz"]
@@ -286,7 +266,7 @@ def test_a_failed_build_leaves_the_older_one(tmp_path: Path, cache: Path, pinned
     assert len(vsebench.load_split("mine").caption_ids) == 6
 
 
-def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Path, pinned: Pinned) -> None:
+def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Path, refuses: Refuses) -> None:
     source = write(tmp_path / "c.jsonl", as_jsonl(records()))
     path = catalogue.build("mine", source)
     catalogue.build("yours", write(tmp_path / "d.jsonl", as_jsonl(records()[:60])))
@@ -294,12 +274,8 @@ def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Pa
     (cache / "splits" / "other.npz").write_bytes((cache / "splits" / "yours.npz").read_bytes())
     status = {s.name: s for s in catalogue.status()}
     assert status["mine"].available == status["other"].available == "damaged" and status["yours"].available == "own"
-    with pytest.raises(BadInput) as caught:
-        vsebench.load_split("mine")
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        vsebench.load_split("other")
-    pinned(caught.value)
+    refuses(BadInput, vsebench.load_split, "mine")
+    refuses(BadInput, vsebench.load_split, "other")
     damaged = path.read_bytes()
     catalogue.build("mine", source, replace=True)
     assert len(vsebench.load_split("mine").caption_ids) == len(records())
@@ -311,15 +287,15 @@ def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Pa
     assert stored.stored_names() == ["yours"]
 
 
-def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp_path: Path, pinned: Pinned) -> None:
+def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp_path: Path, refuses: Refuses) -> None:
     catalogue.build("mine", write(tmp_path / "c.jsonl", as_jsonl(records())))
     catalogue.build("copy", write(tmp_path / "c.jsonl", as_jsonl(records())))
     ids = np.array([r["image_id"] for r in records()]), np.array([r["caption_id"] for r in records()])
-    with pytest.raises(UsageError) as caught:
-        match.match_rows(
-            Raw((np.unique(ids[0])[:, None], ids[1][:, None]), np.unique(ids[0]), ids[1], sources=(tmp_path,))
-        )
-    pinned(caught.value)
+    refuses(
+        UsageError,
+        match.match_rows,
+        Raw((np.unique(ids[0])[:, None], ids[1][:, None]), np.unique(ids[0]), ids[1], sources=(tmp_path,)),
+    )
     vectors = np.unique(ids[0])[:, None], ids[1][:, None]
     assert match.match_rows(Raw(vectors, np.unique(ids[0]), ids[1], sources=(tmp_path,)), "copy").split.name == "copy"
     catalogue.remove("copy")
@@ -330,13 +306,9 @@ def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp
     assert not split_of_ids(np.arange(10), np.arange(20))
 
 
-def test_a_split_of_vsebench_is_not_removed_without_a_file(pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        catalogue.remove("coco-5k")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        catalogue.remove("f30")
-    pinned(caught.value)
+def test_a_split_of_vsebench_is_not_removed_without_a_file(refuses: Refuses) -> None:
+    refuses(UsageError, catalogue.remove, "coco-5k")
+    refuses(UsageError, catalogue.remove, "f30")
 
 
 # --- captions in a file of embeddings ----------------------------------------------------------------------
@@ -357,7 +329,7 @@ def column(report: vsebench.Report, name: str) -> list[float]:
     return report[name, "t2i"].per_query.tolist()
 
 
-def test_the_file_of_embeddings_may_have_the_captions_and_their_images(tmp_path: Path, pinned: Pinned) -> None:
+def test_the_file_of_embeddings_may_have_the_captions_and_their_images(tmp_path: Path, refuses: Refuses) -> None:
     file = embeddings(tmp_path / "ids.npz")
     strings, owners = texts_in_rows(file), owners_in_rows(file)
     with_all = embeddings(tmp_path / "all.npz", captions=np.array(strings), image_of=np.array(owners))
@@ -376,9 +348,7 @@ def test_the_file_of_embeddings_may_have_the_captions_and_their_images(tmp_path:
     known = vsebench.evaluate(with_all, **metrics)
     assert "the captions in the file are not used: those of mine are declared" in known.notes
     short = embeddings(tmp_path / "short.npz", captions=np.array(strings[:-1]), image_of=np.array(owners))
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(short, split="custom", **metrics)
-    pinned(caught.value)
+    refuses(BadInput, vsebench.evaluate, short, split="custom", **metrics)
 
 
 def test_scores_and_other_formats_may_have_them_too(tmp_path: Path) -> None:
@@ -431,15 +401,13 @@ def test_slice_takes_the_captions_that_eval_took(tmp_path: Path, form: str) -> N
         assert few.value == pytest.approx(done["R@1", "t2i"].per_query[expected < 6].mean())
 
 
-def test_a_report_with_wrong_rows_of_captions_is_refused(tmp_path: Path, pinned: Pinned) -> None:
+def test_a_report_with_wrong_rows_of_captions_is_refused(tmp_path: Path, refuses: Refuses) -> None:
     file = embeddings(tmp_path / "e.npz", image_of_text=np.array(owners_in_rows(embeddings(tmp_path / "o.npz"))))
     report = vsebench.evaluate(file, metrics="R@1", ci=0)
     document = report.document()
     document["per_query"]["caption_rows"] = document["per_query"]["image_of"]
     (tmp_path / "r.json").write_text(json.dumps(document))
-    with pytest.raises(BadInput) as caught:
-        vsebench.load(tmp_path / "r.json")
-    pinned(caught.value)
+    refuses(BadInput, vsebench.load, tmp_path / "r.json")
 
 
 def test_lines_may_end_with_a_carriage_return_alone(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, DiskError, UsageError
 from vsebench.files.atomic import write_atomically
 from vsebench.files.cache import cache_dir
@@ -74,11 +74,7 @@ def test_an_atomic_file_keeps_links_and_permissions(tmp_path: Path) -> None:
 
 
 def test_places_that_cannot_be_written_are_named(tmp_path: Path, pinned: Pinned) -> None:
-    for path in (
-        tmp_path,
-        Path("/dev/null"),
-        tmp_path / "no" / "x",
-    ):
+    for path in (tmp_path, Path("/dev/null"), tmp_path / "no" / "x"):
         with pytest.raises(UsageError) as caught, write_atomically(path):
             pass
         pinned(caught.value)
@@ -133,14 +129,12 @@ def test_karpathy_files_keep_the_first_five_sentences_of_test_images(tmp_path: P
     assert rows.caption_id.tolist() == [f"4.jpg#{j}" for j in range(5)]
 
 
-def test_official_annotations_give_the_wanted_captions_in_their_order(tmp_path: Path, pinned: Pinned) -> None:
+def test_official_annotations_give_the_wanted_captions_in_their_order(tmp_path: Path, refuses: Refuses) -> None:
     notes = [{"id": i, "image_id": i // 10, "caption": f"c{i}"} for i in range(40)]
     path = write(tmp_path / "a.json", {"annotations": notes, "images": []})
     rows = from_file(path, np.array([31, 2]))
     assert rows.image_id.tolist() == [3, 0] and rows.captions == ("c31", "c2")
-    with pytest.raises(BadInput) as caught:
-        from_file(path, np.array([31, 99]))
-    pinned(caught.value)
+    refuses(BadInput, from_file, path, np.array([31, 99]))
 
 
 BAD_FILES: dict[str, bytes] = {
@@ -170,24 +164,16 @@ BAD_FILES: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("content", BAD_FILES.values(), ids=BAD_FILES)
-def test_bad_files_are_refused_by_name(tmp_path: Path, content: bytes, pinned: Pinned) -> None:
+def test_bad_files_are_refused_by_name(tmp_path: Path, content: bytes, refuses: Refuses) -> None:
     path = tmp_path / "captions.json"
     path.write_bytes(content)
-    with pytest.raises(BadInput) as caught:
-        from_file(path, np.array([1]))
-    pinned(caught.value)
-    assert str(caught.value).startswith(str(path))
+    caught = refuses(BadInput, from_file, path, np.array([1]))
+    assert str(caught).startswith(str(path))
 
 
-def test_missing_files_name_a_neighbour(tmp_path: Path, pinned: Pinned) -> None:
+def test_missing_files_name_a_neighbour(tmp_path: Path, refuses: Refuses) -> None:
     write(tmp_path / "captions.jsonl", "x")
-    with pytest.raises(BadInput) as caught:
-        read_text(tmp_path / "caption.jsonl")
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        read_text(tmp_path)
-    pinned(caught.value)
+    refuses(BadInput, read_text, tmp_path / "caption.jsonl")
+    refuses(BadInput, read_text, tmp_path)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BadInput) as caught:
-        read_text(tmp_path / "pipe")
-    pinned(caught.value)
+    refuses(BadInput, read_text, tmp_path / "pipe")

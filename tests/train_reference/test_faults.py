@@ -24,7 +24,8 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.devices import DEVICES  # noqa: E402
 from tests.training import OPTIONS, begun, silent, small  # noqa: E402
 from train_reference import checkpoint, config, encode, encoders, parallel, train  # noqa: E402
-from train_reference.data import Images, Part, open_data  # noqa: E402
+from train_reference.data import Images, Part  # noqa: E402
+from train_reference.sources import open_data  # noqa: E402
 
 
 def command(out: Path, *more: str) -> list[str]:

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra: trai
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
 from tests.training import silent, small  # noqa: E402
-from train_reference import config, data, train  # noqa: E402
+from train_reference import config, data, sources, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 from train_reference.sources.scenes import GRID  # noqa: E402
 
@@ -53,7 +53,7 @@ def test_a_resumed_run_has_the_same_bits(tmp_path):
 
 def test_a_layout_is_where_objects_are():
     settings = images(data={"name": "scenes-20", "features": "pixels"})
-    part = data.open_data(settings)["val"]
+    part = sources.open_data(settings)["val"]
     assert part.labels is not None and part.labels.shape[1:] == (GRID, GRID)
     for pixels, layout in zip(
         part.images.take(np.arange(len(part.images)))["images"].numpy(), part.labels, strict=True
@@ -76,17 +76,17 @@ def test_anchors_are_compared_with_candidates_by_their_labels():
 
 
 def test_labels_of_a_file(tmp_path: Path, pinned: Pinned):
-    ids = np.concatenate([part.split.image_ids for part in data.open_data(images()).values()])
+    ids = np.concatenate([part.split.image_ids for part in sources.open_data(images()).values()])
     positions = np.random.default_rng(0).random((len(ids), 2))
     np.savez(tmp_path / "labels.npz", image_ids=ids[::-1], labels=positions[::-1])
     settings = images(data={"labels": str(tmp_path / "labels.npz")})
-    pairs = data.relevance_of(settings.loss, data.open_data(settings)["train"])
+    pairs = data.relevance_of(settings.loss, sources.open_data(settings)["train"])
     expected = 1 - np.linalg.norm(positions[2] - positions[5])
     assert pairs(np.array([2]), np.array([5]))[0, 0] == pytest.approx(expected)
     assert "labels:euclidean" in train.train(settings, tmp_path / "run", say=silent).signature
     np.save(tmp_path / "labels.npy", positions)
     with pytest.raises(BadInput) as caught:
-        data.open_data(images(data={"labels": str(tmp_path / "labels.npy")}))
+        sources.open_data(images(data={"labels": str(tmp_path / "labels.npy")}))
     pinned(caught.value)
 
 
