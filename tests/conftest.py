@@ -83,6 +83,19 @@ def pinned(
     return check
 
 
+@pytest.fixture
+def refuses(pinned: Callable[[object], None]) -> Callable[..., Any]:
+    """``refuses(BadInput, function, *arguments)``: the error that the function raises; its text is pinned."""
+
+    def check(kind: type[Exception], function: Callable[..., object], *args: Any, **options: Any) -> Any:
+        with pytest.raises(kind) as caught:
+            function(*args, **options)
+        pinned(caught.value)
+        return caught.value
+
+    return check
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of test data that the variable VSEBENCH_TEST_DATA names; skips without it."""
