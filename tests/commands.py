@@ -3,11 +3,43 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from typer.testing import CliRunner, Result
 
 from vsebench.cli import app
+
+
+class Done(NamedTuple):
+    """What a command has printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The document on stdout, which has nothing else."""
+        return json.loads(self.out)
+
+    @property
+    def words(self) -> str:
+        """What is on stdout, in one line."""
+        return " ".join(self.out.split())
+
+
+def cli(*args: object, code: int | None = 0, **options: Any) -> Done:
+    """Run a command, which ends with ``code`` (None: any); options are those of the runner, such as ``env``."""
+    done = CliRunner().invoke(app, [str(a) for a in args], **options)
+    assert code in (None, done.exit_code), f"exit code {done.exit_code}: {done.stderr}"
+    return Done(done.exit_code, done.stdout, done.stderr)
+
+
+def refused(*args: object, code: int = 2) -> str:
+    """What a command that ends with ``code`` prints on stderr; stdout is empty."""
+    done = cli(*args, code=code)
+    assert done.out == ""
+    return done.err
 
 
 def invoke(*args: object, **options: Any) -> Result:
@@ -17,14 +49,9 @@ def invoke(*args: object, **options: Any) -> Result:
 
 def printed(*args: object) -> str:
     """What a command prints on stdout; it succeeds."""
-    done = invoke(*args)
-    assert done.exit_code == 0, done.stderr
-    return done.stdout
+    return cli(*args).out
 
 
-def document(*args: object, code: int = 0) -> dict[str, Any]:
+def document(*args: object, code: int = 0) -> Any:
     """The JSON document that a command prints; stdout has nothing else."""
-    done = invoke(*args, "--json")
-    assert done.exit_code == code, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return cli(*args, "--json", code=code).json

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import vsebench
-from tests.commands import document, invoke
+from tests.commands import document, invoke, refused
 from tests.hostile import good
 from tests.messages import Pinned
 from vsebench.cli import health, terminal
@@ -102,9 +102,7 @@ def test_inspect_of_a_faulty_file_shows_it_and_ends_with_3(tmp_path: Path, pinne
 
 
 def test_inspect_of_a_missing_file(tmp_path: Path, pinned: Pinned) -> None:
-    result = invoke("inspect", str(tmp_path / "none"), "--json")
-    assert (result.exit_code, result.stdout) == (3, "")
-    pinned(result.stderr)
+    pinned(refused("inspect", str(tmp_path / "none"), "--json", code=3))
 
 
 def test_inspect_of_scores_and_pairs(tmp_path: Path) -> None:
@@ -230,9 +228,7 @@ def test_a_damaged_cache_is_found(empty_cache: Path, coco: Split) -> None:
 
 @pytest.mark.parametrize("command", ["build", "verify"])
 def test_a_split_that_is_not_available(command: str, empty_cache: Path, pinned: Pinned) -> None:
-    result = invoke("data", command, "f30k")
-    assert (result.exit_code, result.stdout) == (4, "")
-    pinned(result.stderr)
+    pinned(refused("data", command, "f30k", code=4))
     assert invoke("data", command, "coco5k").exit_code == 2
 
 
@@ -289,9 +285,7 @@ def test_an_unexpected_error_is_one_message(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr("vsebench.files.read.read_embeddings", fails)
     monkeypatch.delenv("VSEBENCH_DEBUG", raising=False)
-    result = invoke(*good.npz(tmp_path))
-    assert (result.exit_code, result.stdout) == (5, "")
-    pinned(result.stderr)
+    pinned(refused(*good.npz(tmp_path), code=5))
     monkeypatch.setenv("VSEBENCH_DEBUG", "1")
     assert isinstance(invoke(*good.npz(tmp_path)).exception, ZeroDivisionError)
 

@@ -15,9 +15,9 @@ from typer.main import get_command
 from typer.testing import Result
 
 from tests import reports
-from tests.commands import invoke
+from tests.commands import invoke, refused
 from tests.hostile import good
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.cli import app
 from vsebench.cli.analyses import ANALYSES, made
 from vsebench.cli.command import WRITTEN
@@ -127,36 +127,28 @@ def test_an_earlier_result_is_replaced_also_in_a_folder_of_inputs(given: Path, p
     for _ in range(2):
         assert (done := invoke(*args)).exit_code == 0, done.stderr
     result.write_text('{"config": 1}')
-    done = invoke(*args)
-    assert done.exit_code == USAGE
-    pinned(done.stderr)
+    pinned(refused(*args))
 
 
-def test_spellings_of_one_file_are_one_file(tmp_path: Path, pinned: Pinned) -> None:
+def test_spellings_of_one_file_are_one_file(tmp_path: Path, refuses: Refuses) -> None:
     (tmp_path / "a").mkdir()
-    with pytest.raises(UsageError) as caught:
-        refuse_overwriting([tmp_path / "r.json", tmp_path / "a" / ".." / "r.json"], [])
-    pinned(caught.value)
+    refuses(UsageError, refuse_overwriting, [tmp_path / "r.json", tmp_path / "a" / ".." / "r.json"], [])
     refuse_overwriting([tmp_path / "r.json"], [tmp_path / "q.json", tmp_path / "a"])
 
 
 def test_the_demo_replaces_files_of_no_other_folder(tmp_path: Path, pinned: Pinned) -> None:
     for name in ("lsa-128.npz", "lsa-64.json", "page.html"):
         (tmp_path / name).write_text("mine")
-        result = invoke("demo", "--out", tmp_path)
-        assert result.exit_code == USAGE
-        pinned(result.stderr)
+        pinned(refused("demo", "--out", tmp_path))
         assert (tmp_path / name).read_text() == "mine"
         (tmp_path / name).unlink()
 
 
-def test_python_calls_do_not_write_over_their_input_either(given: Path, pinned: Pinned) -> None:
+def test_python_calls_do_not_write_over_their_input_either(given: Path, refuses: Refuses) -> None:
     import vsebench
 
     os.link(given / "e.npz", given / "hard.npz")
-    with pytest.raises(UsageError) as caught:
-        vsebench.evaluate(given / "e.npz", metrics="R@1", save_run=given / "hard.npz")
-    pinned(caught.value)
+    refuses(UsageError, vsebench.evaluate, given / "e.npz", metrics="R@1", save_run=given / "hard.npz")
 
 
 # disks that refuse
@@ -201,9 +193,7 @@ def test_a_disk_that_cannot_be_written_is_known_before_the_work(
     monkeypatch.setattr("os.open", read_only)
     monkeypatch.setattr("vsebench.evaluate", lambda *_, **__: pytest.fail("evaluated first"), raising=False)
     for flag, name in (("-o", "r.json"), ("--per-query", "q.csv"), ("--save-run", "top.json")):
-        result = invoke("eval", given / "e.npz", flag, tmp_path / name)
-        assert result.exit_code == DISK
-        pinned(result.stderr)
+        pinned(refused("eval", given / "e.npz", flag, tmp_path / name, code=DISK))
 
 
 def test_a_folder_that_cannot_be_made_is_known_before_the_work(
@@ -212,9 +202,7 @@ def test_a_folder_that_cannot_be_made_is_known_before_the_work(
     file = tmp_path / "file"
     file.write_text("mine")
     monkeypatch.setattr("vsebench.sets.catalogue.load_split", lambda *_, **__: pytest.fail("read first"))
-    result = invoke("demo", "--out", file / "demo")
-    assert result.exit_code == DISK
-    pinned(result.stderr)
+    pinned(refused("demo", "--out", file / "demo", code=DISK))
     with pytest.raises(DiskError) as caught, write_atomically(file / "a" / "b", parents=True):
         pytest.fail("the block ran")
     pinned(caught.value)
@@ -251,9 +239,7 @@ def test_the_ending_decides_the_format(name: str, start: str, given: Path, tmp_p
 
 def test_an_ending_of_no_format_is_refused_before_the_work(given: Path, tmp_path: Path, pinned: Pinned) -> None:
     for command in (["compare", given / "A.json", given / "B.json"], ["eval", given / "e.npz"]):
-        done = invoke(*command, "-o", tmp_path / "x.txt")
-        assert done.exit_code == USAGE
-        pinned(done.stderr)
+        pinned(refused(*command, "-o", tmp_path / "x.txt"))
         assert not (tmp_path / "x.txt").exists()
 
 

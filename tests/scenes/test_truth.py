@@ -21,7 +21,7 @@ import vsebench
 from tests import oracle_scenes as oracle
 from tests.commands import document, printed
 from tests.conftest import SCENES
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from tests.scene_worlds import encoded, renamed, small_facts, small_scenes, world
 from tests.word_world import whole
 from vsebench import relevance
@@ -202,32 +202,24 @@ def test_captions_that_state_nothing_have_no_value_as_queries(scenes_split: Spli
 
 
 def test_gains_of_other_splits_are_refused(
-    scenes_split: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+    scenes_split: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     other = Split("custom", scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
-    with pytest.raises(UsageError) as caught:
-        load_gains("match", other)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        relevance.load("entails", other, "i2t")
-    pinned(caught.value)
+    refuses(UsageError, load_gains, "match", other)
+    refuses(UsageError, relevance.load, "entails", other, "i2t")
     ids = scenes_split.image_ids.copy()
     ids[0] = "nobody"
-    with pytest.raises(BadInput) as caught:
-        load_gains("match", Split(scenes_split.name, ids, scenes_split.caption_ids, scenes_split.image_of))
-    pinned(caught.value)
+    refuses(
+        BadInput, load_gains, "match", Split(scenes_split.name, ids, scenes_split.caption_ids, scenes_split.image_of)
+    )
     for text in (
         "match:x",
         "match:own=out",
     ):
-        with pytest.raises(UsageError) as caught:
-            parse_spec(text)
-        pinned(caught.value)
+        refuses(UsageError, parse_spec, text)
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     absent = Split(scenes_split.name, scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
-    with pytest.raises(MissingPackage) as caught:
-        load_gains("match", absent)
-    pinned(caught.value)
+    refuses(MissingPackage, load_gains, "match", absent)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
