@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any, NamedTuple
 
+import typer
 from typer.testing import CliRunner, Result
 
 from vsebench.cli import app
+
+COMMAND = typer.main.get_command(app)  # made once: it takes longer than many a command
 
 
 class Done(NamedTuple):
@@ -30,7 +34,7 @@ class Done(NamedTuple):
 
 def cli(*args: object, code: int | None = 0, **options: Any) -> Done:
     """Run a command, which ends with ``code`` (None: any); options are those of the runner, such as ``env``."""
-    done = CliRunner().invoke(app, [str(a) for a in args], **options)
+    done = invoke(*args, **options)
     assert code in (None, done.exit_code), f"exit code {done.exit_code}: {done.stderr}"
     return Done(done.exit_code, done.stdout, done.stderr)
 
@@ -42,9 +46,19 @@ def refused(*args: object, code: int = 2) -> str:
     return done.err
 
 
-def invoke(*args: object, **options: Any) -> Result:
-    """Run a command; options are those of the runner, such as ``env``."""
-    return CliRunner().invoke(app, [str(a) for a in args], **options)
+def invoke(*args: object, env: dict[str, str | None] | None = None) -> Result:
+    """Run a command in this process, with other variables of the environment; an error that is no exit is kept."""
+    runner, code, raised = CliRunner(), 0, None
+    with runner.isolation(env=env) as streams:
+        try:
+            COMMAND.main([str(a) for a in args], prog_name="vsebench")
+        except SystemExit as end:
+            code, raised = int(end.code or 0), end if end.code else None
+        except Exception as error:
+            code, raised = 1, error
+        sys.stdout.flush(), sys.stderr.flush()
+        out, err, both = (stream.getvalue() for stream in streams)
+    return Result(runner, out, err, both, None, code, raised)
 
 
 def printed(*args: object) -> str:

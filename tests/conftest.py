@@ -8,14 +8,12 @@ import re
 import signal
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import typer.testing
 from hypothesis import HealthCheck, settings
 
 from tests import browser as browsers
@@ -33,9 +31,6 @@ from vsebench.types import Split
 # A shell starts background jobs with interrupts ignored, which the commands under test would inherit.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-# The command line is made once, not for every call of it.
-typer.testing._get_command = cache(typer.main.get_command)
 
 terminal.EVERY = 3600.0  # a slow machine adds no lines of progress to the output that tests compare
 

@@ -22,13 +22,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import vsebench as vb
+from tests.commands import invoke
 from tests.evaluation.engines import SETTINGS, N
 from tests.messages import Pinned, Refuses
 from tests.reports import same_reports
-from vsebench.cli import app
 from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost
 from vsebench.evaluation import cuts, dask_engine, inputs, shard_files, shards
 from vsebench.evaluation.plan import make_plan
@@ -385,10 +384,10 @@ def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.Mo
     worker = next(iter(cluster.scheduler_info["workers"]))
     with answering(b"") as silent, answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as http:
         for address in ("tcp://127.0.0.1:9", "127.0.0.1:9", "tls://127.0.0.1:9", silent, http):
-            done = CliRunner().invoke(app, [*words, address])
+            done = invoke(*words, address)
             assert done.exit_code == 5 and f"'{address}'" in done.stderr, done.stderr
             assert "dask scheduler" in done.stderr and "Traceback" not in done.stderr
-    done = CliRunner().invoke(app, [*words, worker])
+    done = invoke(*words, worker)
     assert done.exit_code == 5
     pinned(done.stderr.replace(worker, "WORKER"))
 
