@@ -31,12 +31,8 @@ def test_the_advice_for_a_missing_file(tmp_path: Path, refuses: Refuses) -> None
 
 
 def test_what_a_library_raises_is_one_error_of_the_file(pinned: Pinned) -> None:
-    for error in (
-        OSError(5, "Input/output error"),
-        KeyError("a"),
-        MemoryError(),
-        BadInput("is a pickle", where="f.npz"),
-    ):
+    own = BadInput("is a pickle", where="f.npz")
+    for error in (OSError(5, "Input/output error"), KeyError("a"), MemoryError(), own):
         with pytest.raises(BadInput) as caught, reading("f.npz"):
             raise error
         pinned(caught.value)
