@@ -28,7 +28,16 @@ from tests.commands import invoke
 from tests.evaluation.engines import SETTINGS, N
 from tests.messages import Pinned, Refuses
 from tests.reports import same_reports
-from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost
+from vsebench.errors import (
+    BadInput,
+    DeviceFault,
+    DiskError,
+    LowMemory,
+    MissingPackage,
+    UsageError,
+    VsebenchError,
+    WorkersLost,
+)
 from vsebench.evaluation import cuts, dask_engine, inputs, shard_files, shards
 from vsebench.evaluation.plan import make_plan
 from vsebench.evaluation.request import Request, request
@@ -502,3 +511,37 @@ def test_tasks_that_fail_in_every_attempt(cluster: Any, monkeypatch: pytest.Monk
 
 
 SHARD = cuts.Shard("scan", "i2t", 0, (0, 9), (0, 8))
+
+
+# ``--engine dask``: memory of the workers.
+
+
+def test_own_workers_are_not_ended_for_mapped_files() -> None:
+    """The limit of a worker of Dask counts pages of mapped files, which are no memory that is taken."""
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    with dask_engine._client(request({"engine": "dask", "workers": 1})) as client:
+        client.wait_for_workers(1, timeout=60)
+        assert [w["memory_limit"] for w in client.scheduler_info()["workers"].values()] == [0]
+
+
+@pytest.mark.parametrize("error", [LowMemory("needs 2 GiB"), DeviceFault("wrong products"), RuntimeError("CUDA error")])
+def test_what_another_worker_may_compute(error: Exception, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+    with pytest.raises(WorkersLost) as caught:
+        attempted(error, monkeypatch)
+    pinned(re.sub(r"worker \w \(.*?\)", "worker N (HOST)", str(caught.value)))
+    wrong = attempted(BadInput("not a number", where="f.npz", fix="mend it"), monkeypatch)
+    assert isinstance(wrong, BadInput) and (wrong.where, wrong.fix) == ("f.npz", "mend it")
+    assert re.fullmatch(r"on worker w \(.*\): not a number", wrong.what)
+
+
+def attempted(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What a task gives whose shard fails."""
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(name="w"))
+
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(shards, "compute", fail)
+    job: Any = SimpleNamespace(command=False)
+    return dask_engine.attempt(cuts.Shard("scan", "i2t", 0, (0, 9), (0, 9)), job)

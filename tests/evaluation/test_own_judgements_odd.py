@@ -84,32 +84,30 @@ def test_a_table_with_two_columns_of_numbers_is_refused(files: Path, tmp_path: P
     refuses(BadInput, evaluate, files, path, "mine:R@1")
 
 
+def saved(path: Path, text_ids: Any, image_ids: Any) -> Path:
+    """Twelve images and their captions, which are equal."""
+    x = np.random.default_rng(3).standard_normal((12, 4)).astype(np.float32)
+    ids = {"image_ids": image_ids, "text_ids": text_ids, "image_of_text": image_ids}
+    np.savez(path, image_embeddings=x, text_embeddings=x, **ids)
+    return path
+
+
 def test_large_and_odd_ids(tmp_path: Path):
-    rng = np.random.default_rng(3)
-    x = rng.standard_normal((12, 4)).astype(np.float32)
     images, captions = np.arange(12) + 100, 10**18 + 3 * np.arange(12)
-    np.savez(
-        tmp_path / "A.npz",
-        image_embeddings=x,
-        text_embeddings=x,
-        image_ids=images,
-        text_ids=captions,
-        image_of_text=images,
+    file = saved(tmp_path / "A.npz", captions, images)
+    (tmp_path / "q.csv").write_text(
+        "query,item\n" + "".join(f"{i},{c}\n" for i, c in zip(images, captions, strict=True))
     )
-    lines = [f"{i},{c}" for i, c in zip(images, captions, strict=True)]
-    (tmp_path / "q.csv").write_text("\n".join(["query,item", *lines]))
-    (tmp_path / "q.txt").write_text(
-        "".join(f"{line.replace(',', ' 0 ')} 1\n" for line in lines) + f"abc 0 {captions[0]} 1\n"
-    )
+    lines = [f"{i} 0 {c} 1\n" for i, c in zip(images, captions, strict=True)]
+    (tmp_path / "q.txt").write_text("".join(lines) + f"abc 0 {captions[0]} 1\n")
+    given: dict[str, Any] = {"metrics": "mine:R@1", "ci": 0, "trust": True}
     for name in ("q.csv", "q.txt"):
-        report = vb.evaluate(
-            tmp_path / "A.npz", judgements={"mine": tmp_path / name}, metrics="mine:R@1", ci=0, trust=True
-        )
+        report = vb.evaluate(file, judgements={"mine": tmp_path / name}, **given)
         assert [r.value for r in report.results] == [1.0, 1.0]
         assert not any("not in the gallery" in note for note in report.notes) or name == "q.txt"
     (tmp_path / "twice.txt").write_text(f"100 0 {captions[0]} 2\n0100 0 {captions[0]} 0\n")
     with pytest.raises(BadInput):
-        vb.evaluate(tmp_path / "A.npz", judgements={"mine": tmp_path / "twice.txt"}, metrics="mine:R@1")
+        vb.evaluate(file, judgements={"mine": tmp_path / "twice.txt"}, **given)
 
 
 def test_pooled_judgements_have_many_items_without_a_query(files: Path):
@@ -181,16 +179,7 @@ def test_truth_values_of_parquet(files: Path, tmp_path: Path):
 @pytest.mark.parametrize("side", ["query", "item"])
 def test_one_odd_id_has_no_influence_on_the_others(tmp_path: Path, odd: str, place: int, side: str):
     """Ids are numbers in the vectors, and spelled as numbers, as text and as file names in the judgements."""
-    x = np.random.default_rng(3).standard_normal((12, 4)).astype(np.float32)
-    ids = np.arange(12)
-    arrays = {
-        "image_embeddings": x,
-        "text_embeddings": x,
-        "image_ids": ids,
-        "text_ids": 100 + ids,
-        "image_of_text": ids,
-    }
-    np.savez(tmp_path / "A.npz", **arrays)
+    file = saved(tmp_path / "A.npz", 100 + np.arange(12), np.arange(12))
     for spell in (str, "{:06}.jpg".format, "val/{}".format):
         judged = [(spell(n), [spell(100 + n)]) for n in range(12)]
         plain = dict(judged)
@@ -198,10 +187,8 @@ def test_one_odd_id_has_no_influence_on_the_others(tmp_path: Path, odd: str, pla
             judged.insert(place % 12, (odd, [spell(100)]))
         else:
             judged[place][1].append(odd)
-        found = [
-            vb.evaluate(tmp_path / "A.npz", judgements={"mine": one}, metrics="mine:R@1,mine:R-P", ci=0, trust=True)
-            for one in (plain, dict(judged))
-        ]
+        given: dict[str, Any] = {"metrics": "mine:R@1,mine:R-P", "ci": 0, "trust": True}
+        found = [vb.evaluate(file, judgements={"mine": one}, **given) for one in (plain, dict(judged))]
         assert [report["mine:R@1", "i2t"].value for report in found] == [1.0, 1.0]
         said = " ".join(found[1].notes)
         assert "not in the gallery" in said if side == "item" else f"(first: {odd})" in said

@@ -13,6 +13,7 @@ import pytest
 
 import vsebench as vb
 from tests.messages import Refuses
+from tests.worlds import world
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.caption_text import plain_lines
 from vsebench.sets.caption_files import all_of_file, from_file, lines_of
@@ -118,6 +119,11 @@ def test_one_caption_a_line_under_any_name(form: str, ending: str, tmp_path: Pat
     path = tmp_path / f"c{ending}"
     path.write_text(PLAIN[form], encoding="utf-8")
     assert lines_of(path) == TEXTS
+    for count in (1, 2):
+        path.write_text("\n".join(TEXTS[:count]), encoding="utf-8")
+        assert lines_of(path) == TEXTS[:count]
+        path.write_text("".join(f"{name}\t{text}\n" for name, _, text in FLAT[:count]), encoding="utf-8")
+        assert from_file(path).captions == TEXTS[:count]
 
 
 @pytest.mark.parametrize(
@@ -133,15 +139,6 @@ def test_one_caption_a_line_under_any_name(form: str, ending: str, tmp_path: Pat
 )
 def test_a_plain_file_with_tabs_and_commas_stays_one(text: str) -> None:
     assert plain_lines(text) == tuple(text.splitlines())
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_one_and_two_captions(count: int, tmp_path: Path) -> None:
-    path = tmp_path / "c.txt"
-    path.write_text("".join(f"{name}\t{text}\n" for name, _, text in FLAT[:count]), encoding="utf-8")
-    assert from_file(path).captions == TEXTS[:count]
-    path.write_text("\n".join(TEXTS[:count]), encoding="utf-8")
-    assert lines_of(path) == TEXTS[:count]
 
 
 @pytest.mark.parametrize("head", ["{n}.jpg#0\t", "{n}.jpg\t", "{n}.jpg "])
@@ -183,15 +180,12 @@ def test_captions_are_matched_without_the_folders_of_their_images(tmp_path: Path
     assert with_captions(split, path).captions == tuple(text.replace('"', "") for text in TEXTS)
 
 
-@pytest.mark.parametrize("form", [*WITH_IDS, *PLAIN])
+@pytest.mark.parametrize("form", ["marked", "wide", "karpathy", "plain", "numbered from 1"])
 def test_captions_of_vectors_without_ids_are_the_same_in_every_form(form: str, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    images = rng.standard_normal((IMAGES, 8))
-    texts = np.repeat(images, TIMES, axis=0) + rng.standard_normal((IMAGES * TIMES, 8))
-    path = tmp_path / "c.txt"
+    made, path = world(IMAGES, TIMES), tmp_path / "c.txt"
     path.write_text({**WITH_IDS, **PLAIN}[form], encoding="utf-8")
     found, right = (
-        vb.evaluate(images, texts, captions=captions, metrics="cider:NCS@5", ci=0) for captions in (path, TEXTS)
+        vb.evaluate(**made.vectors, captions=captions, metrics="cider:NCS@5", ci=0) for captions in (path, TEXTS)
     )
     assert [r.value for r in found.results] == [r.value for r in right.results]
 

@@ -20,6 +20,13 @@ from vsebench.files.image_files import find_images, read_image
 from vsebench.types import Split
 
 
+def new_image(path: Path, mode: str = "RGB", size: tuple[int, int] = (5, 4), **more) -> Path:
+    pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)").new(mode, size, **more).save(
+        path
+    )
+    return path
+
+
 def empty_files(folder: Path, *names: str) -> Path:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -48,10 +55,7 @@ def found(folder: Path, ids: list, names: dict[str, str] | None = None) -> list[
 def test_the_file_of_an_id(tmp_path, ids, files):
     empty_files(tmp_path, *files)
     assert found(tmp_path, ids) == files
-
-
-def test_names_that_the_captions_state(tmp_path):
-    empty_files(tmp_path, "dog.jpg", "cats/cat.jpg", "1.jpg")
+    empty_files(tmp_path, "dog.jpg", "cats/cat.jpg", "1.jpg")  # names that the captions state
     assert found(tmp_path, [1, 2], {"1": "dog.jpg", "2": "cats/cat.jpg"}) == ["dog.jpg", "cats/cat.jpg"]
 
 
@@ -76,11 +80,7 @@ def test_a_folder_that_does_not_fit(tmp_path, ids, files, refuses):
     folder = empty_files(tmp_path / "photos", *files)
     caught = refuses(BadInput, find_images, folder, np.array(ids))
     assert caught.where == str(folder) and caught.fix
-
-
-def test_a_file_is_no_folder(tmp_path, refuses):
-    (tmp_path / "a.zip").touch()
-    refuses(BadInput, find_images, tmp_path / "a.zip", np.array(["a.jpg"]))
+    refuses(BadInput, find_images, empty_files(tmp_path, "a.zip") / "a.zip", np.array(["a.jpg"]))
 
 
 def test_damaged_images_are_named(tmp_path, refuses):
@@ -97,12 +97,12 @@ def test_damaged_images_are_named(tmp_path, refuses):
         assert caught.where == str(tmp_path / name)
 
 
-def test_every_mode_becomes_rgb(tmp_path):
-    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+def test_every_mode_becomes_rgb_and_a_jpeg_may_be_decoded_smaller(tmp_path):
     for mode in ("L", "P", "RGBA", "CMYK", "1"):
-        image_module.new(mode, (5, 4)).save(tmp_path / "image.tiff")
-        image = read_image(tmp_path / "image.tiff")
+        image = read_image(new_image(tmp_path / "image.tiff", mode))
         assert (image.mode, image.size) == ("RGB", (5, 4))
+    path = new_image(tmp_path / "a.jpg", size=(1600, 1200), color=(10, 200, 90))
+    assert read_image(path).size == (1600, 1200) and read_image(path, 288).size == (400, 300)
 
 
 GREY = np.arange(256, dtype=np.uint8).reshape(16, 16)  # all levels of 8 bits
@@ -223,16 +223,8 @@ def test_other_formats_are_not_opened(tmp_path, monkeypatch, kind, refuses):
     refuses(BadInput, read_image, path)
 
 
-def test_a_small_jpeg_is_decoded_at_a_smaller_size(tmp_path):
-    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
-    image_module.new("RGB", (1600, 1200), (10, 200, 90)).save(tmp_path / "a.jpg")
-    assert read_image(tmp_path / "a.jpg").size == (1600, 1200)
-    assert read_image(tmp_path / "a.jpg", 288).size == (400, 300)
-
-
 def test_bad_images_of_a_report_are_counted_and_named(tmp_path):
-    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
-    image_module.new("RGB", (30, 20)).save(tmp_path / "0.png")
+    new_image(tmp_path / "0.png", size=(30, 20))
     for at, content in enumerate(OTHERS.values(), start=1):
         (tmp_path / f"{at}.jpg").write_bytes(content)
     os.mkfifo(tmp_path / "6.jpg")

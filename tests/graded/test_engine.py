@@ -16,7 +16,8 @@ from tests.worlds import tied_world
 from vsebench.errors import BadInput, UsageError
 from vsebench.graded.engine import run
 from vsebench.graded.lists import from_lists
-from vsebench.metrics import parse
+from vsebench.metrics import metric, parse
+from vsebench.metrics.declare import Option
 from vsebench.rank.order import top_lists
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.types import DIRECTIONS, Direction, Split, Tops
@@ -78,10 +79,10 @@ def test_blocks_and_threads_change_nothing(scorer_of: str) -> None:
     for block, threads in ((1, 2), (7, 3), (89, 1), (10**6, 2), (None, 5)):
         same_found(default, run(scorer, world.split, metrics, gains, threads=threads, block=block))
     # The other metrics of a run do not change a metric.
-    for metric in metrics:
-        alone = run(scorer, world.split, [metric], gains, threads=1)
+    for one in metrics:
+        alone = run(scorer, world.split, [one], gains, threads=1)
         for key, values in alone.items():
-            assert np.array_equal(values.values, default[key].values, equal_nan=True), str(metric)
+            assert np.array_equal(values.values, default[key].values, equal_nan=True), str(one)
 
 
 def test_permuted_items_give_permuted_values() -> None:
@@ -98,9 +99,9 @@ def test_permuted_items_give_permuted_values() -> None:
     )
     names = [n for n in NAMES if "captions=first" not in n and not n.startswith("CS@") and "tau=a" not in n]
     a, b = measured(world, *names), measured(permuted, *names)
-    for (metric, direction), values in b.items():
+    for (one, direction), values in b.items():
         index = images if direction == "i2t" else captions
-        assert np.allclose(values.values, a[metric, direction].values[index], rtol=1e-12, equal_nan=True), str(metric)
+        assert np.allclose(values.values, a[one, direction].values[index], rtol=1e-12, equal_nan=True), str(one)
 
 
 def lists_of(scorer: Matrix, depth: int) -> dict[Direction, Tops]:
@@ -268,3 +269,52 @@ def test_gains_that_are_not_of_distances_are_refused(gain: float, refuses: Refus
     world = large_world(9, 2, seed=12)
     world.gains[:] = gain
     refuses(BadInput, measured, world, "MLD@3")
+
+
+# What a block of queries computes for its metrics.
+
+
+@pytest.mark.parametrize("images", [20, 100, 200])
+@pytest.mark.parametrize(
+    "names", [("Kendall",), ("CS@1000", "nDCG@10"), ("Kendall", "SR[m=2]@5", "CS@100", "nDCG@300")]
+)
+def test_gains_are_made_once(images: int, names: tuple[str, ...]) -> None:
+    """Also where metrics read the complete ranking of a small gallery."""
+    made: list[int] = []
+
+    class Counted(FakeGains):
+        def rows(self, direction: Direction, start: int, stop: int) -> Any:
+            found = super().rows(direction, start, stop)
+            made.append(found.size)
+            return found
+
+    rng = np.random.default_rng(images)
+    one = np.arange(images)
+    dot = Dot(*(rng.normal(size=(images, 8)).astype(np.float32) for _ in range(2)))
+    gains = {"cider": Counted(rng.random((images, images)))}
+    run(dot, Split("custom", one, one, one), [parse(name) for name in names], gains)
+    assert sum(made) <= 2 * images**2
+
+
+@pytest.mark.usefixtures("new_metrics")
+def test_a_metric_may_read_the_gain_order_and_the_pseudo_positives(refuses: Refuses) -> None:
+    """A new metric gets the fields it reads, and its lowest gain is checked whatever it reads."""
+
+    def both(gain_order: Any, pseudo_positive: Any, ks: Any) -> Any:
+        assert (np.sort(gain_order.items, axis=1) < pseudo_positive.shape[1]).all()
+        return np.stack([pseudo_positive[:, :k].sum(1) for k in ks], 1)
+
+    def ideal_alone(ideal: Any, ks: Any) -> Any:
+        return np.stack([ideal[:, :k].sum(1) for k in ks], 1)
+
+    facts: dict[str, Any] = {"formula": "x", "cite": (), "ks": (5,)}
+    metric("Both@{k}", options={"m": Option(("5",), "x", number=True)}, **facts)(both)
+    metric("IdealAlone@{k}", lowest_gain=0.0, **facts)(ideal_alone)
+    rng = np.random.default_rng(1)
+    one = np.arange(300)
+    split = Split("custom", one, one, one)
+    dot = Dot(*(rng.normal(size=(300, 8)).astype(np.float32) for _ in range(2)))
+    gains = {"cider": FakeGains(rng.normal(size=(300, 300)))}
+    found = run(dot, split, [parse("cider:Both@5"), parse("SR[m=5]@5")], gains)
+    assert all(np.isfinite(v.values).all() for v in found.values())
+    refuses(BadInput, run, dot, split, [parse("cider:IdealAlone@5")], gains)

@@ -13,7 +13,7 @@ import pytest
 
 import vsebench
 from tests import clip_models
-from tests.commands import invoke
+from tests.commands import document, invoke
 from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError
 from vsebench.pretrained import several
@@ -152,9 +152,7 @@ def test_choices_are_in_the_file_and_in_the_signature(models: list[Path], photos
     rows = [f"a photo: {s.lower()}" for s in strings()]
     named = Path("lower.csv")
     lines = Path("captions.csv").read_text().splitlines()
-    named.write_text(
-        "\n".join([lines[0], *(f"{x.partition(',')[0]},{row}" for x, row in zip(lines[1:], rows, strict=True))])
-    )
+    named.write_text("\n".join([lines[0], *(f"{x.split(',')[0]},{r}" for x, r in zip(lines[1:], rows, strict=True))]))
     wanted = vsebench.encode(models[0], photos, named)
     found = vsebench.encode(models[0], photos, "captions.csv", lower=True, template="a photo: {}", output="p.npz")
     assert np.array_equal(found.captions.vectors, wanted.captions.vectors)
@@ -188,11 +186,9 @@ def test_a_shorter_context_cuts_captions(models: list[Path], photos: Path):
 def test_the_command_prints_a_table_of_models(models: list[Path], photos: Path):
     as_tar(photos, Path("all.tar"))
     words = ["encode", *map(str, models), "--images", "all.tar", "-o", "out", "--metrics", "R@1"]
-    found = invoke(*words, "--json")
-    assert found.exit_code == 0, found.stderr
-    document = json.loads(found.stdout)
-    assert [Path(f["file"]).name for f in document["files"]] == ["one-all.npz", "two-all.npz"]
-    assert len(document["tables"]) == 1
+    found = document(*words)
+    assert [Path(f["file"]).name for f in found["files"]] == ["one-all.npz", "two-all.npz"]
+    assert len(found["tables"]) == 1
     table = invoke(*words)
     assert table.exit_code == 0 and "one" in table.stdout and "two" in table.stdout and "kept" in table.stderr
 

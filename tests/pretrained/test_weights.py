@@ -71,8 +71,13 @@ def same(found: vsebench.pretrained.encode.Encoded, model: Path, data: tuple[Pat
     )
 
 
-@pytest.mark.parametrize("kind", ["transformers", "torch", "sharded", "open_clip"])
-@pytest.mark.parametrize("prefixes", [("module.",), ("_orig_mod.",), ("module.", "_orig_mod.")])
+@pytest.mark.parametrize(
+    ("kind", "prefixes"),
+    [
+        ("transformers", ("module.",)), ("torch", ("_orig_mod.",)), ("sharded", ("module.", "_orig_mod.")),
+        ("open_clip", ("module.",)), ("open_clip", ("_orig_mod.",)), ("open_clip", ("module.", "_orig_mod.")),
+    ],
+)  # fmt: skip
 def test_a_prefix_of_all_names_is_dropped(kind, prefixes, folder, open_clip, data, tmp_path, pinned: Pinned):
     plain = open_clip if kind == "open_clip" else folder
     made = changed(plain, tmp_path / "made", prefixed(*prefixes), "pytorch_model.bin" if kind == "torch" else "")

@@ -157,8 +157,8 @@ def test_idf_of_one_image_is_zero(tmp_path: Path, log: Log) -> None:
 
 
 def test_errors_name_what_is_missing(tmp_path: Path, refuses: Refuses) -> None:
-    path = saved(tmp_path / "v.txt", lines_of(TABLE))
-    refuses(UsageError, load_gains, "bow", split_of(["a cat"], [0]))
+    path, split = saved(tmp_path / "v.txt", lines_of(TABLE)), split_of(["a cat"], [0])
+    refuses(UsageError, load_gains, "bow", split)
     refuses(BadInput, load_gains, f"bow:{path}", split_of(["un chat"], [0]))
     refuses(BadInput, load_gains, f"bow:{path}", Split("custom", np.arange(1), np.arange(1), np.array([0])))
-    refuses(UsageError, load_gains, f"bow:{path}:idf=maybe", split_of(["a cat"], [0]))
+    refuses(UsageError, load_gains, f"bow:{path}:idf=maybe", split)

@@ -82,15 +82,11 @@ def test_a_folder_without_both_jars(bare, jars, monkeypatch, refuses):
     refuses(BadInput, spice_install.find)
 
 
-def test_a_jar_packed_at_another_time_is_the_same(bare, jars, monkeypatch):
+def test_another_or_a_damaged_jar_is_refused(bare, jars, monkeypatch, refuses):
     monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(copy(jars, bare / "mine")))
     before = (bare / "mine" / CODE).read_bytes()
     assert jar(bare / "mine" / CODE, CODE, 2020).read_bytes() != before
-    spice_install.class_path()
-
-
-def test_another_or_a_damaged_jar_is_refused(bare, jars, monkeypatch, refuses):
-    monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(copy(jars, bare / "mine")))
+    spice_install.class_path()  # a jar packed at another time is the same
     jar(bare / "mine" / MODELS, "CoreNLP 4")
     caught = refuses(BadInput, spice_install.class_path)
     assert caught.where == str(bare / "mine" / MODELS)

@@ -76,8 +76,7 @@ def test_the_order_in_which_java_is_looked_for(bare, monkeypatch):
 
 
 def test_no_java_names_the_command(refuses):
-    caught = refuses(MissingPackage, spice_java.find_java)
-    assert caught.fix is not None
+    assert refuses(MissingPackage, spice_java.find_java).fix is not None
 
 
 @posix
@@ -92,13 +91,11 @@ def test_things_that_are_no_java(bare, monkeypatch, refuses):
     refuses(UsageError, spice_java.find_java, bare / "nowhere")
     monkeypatch.setenv("VSEBENCH_JAVA", str(bare / "nowhere"))
     refuses(UsageError, spice_java.find_java)
-    other = program(bare / "other", "echo hello")
-    refuses(MissingPackage, spice_java.find_java, other)
-    text = bare / "text"
-    text.write_text("no program")
-    refuses(MissingPackage, spice_java.find_java, text)
+    program(bare / "other", "echo hello")
+    (bare / "text").write_text("no program")
     java(bare / "half", "17.0.1", library=False)
-    refuses(MissingPackage, spice_java.find_java, bare / "half")
+    for name in ("other", "text", "half"):
+        refuses(MissingPackage, spice_java.find_java, bare / name)
 
 
 def test_the_heap_follows_the_free_memory(monkeypatch, refuses):

@@ -138,21 +138,15 @@ def padded(fill: float, most: int = 6) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("form", ["blocks", "rows", "owners", "ids", "ids and owners"])
 def test_padded_captions_are_left_out(fill: float, form: str) -> None:
     texts, there = padded(fill)
-    owner = np.repeat(np.arange(40), there.sum(axis=1))
-    flat = texts.reshape(-1, 6)
-    given = {
+    owner, six = np.repeat(np.arange(40), there.sum(axis=1)), np.repeat(np.arange(40), 6)
+    given: dict[str, Any] = {
         "blocks": {"texts": texts},
-        "rows": {"texts": flat},
-        "owners": {"texts": flat, "image_of_text": np.repeat(np.arange(40), 6)},
-        "ids": {"texts": flat, "image_ids": IDS, "text_ids": np.array([f"{i}#{k}" for i in IDS for k in range(6)])},
-        "ids and owners": {
-            "texts": flat,
-            "text_ids": np.arange(240),
-            "image_of_text": np.repeat(IDS, 6),
-            "image_ids": IDS,
-        },
+        "rows": {},
+        "owners": {"image_of_text": six},
+        "ids": {"image_ids": IDS, "text_ids": np.array([f"{i}#{k}" for i in IDS for k in range(6)])},
+        "ids and owners": {"text_ids": np.arange(240), "image_of_text": IDS[six], "image_ids": IDS},
     }[form]
-    ready = aligned(images=X, **given)
+    ready = aligned(images=X, **{"texts": texts.reshape(-1, 6), **given})
     assert np.array_equal(ready.split.image_of, owner) and np.array_equal(ready.captions.vectors, texts[there])
     assert any(f"{(~there).sum()} text rows are all zeros or NaN, of 240" in note for note in ready.notes)
 
@@ -181,17 +175,18 @@ def test_what_is_no_padding(refuses: Refuses) -> None:
 
 
 @pytest.mark.parametrize("fill", [-np.inf, -1e4, 0.0, np.nan])
-@pytest.mark.parametrize("captions_per_image", [None, 6])
-def test_columns_of_padded_captions_are_left_out(fill: float, captions_per_image: int | None) -> None:
+@pytest.mark.parametrize("known", [{"captions_per_image": 6}, {"image_id_of_text": np.repeat(np.arange(40), 6)}])
+def test_columns_of_padded_captions_are_left_out(fill: float, known: dict[str, Any]) -> None:
     texts, there = padded(0.0)
     full = (X @ texts.reshape(-1, 6).T).astype(np.float32)
     scores = np.where(there.ravel(), full, np.float32(fill))
+    of: dict[str, Any] = {"metrics": "R@1,Recall@5", "ci": 0, "image_ids": np.arange(40)}
+    if "captions_per_image" in known:
+        del of["image_ids"]
+    found = vb.evaluate(scores=scores, **known, **of)
     owner = np.repeat(np.arange(40), there.sum(axis=1))
-    options: dict[str, Any] = {"metrics": "R@1,Recall@5", "ci": 0}
-    found = vb.evaluate(scores=scores, captions_per_image=captions_per_image, **options) if captions_per_image else None
-    ids = {"image_ids": np.arange(40), "image_id_of_text": np.repeat(np.arange(40), 6)}
-    found = found or vb.evaluate(scores=scores, **ids, **options)
-    right = vb.evaluate(scores=full[:, there.ravel()], image_ids=np.arange(40), image_id_of_text=owner, **options)
+    given: dict[str, Any] = {**of, "image_ids": np.arange(40), "image_id_of_text": owner}
+    right = vb.evaluate(scores=full[:, there.ravel()], **given)
     assert [r.value for r in found.results] == [r.value for r in right.results]
     assert any("hold no scores, of 240: captions that are padding, left out" in note for note in found.notes)
 
@@ -213,18 +208,15 @@ def test_shares_of_processes_are_refused_in_every_direction(
 
 
 def test_reference_images_that_are_no_candidates_are_last() -> None:
-    scores = (X @ Y.T).astype(np.float32)
+    scores, of = (X @ Y.T).astype(np.float32), {"metrics": "R@1,R@40", "ci": 0, "direction": "t2i"}
     best = scores.argmax(axis=0)
-    without = scores.copy()
-    without[best, np.arange(200)] = -np.inf
-    report = vb.evaluate(scores=without, metrics="R@1,R@40", ci=0, direction="t2i")
-    lowered = without.copy()
-    lowered[best, np.arange(200)] = -1e3
-    assert (
-        report["R@1", "t2i"].value
-        == vb.evaluate(scores=lowered, metrics="R@1", ci=0, direction="t2i")["R@1", "t2i"].value
-    )
-    assert report["R@40", "t2i"].value == 1 and "200 scores are -inf: these pairs are ranked last" in report.notes
+    reports = []
+    for lowest in (-np.inf, -1e3):
+        scores[best, np.arange(200)] = lowest
+        reports.append(vb.evaluate(scores=scores.copy(), **of))
+    assert reports[0]["R@1", "t2i"].value == reports[1]["R@1", "t2i"].value
+    assert reports[0]["R@40", "t2i"].value == 1
+    assert "200 scores are -inf: these pairs are ranked last" in reports[0].notes
 
 
 def test_transposed_arrays() -> None:
@@ -244,13 +236,10 @@ def test_transposed_arrays() -> None:
 def test_square_arrays_are_transposed_where_columns_have_unit_length(ids: dict[str, Any]) -> None:
     images, texts = (RNG.standard_normal((40, 40)) for _ in range(2))
     unit = [(rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32) for rows in (images, texts)]
-    turned, upright = (
-        aligned(unit[0].T, unit[1].T, None if ids else 1, **ids),
-        aligned(*unit, None if ids else 1, **ids),
-    )
-    assert np.array_equal(turned.images.vectors, unit[0]) and np.array_equal(upright.images.vectors, unit[0])
-    assert "the arrays are (dim, item), (40, 40) and (40, 40): transposed" in turned.notes
-    assert not any("transposed" in note for note in upright.notes)
+    for sides, said in (((unit[0].T, unit[1].T), True), (unit, False)):
+        found = aligned(*sides, None if ids else 1, **ids)
+        assert np.array_equal(found.images.vectors, unit[0])
+        assert ("the arrays are (dim, item), (40, 40) and (40, 40): transposed" in found.notes) == said
 
 
 def test_where_the_axes_are_not_known(refuses: Refuses) -> None:
@@ -282,12 +271,8 @@ def test_a_changed_world_has_the_right_value_or_none(reading: str, seed: int, tm
         file["image_embeddings"], options = images[owner], {}
     elif reading == "shuffle":
         a, b = rng.permutation(n), rng.permutation(n * times)
-        file = {
-            "image_embeddings": images[a],
-            "text_embeddings": texts[b],
-            "image_ids": ids[a],
-            "text_ids": ids[owner[b]],
-        }
+        file = {"image_embeddings": images[a], "text_embeddings": texts[b]}
+        file |= {"image_ids": ids[a], "text_ids": ids[owner[b]]}
         options = {}
     elif reading == "pad":
         blocks = np.zeros((n, times + 1, dim), np.float32)

@@ -30,10 +30,6 @@ def lines(records: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(r) + "\n" for r in records)
 
 
-def coco_lines(n: int = 2) -> list[dict[str, Any]]:
-    return [{"caption_id": 10 + i, "image_id": 7 + i // 5, "caption": f"words {i}"} for i in range(5 * n)]
-
-
 def karpathy_image(i: int, sentences: int = 5, split: str = "test", coco: bool = True) -> dict[str, Any]:
     image: dict[str, Any] = {"filename": f"{i}.jpg", "split": split}
     image["sentences"] = [{"raw": f"image {i} text {j}", "sentid": 100 * i + j} for j in range(sentences)]
@@ -108,17 +104,6 @@ def test_the_cache_folder_follows_its_variable(tmp_path: Path, monkeypatch: pyte
 # --- files of captions -------------------------------------------------------------------------------------
 
 
-def test_json_lines_of_both_kinds_plain_and_gzip(tmp_path: Path) -> None:
-    rows = from_file(write(tmp_path / "x", "\n" + lines(coco_lines())))
-    assert rows.caption_id.tolist() == list(range(10, 20)) and rows.image_id.tolist() == [7] * 5 + [8] * 5
-    assert rows.captions is not None and rows.captions[9] == "words 9"
-    named = [{"image": "b.jpg", "caption_index": i, "caption": "t", "more": 1} for i in range(5)]
-    packed = tmp_path / "y.bin"
-    packed.write_bytes(gzip.compress(lines(named).encode()))
-    rows = from_file(packed)
-    assert rows.caption_id.tolist() == [f"b.jpg#{i}" for i in range(5)] and set(rows.image_id) == {"b.jpg"}
-
-
 def test_karpathy_files_keep_the_first_five_sentences_of_test_images(tmp_path: Path) -> None:
     images = [karpathy_image(3, 6), karpathy_image(1, split="val"), karpathy_image(2)]
     rows = from_file(write(tmp_path / "k.json", {"images": images, "dataset": "coco"}))
@@ -137,6 +122,7 @@ def test_official_annotations_give_the_wanted_captions_in_their_order(tmp_path: 
     refuses(BadInput, from_file, path, np.array([31, 99]))
 
 
+LINES = [{"caption_id": 10 + i, "image_id": 7, "caption": f"words {i}"} for i in range(5)]
 BAD_FILES: dict[str, bytes] = {
     "empty": b" \n",
     "zip": b"PK\x03\x04rest",
@@ -155,10 +141,10 @@ BAD_FILES: dict[str, bytes] = {
     "untested": json.dumps({"images": [karpathy_image(1, split="val")]}).encode(),
     "short": json.dumps({"images": [karpathy_image(1, 0)]}).encode(),
     "no raw": json.dumps({"images": [{**karpathy_image(1), "sentences": [{}] * 5}]}).encode(),
-    "line": lines(coco_lines(1)).encode() + b'{"caption_id": 3, "image',
-    "field": lines([*coco_lines(1), {"caption_id": 99, "caption": "x"}]).encode(),
+    "line": lines(LINES).encode() + b'{"caption_id": 3, "image',
+    "field": lines([*LINES, {"caption_id": 99, "caption": "x"}]).encode(),
     "text": lines([{"caption_id": 1, "image_id": 1, "caption": None}]).encode(),
-    "record": lines(coco_lines(1)).encode() + b"[1]\n",
+    "record": lines(LINES).encode() + b"[1]\n",
     "huge id": lines([{"caption_id": 10**30, "image_id": 1, "caption": ""}]).encode(),
 }
 

@@ -100,15 +100,11 @@ def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPa
 
 
 @needs_captions
-def test_verify_checks_order_and_captions() -> None:
+def test_verify_checks_order_captions_and_the_published_numbers() -> None:
     checks = {c.name: c for c in splits.verify("coco-5k")}
     assert all(c.ok for c in checks.values())
     assert checks["order of eccv_caption"].detail == "the same"
     assert {"images", "captions", "captions per image", "ids and order", "texts"} <= checks.keys()
-
-
-@needs_captions
-def test_verify_judgements_checks_the_published_numbers() -> None:
     checks = {c.name: c for c in verify_judgements("coco-1k")}
     assert all(c.ok for c in checks.values())
     assert checks["eccv i2t"].detail == "1,261 queries, 22,550 positives, 2 not among the captions"
@@ -179,20 +175,15 @@ def _shifted(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_rows_in_another_order_are_sorted_and_wrong_owners_refused(
     coco: Split, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, refuses: Refuses
 ) -> None:
-    owner = coco.image_ids[coco.image_of]
+    owner, declared = coco.image_ids[coco.image_of], DECLARED["coco-5k"]
     captions = tuple(map(str, coco.caption_ids.tolist()))
-    rows = CaptionRows(owner, coco.caption_ids, captions, "a file")
-    shuffled = rows.take(rng.permutation(25000))
-    settled = identity.settle(shuffled, DECLARED["coco-5k"])
+    shuffled = CaptionRows(owner, coco.caption_ids, captions, "a file").take(rng.permutation(25000))
+    settled = identity.settle(shuffled, declared)
     assert settled.captions == captions and np.array_equal(settled.image_id, owner)
-    refuses(
-        BadInput,
-        identity.settle,
-        CaptionRows(np.roll(owner, 5), coco.caption_ids, captions, "a file"),
-        DECLARED["coco-5k"],
-    )
+    wrong = CaptionRows(np.roll(owner, 5), coco.caption_ids, captions, "a file")
+    refuses(BadInput, identity.settle, wrong, declared)
     no_packages(monkeypatch)
-    refuses(BadInput, identity.settle, shuffled, DECLARED["coco-5k"])
+    refuses(BadInput, identity.settle, shuffled, declared)
 
 
 @needs_ids
