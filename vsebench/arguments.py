@@ -9,7 +9,6 @@ import contextlib
 import functools
 import inspect
 import os
-import re
 import sys
 import typing
 import warnings
@@ -48,8 +47,6 @@ OF_THE_RESULT = {
     "no_progress": "leave it out: there is no progress bar; progress= takes a function",
 }
 ARRAYS = "<arrays>"  # what errors name in place of a file if arrays in memory are given
-# What messages call the ids of a file, and the argument for those of arrays in memory.
-_OF_MEMORY = {"image_ids": "image_ids=...", "text_ids": "text_ids=...", "image_of_text": "image_id_of_text=..."}
 # Packages whose calls raise no warnings: what they make of a result carries them, and the commands print them.
 OURS = ("vsebench", "train_reference")
 # Arguments that count something: at least 1.
@@ -69,21 +66,14 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         try:
             result = function(*given.args, **given.kwargs)
         except VsebenchError as error:
-            if error.fix and error.where is not None and os.fspath(error.where) == ARRAYS:
+            if error.where is not None and os.fspath(error.where) == ARRAYS:  # the name of the argument
                 error.what = error.what.replace("image_of_text", "image_id_of_text")
-                error.fix = of_memory(error.fix)
+                error.fix = error.fix and error.fix.replace("image_of_text", "image_id_of_text")
             raise
         _warn(result)
         return result
 
     return call
-
-
-def of_memory(fix: str) -> str:
-    """A fix for a file in the words for arrays in memory: ids are given as arguments, the image of a text by id."""
-    fix = re.sub(r"\b[Ss]ave (?=[^;]*(image_ids|text_ids|image_of_text))", "give ", fix)
-    fix = fix.replace("(the image id or image row of every text)", "(the image id of every text)")
-    return re.sub(rf"\b({'|'.join(_OF_MEMORY)})\b(?! ?=)", lambda name: _OF_MEMORY[name[1]], fix)
 
 
 def _warn(result: object) -> None:

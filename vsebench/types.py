@@ -196,7 +196,7 @@ class Split:
         """(caption,) int64, ``image_of``; raises UsageError where captions have no image of their own."""
         if self.image_of is None:
             what = f"the image that a caption was written for is not known in split '{self.name}'"
-            fix = "measure judgements, as in NAME:R@1, or save image_of_text (the image row or image id of every text)"
+            fix = "measure judgements, as in NAME:R@1, or give image_of_text (the image row or image id of every text)"
             raise UsageError(what, fix=fix)
         return self.image_of
 

@@ -184,7 +184,7 @@ def test_rows_sorted_by_id_are_found(side: str, text: bool) -> None:
     both = suspicions(Dot(*vectors, cosine=True), items)
     words = f"with the {side} in ascending " + ("order of the ids as text" if text else "id order")
     assert [cause(s) for s in both] == [words] * 2
-    assert all(s is not None and "save image_ids" in s.fix for s in both)
+    assert all(s is not None and "image_ids" in s.fix for s in both)
 
 
 # What is not refused.

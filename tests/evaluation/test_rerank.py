@@ -278,3 +278,5 @@ def test_a_square_matrix_of_t2i_in_memory_needs_ids(rng: np.random.Generator, pi
     top = np.argsort(-(unit @ unit.T), axis=1)[:, :3]
     best = top[np.arange(12), np.take_along_axis(second.T, top, 1).argmax(1)]
     assert vb.evaluate(images, images, ci=0, **ids, **options).results[0].value == np.mean(best == np.arange(12))
+    sides = (vb.Embeddings(side, np.arange(12) + 70, images.astype(np.float32)) for side in ("image", "caption"))
+    assert vb.evaluate(*sides, ci=0, **options).results[0].value == np.mean(best == np.arange(12))

@@ -72,7 +72,7 @@ FOLLOWED: list[Followed | By] = [
         (after(both(), f"eval --scores s.npy {R1}"), I2T),
     ),
     Followed(
-        r"^save image_of_text \(the image id or image row of every text\), or give a file of captions with these ids "
+        r"^give image_of_text \(the image id of every text\), or a file of captions with these ids "
         r"\(--captions FILE\)$",
         hostile("ids that do not give the image"),
         (after(write("c.jsonl", ROWS), save("e.npz", image_of_text=None), f"eval e.npz --captions c.jsonl {R1}"), I2T),

@@ -63,7 +63,7 @@ A_FILE = after(save("e.npz"), "eval e.npz --json --metrics R@1 --ci 0")
 FOLLOWED: list[Followed | By] = [
     # What is read in a wrong order, or not complete.
     Followed(
-        rf"^save image_ids and text_ids \(or image_of_text\) with the rows, so that they are matched by id; {LIKE}$",
+        rf"^give image_ids and text_ids \(or image_of_text\) with the rows, so that they are matched by id; {LIKE}$",
         hostile("texts image by image within captions"),
         (
             after(
@@ -82,7 +82,7 @@ FOLLOWED: list[Followed | By] = [
         (hostile("texts in that order, trusted"), None),
     ),
     Followed(
-        rf"^give image_ids=\.\.\. and text_ids=\.\.\. \(or image_id_of_text=\.\.\.\) with the rows, so that .*; "
+        rf"^give image_ids and text_ids \(or image_id_of_text\) with the rows, so that .*; "
         rf"{LIKE}$",
         ev(X, Y[MAJOR]),
         (ev(X, Y[MAJOR], image_id_of_text=OWNER[MAJOR]), I2T),
@@ -129,7 +129,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     # The image of every text.
     Followed(
-        r"^give image_id_of_text=\.\.\. \(the image row of every text\)( \(|$|, or give captions_per_image=)",
+        r"^give image_id_of_text \(the image (row|id) of every text\)( \(|$|, or give captions_per_image=)",
         ev(X, Y[:240]),
         (ev(X, Y[:240], image_id_of_text=np.arange(240) // 4, trust=True), None),
         (
@@ -142,13 +142,13 @@ FOLLOWED: list[Followed | By] = [
         ),
     ),
     Followed(
-        r"^count image rows from 0, or give image_ids=\.\.\. as well$",
+        r"^count image rows from 0, or give image_ids as well$",
         ev(image_id_of_text=OWNER + 1),
         (ev(image_id_of_text=OWNER), I2T),
         (ev(image_id_of_text=OWNER + 1, image_ids=np.arange(60) + 1), I2T),
     ),
     Followed(
-        r"^save image_of_text \(the image row of every text\)( \(|$|, or give --captions-per-image )",
+        r"^give image_of_text \(the image row of every text\)( \(|$|, or give --captions-per-image )",
         hostile("four texts an image"),
         (hostile("four texts an image", "--captions-per-image", "4", "--trust"), None),
         (
@@ -160,7 +160,7 @@ FOLLOWED: list[Followed | By] = [
         ),
     ),
     Followed(
-        r"^give image_id_of_text=\.\.\. \(the image id of every text\), or give a file of captions with these ids "
+        r"^give image_id_of_text \(the image id of every text\), or a file of captions with these ids "
         r"\(captions=FILE\)(, or, if the text rows follow the image rows in order, captions_per_image=5)?$",
         ev(**NAMED),
         (ev(**OWNED), I2T),
@@ -277,7 +277,7 @@ FOLLOWED: list[Followed | By] = [
         (after(write("q.txt", TREC.replace("0.", "1 ")), judged(judgements=["mine=t2i:q.txt"])), BadInput),
     ),
     Followed(
-        r"^give a row an image \(scores.T if the rows are texts\), with image_ids=\.\.\. and text_ids=",
+        r"^give image_ids and text_ids, and a row an image \(scores.T if the rows are texts\)$",
         ev(scores={"t2i": S[:, ::5].T}, direction="t2i"),
         (
             ev(scores={"t2i": S[:, ::5]}, direction="t2i", image_ids=IDS, text_ids=IDS),
@@ -285,12 +285,12 @@ FOLLOWED: list[Followed | By] = [
         ),
     ),
     Followed(
-        r"^give every image and every text once, with image_id_of_text=\.\.\.$",
+        r"^give every image and every text once, with image_id_of_text$",
         ev(scores=np.repeat(S, 5, 0)[:, :]),
         (ev(scores=S, image_id_of_text=OWNER), I2T),
     ),
     Followed(
-        r"^save image_of_text \(the image id or image row of every text\), or give a file of captions with these ids "
+        r"^give image_of_text \(the image (id|row) of every text\), or a file of captions with these ids "
         r"\(captions=FILE\)",
         after(save("e.npz", image_of_text=None), ev("e.npz")),
         (after(save("e.npz"), ev("e.npz")), I2T),
@@ -320,12 +320,12 @@ FOLLOWED: list[Followed | By] = [
         ),
     ),
     Followed(
-        r"^save image_ids and text_ids so that rows can be matched, or give split='custom'$",
+        r"^give image_ids and text_ids so that rows can be matched, or split='custom'$",
         after(save("e.npz", image_ids=None, text_ids=None, image_of_text=OWNER[::-1].copy()), ev("e.npz", split=SPLIT)),
         (after(save("e.npz", image_ids=np.arange(60), text_ids=np.arange(300)), ev("e.npz", split=SPLIT)), I2T),
     ),
     Followed(
-        r"^save one row for every image of the split, or ids \(image_ids\) to match by",
+        r"^give one row for every image of the split, or ids \(image_ids\) to match by",
         after(save("e.npz", image_embeddings=X[:59], text_embeddings=Y), ev("e.npz", split=SPLIT)),
         (ev(split=SPLIT), I2T),
     ),

@@ -71,6 +71,7 @@ def test_zeros_points_and_integers(ids: list[Any], known: list[Any], at: list[in
         (["a", "b"], ["a.wav", "a.mp3"], [-1, -1]),  # a fits both
         (["a.wav", "a.mp3"], ["a", "b"], [-1, -1]),
         (["007", "7"], ["7", "07"], [-1, 0]),
+        ([7], ["007", "07"], [-1]),
         (["x.wav"], ["y.wav"], [-1]),
         (["cat0.png", "cat1.jpg"], ["cat0.jpg", "cat1.jpg"], [-1, 1]),  # some ids are equal: the others are other items
         (["p0.v2"], ["p0.v1"], [-1]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -114,17 +115,12 @@ def raw_vectors(given: Given) -> Raw:
         return files.read_embeddings(Path(images), texts=second, image_key=given.image_key, text_key=given.text_key)
     if texts is None:
         raise UsageError("image vectors need text vectors", fix="give both arrays")
-    of_images, of_texts, owners = ids_in_memory(given)
-    sides = []
-    for name, rows, ids in (("image", images, of_images), ("text", texts, of_texts)):
-        if not isinstance(rows, Embeddings):
-            sides.append((numbers(rows, f"{name}s"), ids))
-        elif ids is None:
-            sides.append((rows.vectors, as_ids(rows.ids, f"{name} ids", ARRAYS)))
-        else:
-            raise UsageError(f"{name}_ids beside Embeddings, which have ids", fix="leave it out")
-    (x, x_ids), (y, y_ids) = sides
-    return Raw((x, y), x_ids, y_ids, owners, sources=(ARRAYS,), holds=_held(x_ids))
+    image_ids, text_ids, owners = ids_in_memory(given)
+    arrays = (
+        rows.vectors if isinstance(rows, Embeddings) else numbers(rows, name)
+        for name, rows in (("images", images), ("texts", texts))
+    )
+    return Raw(tuple(arrays), image_ids, text_ids, owners, sources=(ARRAYS,), holds=_held(image_ids))
 
 
 def of_vectors(raw: Raw, request: Request) -> System:
@@ -267,8 +263,17 @@ def ids_in_memory(given: Given) -> tuple[Ids | None, Ids | None, Ids | None]:
     """The ids of the rows of arrays in memory: of images and texts, and the id of the image of every text.
 
     Numbers that are given as text are numbers, as in files: they match and tie alike.
+
+    Raises:
+        UsageError: ids beside ``Embeddings``, which have ids.
     """
-    names = ("image_ids", "text_ids", "image_id_of_text")
-    given_ids = [None if (x := getattr(given, name)) is None else id_rows(x, name) for name in names]
-    images, texts, owners = (None if x is None else as_ids(x, n, ARRAYS) for x, n in zip(given_ids, names, strict=True))
+    found: dict[str, Any] = {"image_ids": given.images, "text_ids": given.texts, "image_id_of_text": None}
+    for name, rows in found.items():
+        ids = getattr(given, name)
+        if isinstance(rows, Embeddings):
+            if ids is not None:
+                raise UsageError(f"{name} beside Embeddings, which have ids", fix="leave it out")
+            ids = rows.ids
+        found[name] = None if ids is None else as_ids(id_rows(ids, name), name, ARRAYS)
+    images, texts, owners = found.values()
     return images, texts, owners

@@ -39,7 +39,7 @@ NO_CAUSE = (
     "scores mean more similar; an untrained model is at chance too"
 )
 COLLAPSED = "find out why the model gives every image or every text the same vector"
-ROWS = "save image_ids and text_ids (or image_of_text) with the rows, so that they are matched by id"
+ROWS = "give image_ids and text_ids (or image_of_text) with the rows, so that they are matched by id"
 LISTS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
 NEGATED = "give similarities, where larger means more similar: negate the scores, or sort the lists the other way"
 

@@ -186,9 +186,11 @@ def match(ids: Ids, known: Ids) -> tuple[Int, str]:
     if (at >= 0).any():
         return at, ""
 
+    different = [len(np.unique(side)) for side in (ids, known)]
+
     def compared(change: Callable[[str], str]) -> Int:
         forms = [list(map(change, side)) for side in (mine, theirs)]
-        if any(len(set(form)) < len(set(side)) for form, side in zip(forms, (mine, theirs), strict=True)):
+        if [len(set(form)) for form in forms] != different:
             return np.full(len(ids), -1, np.int64)
         return places(text_array(forms[1], "ids"), text_array(forms[0], "ids"))
 

@@ -31,7 +31,7 @@ from ..options import spell
 from ..types import QUERIES_OF, Direction, Float, Tops
 from .order import top_lists
 from .scorers import Matrix, Scorer
-from .sums import blocks, magnitude, refuse_overflow, weighted_sum
+from .sums import blocks, refuse_overflow, weighted_sum
 
 LEAST = 1e-6  # of settings; one over it is the most
 DIGITS = 12  # decimals of logarithms, and of offsets of scores up to 1: behind them sums depend on the machine
@@ -73,7 +73,7 @@ def qb(
 
 def _lowered(scorer: Scorer, direction: Direction, queries: npt.ArrayLike, gallery: Float) -> Scorer:
     """Scores minus the product of a factor of the query, (query,), and one of the item, (gallery,)."""
-    offset = -settled(gallery, magnitude(scorer))
+    offset = -settled(gallery, scorer.magnitude)
     images, captions = (queries, offset) if direction == "i2t" else (offset, queries)
     return weighted_sum([scorer], [1.0], [(images, captions)])
 
@@ -114,8 +114,8 @@ def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, thre
         BadInput: the matrix does not fit into memory.
     """
     require(8 * scorer.shape[0] * scorer.shape[1])
-    out, prior = np.empty(scorer.shape), settled(log_sums(bank, direction, beta) / beta, magnitude(scorer)) * beta
-    refuse_overflow(beta * magnitude(scorer))
+    out, prior = np.empty(scorer.shape), settled(log_sums(bank, direction, beta) / beta, scorer.magnitude) * beta
+    refuse_overflow(beta * scorer.magnitude)
     for start, block in blocks(scorer, direction):
         with np.errstate(divide="ignore"):
             log = np.round(np.log(np.abs(block)), DIGITS) + (beta * block - prior)

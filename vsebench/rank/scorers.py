@@ -18,6 +18,7 @@ from ..options import spell
 from ..types import SAFE_LENGTH, Direction, Embeddings, Float, Int, Vectors, frozen
 from .exact import exact_pairs, norms, product_bound, underflow_bound
 
+BLOCK = 1 << 22  # scores read together
 SQUARE = 256  # rows and columns of a matrix copied together
 SOME = 4096  # items that float64 products are made with together
 Range = tuple[int, int]  # (first, last + 1)
@@ -57,6 +58,10 @@ class Scorer(Protocol):
     @property
     def error(self) -> tuple[Float, Float]:
         """Bounds on |score of a block - canonical score|: (image,) for each row and (caption,) for each column."""
+
+    @property
+    def magnitude(self) -> float:
+        """A bound on the absolute value of every finite score."""
 
     @property
     def exact_arguments(self) -> tuple[Any, Any, Float, Float]:
@@ -164,6 +169,11 @@ class Dot:
         return bound * rows * cols.max() + lost, bound * cols * rows.max() + lost
 
     @property
+    def magnitude(self) -> float:
+        """1 for cosines, else the product of the largest lengths."""
+        return 1.0 if self.cosine else float(self.lengths[0].max() * self.lengths[1].max())
+
+    @property
     def exact_arguments(self) -> tuple[Vectors, Vectors, Float, Float]:
         """Vectors and scales of the canonical product."""
         # Always read-only views: numba compiles a kernel for every kind of array.
@@ -237,6 +247,13 @@ class Matrix:
     def error(self) -> tuple[Float, Float]:
         """Zeros: the entries are exact."""
         return np.zeros(self.shape[0]), np.zeros(self.shape[1])
+
+    @cached_property
+    def magnitude(self) -> float:
+        """The largest absolute value of a finite entry."""
+        step = max(1, BLOCK // self.scores.shape[1])
+        blocks = (np.abs(self.scores[start : start + step]) for start in range(0, len(self.scores), step))
+        return max(float(block.max(initial=0, where=np.isfinite(block))) for block in blocks)
 
     @property
     def exact_arguments(self) -> tuple[Vectors, Vectors, Float, Float]:

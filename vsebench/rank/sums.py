@@ -17,9 +17,8 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..memory import require
 from ..types import Direction, Float, Int, Vectors
-from .scorers import Dot, Matrix, Scorer, rows_of
+from .scorers import BLOCK, Dot, Matrix, Scorer, rows_of
 
-BLOCK = 1 << 22  # scores in memory at a time, beside the matrix
 ROWS = 1 << 14  # vectors in float64 at a time
 Factor = tuple[Vectors, Float | None]  # (item, dim) and a factor of every item, None for 1
 Offset = tuple[npt.ArrayLike, npt.ArrayLike]  # (image,) and (caption,) factors of a product
@@ -42,7 +41,7 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
         if other.shape != shape:
             raise UsageError(f"scores of shapes {shape} and {other.shape}", fix="give scores of the same items")
     added = [tuple(np.asarray(x, np.float64) for x in pair) for pair in offsets]
-    terms = [weight * magnitude(s) for s, weight in zip(scorers, weights, strict=True)]
+    terms = [weight * s.magnitude for s, weight in zip(scorers, weights, strict=True)]
     terms += [float(np.abs(a).max() * np.abs(b).max()) for a, b in added]
     refuse_overflow(sum(terms))
     dots = [s for s in scorers if isinstance(s, Dot)]
@@ -60,16 +59,6 @@ def weighted_sum(scorers: Sequence[Scorer], weights: Sequence[float], offsets: S
     for of_images, of_captions in added:
         total += np.multiply.outer(of_images, of_captions)
     return Matrix(total)
-
-
-def magnitude(scorer: Scorer) -> float:
-    """A bound on the size of all finite scores: the largest entry of a matrix, the lengths of vectors, 1 of cosines."""
-    if isinstance(scorer, Dot):
-        return 1.0 if scorer.cosine else float(np.prod([lengths.max() for lengths in scorer.lengths]))
-    assert isinstance(scorer, Matrix)
-    step = max(1, BLOCK // scorer.scores.shape[1])
-    blocks = (np.abs(scorer.scores[start : start + step]) for start in range(0, len(scorer.scores), step))
-    return max(float(block.max(initial=0, where=np.isfinite(block))) for block in blocks)
 
 
 def refuse_overflow(*values: npt.ArrayLike) -> None:

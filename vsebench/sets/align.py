@@ -134,8 +134,8 @@ def align_scores(
     n_image, n_text = scores.shape
     if direction == "t2i" and n_image == n_text > 1 and raw.image_ids is None and raw.text_ids is None:
         what = f"a square score matrix of shape {scores.shape} for t2i may have a row an image or a row a text"
-        fix = "give a row an image (scores.T if the rows are texts), with image_ids and text_ids: in the file, or as "
-        raise BadInput(what, where=where, fix=f"{fix}arguments beside an array")
+        fix = "give image_ids and text_ids, and a row an image (scores.T if the rows are texts)"
+        raise BadInput(what, where=where, fix=fix)
     for side, ids, n, other in (("image", raw.image_ids, n_image, n_text), ("text", raw.text_ids, n_text, n_image)):
         if ids is not None and len(ids) != n:
             turned = "; the matrix looks transposed" if len(ids) == other else ""

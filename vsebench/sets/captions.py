@@ -120,7 +120,7 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
             raise BadInput(
                 "groups captions by image differently from the embeddings, whose texts have no ids but row numbers",
                 where=where,
-                fix="save text_ids with the embeddings, or give the captions in the order of the text vectors",
+                fix="give text_ids with the embeddings, or the captions in the order of the text vectors",
             )
         return rows.captions
     at, how = match(split.caption_ids, rows.caption_id)

@@ -64,7 +64,7 @@ def upright(raw: Raw, captions_per_image: int | None) -> Raw:
         return replace(raw, arrays=(images.T, texts.T))
     if alike and wide > dim and captions_per_image is None:
         what = f"{dim:,} image and {dim:,} text vectors of {wide:,} numbers; transposed, {wide:,} of {dim:,} numbers"
-        fix = "save one row an item (array.T of (dim, items)), and image_ids and text_ids, or image_of_text"
+        fix = "give one row an item (array.T of (dim, items)), and image_ids and text_ids, or image_of_text"
         raise BadInput(f"{what}: which axis the items are is not known", where=raw.where, fix=fix)
     return raw
 
@@ -262,7 +262,7 @@ def one_row_an_image(raw: Raw, captions_per_image: int | None, declared: bool = 
             given = owners[given]
         if n == len(raw.texts) and not np.array_equal(given, owners):
             what = f"{words}, and image_of_text gives texts to other images"
-            raise BadInput(what, where=where, fix="save every image once, with image_of_text for these rows")
+            raise BadInput(what, where=where, fix="give every image once, with image_of_text for these rows")
         holds = "rows"
     note(words)
     ids = None if raw.image_ids is None else raw.image_ids[rows]
@@ -294,7 +294,7 @@ def refuse_ids_of_pairs(raw: Raw, items: int) -> None:
     if told or raw.image_of_text is not None or items > HALF * n or not _repeat(items, n):
         return
     what = f"image rows repeat under different ids: {n:,} rows are {items:,} images, so that the ids are those of pairs"
-    fix = "save the id of the image in its place, the same for all of its rows, or every image once with image_of_text"
+    fix = "give the id of the image in its place, the same for all of its rows, or every image once with image_of_text"
     raise BadInput(what, where=raw.where, fix=fix)
 
 
@@ -348,7 +348,7 @@ def _groups(rows: Array, side: str, where: Path, near: bool = True) -> Int:
             f"{side} rows {left[between][0]} and {right[between][0]} are nearly equal, and other rows nearer: rows may "
             "be the same item or not"
         )
-        raise BadInput(what, where=where, fix=f"save {side}_ids, or every {side} once with image_of_text")
+        raise BadInput(what, where=where, fix=f"give {side}_ids, or every {side} once with image_of_text")
     return group
 
 
@@ -413,7 +413,7 @@ def refuse_rows_of_pairs(raw: Raw) -> None:
         items = len(np.unique(_groups(rows, side, raw.where)))
         if _repeat(items, n) and items <= HALF * n:
             what = f"{side}s of the score matrix repeat: {n:,} {side}s are {items:,}, so that it has one for every pair"
-            fix = "save every image and every text once, with image_of_text"
+            fix = "give every image and every text once, with image_of_text"
             raise BadInput(what, where=raw.where, fix=fix)
 
 

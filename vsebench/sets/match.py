@@ -186,7 +186,7 @@ def _declared(file: Raw, split: Split) -> Matched:
                 raise BadInput(
                     f"{n:,} {side} rows, but split '{split.name}' has {len(known):,} {side}s",
                     where=file.where,
-                    fix=and_why(f"save one row for every {side} of the split, or ids ({side}_ids) to match by", file),
+                    fix=and_why(f"give one row for every {side} of the split, or ids ({side}_ids) to match by", file),
                 )
             rows.append(order(split, "image" if side == "image" else "caption"))
             unnamed.append(side)
@@ -215,7 +215,7 @@ def _refuse_contradiction(file: Raw, split: Split, image_rows: Int | None, text_
             f"image_of_text contradicts split '{split.name}': {count_of(len(wrong), 'text belongs', 'texts belong')} "
             f"to another image (first: text row {row})",
             where=file.where,
-            fix=f"save image_ids and text_ids so that rows can be matched, or give {spell('split', 'custom')}",
+            fix=f"give image_ids and text_ids so that rows can be matched, or {spell('split', 'custom')}",
         )
 
 
@@ -359,5 +359,5 @@ def _refuse_part_of_known(file: Raw) -> None:
             what = f"ids such as '{shown(shows)}' are of split '{split}', which is not built here"
             raise BadInput(what, where=file.where, fix=error.fix) from error
         except BadInput as error:
-            error.fix = f"{error.fix}; or save image_of_text (the image id of every text) to rank the file's own items"
+            error.fix = f"{error.fix}; or give image_of_text (the image id of every text) to rank the file's own items"
             raise

@@ -81,7 +81,7 @@ def given_owners(file: Raw) -> tuple[Int, str]:
             shows = shown(given[0]) if len(given) else "none"
             what = f"the numbers of texts of {len(given):,} images (first: {shows}) do not fit "
             what += f"{file.n_text:,} texts of {file.n_image:,} images"
-            fix = "save image_of_text, the image row (counted from 0) or image id of every text, in its place"
+            fix = "give image_of_text, the image row (counted from 0) or image id of every text, in its place"
             raise BadInput(what, where=file.where, fix=fix)
         return found
     if given is None or len(given) != file.n_text:
@@ -133,7 +133,7 @@ def _counted(given: Ids, n_text: int, where: Path) -> tuple[Int, str] | None:
         found["the row of the last text of every image"] = np.diff(ends, prepend=0)
     if len({tuple(counts.tolist()) for counts in found.values()}) > 1:
         what = f"image_of_text may be {' or '.join(found)}"
-        raise BadInput(what, where=where, fix="save one image row (counted from 0) or image id for every text")
+        raise BadInput(what, where=where, fix="give one image row (counted from 0) or image id for every text")
     return next(
         ((np.repeat(np.arange(len(given)), n), f"image_of_text holds {words}") for words, n in found.items()), None
     )
@@ -173,7 +173,7 @@ def _no_image(file: Raw, given: Ids) -> BadInput:
         f"image_of_text[{bad}] = {shown(given[bad])} is not an image row (there are {file.n_image:,}) and the file "
         "has no image ids of that kind",
         where=file.where,
-        fix="count image rows from 0, or save image_ids as well",
+        fix="count image rows from 0, or give image_ids as well",
     )
 
 
@@ -256,7 +256,7 @@ def _refuse_odd_ids(file: Raw) -> None:
         others = "have several" if count[odd[0]] else "have none"
         what = f"{held:,} of {len(found):,} text ids have an image id in them, and some {others}"
         what += f" (first: '{shown(file.text_ids[odd[0]])}')"
-        fix = "give every text the id of its image and a number, as in 1007.jpg#0, or save image_of_text"
+        fix = "give every text the id of its image and a number, as in 1007.jpg#0, or image_of_text"
         raise BadInput(what, where=file.where, fix=fix)
 
 
@@ -283,11 +283,11 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> tuple[Int, str
     """
     _refuse_odd_ids(file)
     times = captions_per_image or 5
+    fix = f"give image_of_text (the image {'row' if file.image_ids is None else 'id'} of every text)"
     if file.n_text != times * file.n_image:
         if captions_per_image is None and file.n_image == 5 * file.n_text:
             raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows", file.where)
         each = file.n_text / file.n_image
-        fix = "save image_of_text (the image row of every text)"
         if each.is_integer() and not equal_images(file):
             fix += f", or give {spell('captions_per_image', round(each))} if text rows follow the images in order"
         raise NoOwners(
@@ -304,8 +304,8 @@ def owners_in_order(file: Raw, captions_per_image: int | None) -> tuple[Int, str
             f"the ids do not give the image of a text: {such} are of no split that is known here, and there is no "
             "image_of_text",
             where=file.where,
-            fix="save image_of_text (the image id or image row of every text), or give a file of captions with these "
-            f"ids ({spell('captions', 'FILE')})" + in_order * (len(given) < 2),
+            fix=f"{fix}, or a file of captions with these ids ({spell('captions', 'FILE')})"
+            + in_order * (len(given) < 2),
         )
     words = "one text an image" if times == 1 else f"{'five' if times == 5 else times} texts an image"
     seen = "ids of no known split" if given else "no ids"

@@ -63,7 +63,7 @@ def _cause(n_image: int, n_text: int, split: DeclaredSplit) -> str:
             "rows occur twice, as a distributed sampler repeats some so that all processes have as many; keep the "
             f"first {images:,} and {texts:,} in order"
         )
-    return "some items were not encoded, or lost; encode all, or save image_ids and text_ids to find which"
+    return "some items were not encoded, or lost; encode all, or give image_ids and text_ids to find which"
 
 
 def _batches(n: int, all_rows: int) -> list[int]:
