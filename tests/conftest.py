@@ -8,14 +8,12 @@ import re
 import signal
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import typer.testing
 from hypothesis import HealthCheck, settings
 
 from tests import browser as browsers
@@ -33,9 +31,6 @@ from vsebench.types import Split
 # A shell starts background jobs with interrupts ignored, which the commands under test would inherit.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-# The command line is made once, not for every call of it.
-typer.testing._get_command = cache(typer.main.get_command)
 
 terminal.EVERY = 3600.0  # a slow machine adds no lines of progress to the output that tests compare
 
@@ -79,6 +74,19 @@ def pinned(
 
     def check(said: object) -> None:
         messages.check(request.path.parent, name, temporary.sub(lambda m: "" if m[1] else "{}", str(said)))
+
+    return check
+
+
+@pytest.fixture
+def refuses(pinned: Callable[[object], None]) -> Callable[..., Any]:
+    """``refuses(BadInput, function, *arguments)``: the error that the function raises; its text is pinned."""
+
+    def check(kind: type[Exception], function: Callable[..., object], *args: Any, **options: Any) -> Any:
+        with pytest.raises(kind) as caught:
+            function(*args, **options)
+        pinned(caught.value)
+        return caught.value
 
     return check
 

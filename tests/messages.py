@@ -11,9 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 NAME = "messages.json"
-Pinned = Callable[[object], None]  # the fixture
+Pinned = Callable[[object], None]  # the fixture ``pinned``
+Refuses = Callable[..., Any]  # the fixture ``refuses``
 
 
 class Messages:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -128,3 +129,53 @@ def per_query_columns(report: Any) -> dict[str, list[Any]]:
     if not all(isinstance(q, int) for q in columns["query"]):
         columns["query"] = [str(q) for q in columns["query"]]
     return columns
+
+
+WORDS = ["a", "man", "dog", "rides", "red", "bike", "on", "the", "street", "two", "children", "play", "ball", "water"]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Vectors (image, dim) and (caption, dim) of a model; captions follow their images, ids are 0, 1, ..."""
+
+    images: npt.NDArray[np.float32]
+    texts: npt.NDArray[np.float32]
+    split: Split
+
+    @property
+    def vectors(self) -> dict[str, npt.NDArray[np.float32]]:
+        """The first two arguments of ``evaluate``."""
+        return {"images": self.images, "texts": self.texts}
+
+    @property
+    def cosines(self) -> npt.NDArray[np.float64]:
+        """(image, caption) float64."""
+        sides = (side.astype(np.float64) for side in (self.images, self.texts))
+        x, y = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides)
+        return np.asarray(x @ y.T)
+
+    @property
+    def ids(self) -> dict[str, list[str]]:
+        """Words: ``im07``, and ``im07#1`` for its second caption."""
+        own = self.split.image_of.tolist()
+        texts = [f"im{i:02}#{n - own.index(i)}" for n, i in enumerate(own)]
+        return {"image_ids": [f"im{i:02}" for i in range(len(self.images))], "text_ids": texts}
+
+    def save(self, path: Path, **change: Any) -> Path:
+        """As .npz with the ids that are words."""
+        arrays = {"image_embeddings": self.images, "text_embeddings": self.texts, **self.ids}
+        np.savez(path, **{**arrays, **change})
+        return path
+
+
+def world(
+    images: int = 60, each: int = 2, noise: float = 1.0, seed: int = 0, dim: int = 8, common: float = 0.0
+) -> Model:
+    """A model whose captions, ``each`` an image, are their image plus noise; ``common`` makes hubs."""
+    rng = np.random.default_rng(seed)
+    owner = np.repeat(np.arange(images), each)
+    x = rng.standard_normal((images, dim)) + common
+    y = x[owner] + noise * rng.standard_normal((len(owner), dim))
+    captions = tuple(" ".join(rng.choice(WORDS, rng.integers(3, 9))) for _ in owner)
+    split = Split("custom", np.arange(images), np.arange(len(owner)), owner, captions)
+    return Model(x.astype(np.float32), y.astype(np.float32), split)

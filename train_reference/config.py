@@ -34,7 +34,6 @@ from vsebench.errors import UsageError, printable
 from vsebench.files.regular import check_file, expanded, reading
 from vsebench.files.textfile import shown
 from vsebench.log import note
-from vsebench.options import PLACEHOLDERS, of_command
 from vsebench.registry import unknown
 from vsebench.scenes.settings import is_name
 
@@ -219,13 +218,6 @@ class Config:
     def flat(self) -> dict[str, Any]:
         """Every value under its name, such as ``train.lr``."""
         return {f"{part}.{key}": value for part, values in self.to_dict().items() for key, value in values.items()}
-
-
-def spelled(name: str, value: object) -> str:
-    """A setting in a message: ``--set model.crop=center`` for a command, ``model.crop='center'`` in Python."""
-    if of_command():
-        return f"--set {name}={str(value).lower() if isinstance(value, bool) else value}"
-    return f"{name}={value if value in PLACEHOLDERS else repr(value)}"
 
 
 OF_ONE_LOSS = ("name", "fingerprint", "settings", "learned")  # the other settings of [loss] stay for another one

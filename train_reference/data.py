@@ -1,6 +1,6 @@
 """What a model is trained on: images, captions, and which belongs to which, in three parts.
 
-``open_data`` finds the source by name, see ``sources``. A source gives a ``Part`` for train, val and test: its split
+A source (see ``sources``) gives a ``Part`` for train, val and test: its split
 (ids, captions, image of every caption) and its images, which give the input of the image encoder for some rows.
 """
 
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -22,19 +22,18 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from vsebench.errors import BadInput, UsageError, count_of
-from vsebench.files.regular import expanded
 from vsebench.files.store import fingerprint
 from vsebench.relevance import SOURCES, load_gains, parse_spec
 from vsebench.relevance.gains import Progress
 from vsebench.relevance.sources import LABELS
 from vsebench.text.tokenise import tokenise
 from vsebench.types import Int, Split
-from vsebench.unimodal.files import align, read_labels_array
 from vsebench.unimodal.labels import label_distance_of
 from vsebench.unimodal.queries import Selection
 
-from .config import Config, Loss, spelled
+from .config import Config, Loss
 from .model import PAD
+from .own_file import spelled
 
 PartName = Literal["train", "val", "test"]
 PARTS: tuple[PartName, ...] = ("train", "val", "test")
@@ -159,46 +158,6 @@ def identity(parts: dict[PartName, Part]) -> str:
 def no_bar(words: str) -> AbstractContextManager[None]:
     """No progress bar."""
     return nullcontext()
-
-
-def open_data(config: Config, bar: Bar = no_bar) -> dict[PartName, Part]:
-    """The parts of the data that a configuration names; training captions are cut to ``data.first``.
-
-    Where ``loss.relevance`` is ``labels``, the images have those of ``data.labels``, or those that the source knows.
-
-    Raises:
-        UsageError: an unknown name, or settings that do not fit.
-        MissingPackage: the data are not here; the message has the command to get them.
-        BadInput: a damaged file, or parts with images of different widths.
-    """
-    from .sources import open_source
-
-    labels, parts = config.loss.relevance == LABELS, open_source(config, bar)
-    kinds = {name: f"{part.images.kind} of width {part.images.width}" for name, part in parts.items()}
-    for name, kind in kinds.items():
-        if kind != kinds["train"]:
-            what = f"the images of {name} are {kind}, and those of train {kinds['train']}"
-            raise BadInput(what, where=config.data.name, fix="encode all images alike")
-    if labels and not config.data.labels and parts["train"].labels is None:
-        raise UsageError(
-            f"{config.data.name} has no labels of its images", fix=f"name their file: {spelled('data.labels', 'FILE')}"
-        )
-    if labels and config.data.labels:
-        read = read_labels_array(expanded(config.data.labels))
-        if read.image_ids is None:
-            raise BadInput("has labels without ids", where=read.where, fix="save the ids of the images: image_ids")
-        parts = {n: replace(p, labels=align(read, p.split.image_ids).values) for n, p in parts.items()}
-    return {**parts, "train": _first(parts["train"], config.data.first)}
-
-
-def _first(part: Part, share: float) -> Part:
-    """The part with the first captions only; images without a caption stay, and are never drawn."""
-    split = part.split
-    count = max(2, round(len(split.caption_ids) * share))
-    if count >= len(split.caption_ids):
-        return part
-    kept = Split(split.name, split.image_ids, split.caption_ids[:count], split.owners[:count], part.captions[:count])
-    return replace(part, split=kept)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,10 +23,11 @@ from vsebench.results.report import Report
 
 from . import checkpoint
 from .config import Config, override
-from .data import PARTS, Bar, Images, Part, PartName, Vocabulary, no_bar, open_data, padded
+from .data import PARTS, Bar, Images, Part, PartName, Vocabulary, no_bar, padded
 from .encoders import get_encoder
 from .model import DualEncoder, ImageEncoder, build, scores, trunk_is_trained
 from .own_file import fingerprint as of_files
+from .sources import open_data
 
 BLOCK = 256  # images or captions of one call of an encoder
 FEW = 64  # image files of one call, perhaps of ten crops each

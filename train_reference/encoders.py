@@ -27,8 +27,7 @@ from torch import nn
 from vsebench.errors import MissingPackage, UsageError, first_line
 from vsebench.registry import Registry
 
-from .config import spelled
-from .own_file import faults_of, file_of, function_of
+from .own_file import faults_of, file_of, function_of, spelled
 
 Made = TypeVar("Made", bound=Callable[..., nn.Module])
 KINDS = ("vectors", "regions", "pixels")

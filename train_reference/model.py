@@ -16,9 +16,10 @@ from torch import nn
 
 from vsebench.errors import UsageError
 
-from .config import Config, spelled
+from .config import Config
 from .config import Model as Settings
 from .encoders import CAPTIONS, Encoder, encoded, encoder_names, get_encoder
+from .own_file import spelled
 
 NO_TEXT = "none"  # of ``model.text``: a model of images alone
 PAD = 0  # the number of what fills up a caption

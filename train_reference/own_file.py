@@ -1,4 +1,4 @@
-"""Functions of a file of the user: ``FILE.py:FUNCTION`` is the name of a loss or of an encoder in a configuration."""
+"""Names in a configuration: a loss or an encoder ``FILE.py:FUNCTION`` of the user, and settings as they are typed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 
 from vsebench.errors import UsageError, VsebenchError, first_line
 from vsebench.files.regular import expanded, sha256_of
+from vsebench.options import PLACEHOLDERS, of_command
 from vsebench.registry import unknown
 
 FIX = "give FILE.py:FUNCTION, the path of a file and a function in it"
@@ -116,3 +117,10 @@ def published(name: str) -> str:
     """A name without the folder of its file."""
     file = file_of(name)
     return name if file is None else f"{file.name}:{name.rpartition(':')[2]}"
+
+
+def spelled(name: str, value: object) -> str:
+    """A setting in a message: ``--set model.crop=center`` for a command, ``model.crop='center'`` in Python."""
+    if of_command():
+        return f"--set {name}={str(value).lower() if isinstance(value, bool) else value}"
+    return f"{name}={value if value in PLACEHOLDERS else repr(value)}"

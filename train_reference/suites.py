@@ -41,10 +41,11 @@ from vsebench.results.report import Report
 from . import config as configs
 from .checkpoint import BEST, check_same
 from .config import Config, assign, configured, fingerprinted, from_dict, override, read_toml
-from .data import Bar, no_bar, open_data
+from .data import Bar, no_bar
 from .losses import get_loss, loss_names
 from .model import NO_TEXT
 from .own_file import label, published
+from .sources import open_data
 from .train import LOG, Say, best_epoch, no_say, train
 
 SCHEMA = "vsebench/suite/1"

@@ -38,7 +38,7 @@ from vsebench.results.report import Report
 
 from . import checkpoint, encode, parallel
 from .checkpoint import BEST, FREE, Checkpoint, Log, check_same, tensors_of
-from .config import Config, fingerprinted, spelled
+from .config import Config, fingerprinted
 from .data import (
     SPECIAL,
     Bar,
@@ -48,17 +48,17 @@ from .data import (
     Vocabulary,
     identity,
     no_bar,
-    open_data,
     padded,
     relevance_of,
     vocabulary_of,
     words_of,
 )
 from .encoders import get_encoder
+from .loss_checks import check_total, checked_loss
 from .losses import Loss, get_loss
-from .losses.checks import check_total, checked_loss
 from .model import NO_TEXT, DualEncoder, build, groups, scores, trunk_is_trained
-from .own_file import faults_of, file_of, label
+from .own_file import faults_of, file_of, label, spelled
+from .sources import open_data
 
 Say = Callable[[str], None]
 LOG = "log.jsonl"

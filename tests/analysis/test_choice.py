@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import vsebench as vb
 from tests import choice_files as files
 from tests.commands import document, invoke, printed
+from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.sets.choices.layouts import LAYOUTS, load
 
@@ -72,16 +73,12 @@ def test_the_layouts_are_read_as_published(tmp_path: Path) -> None:
     assert found.split.image_of.tolist() == list(range(10)) and found.split.image_ids[3] == "ex_1_img_1"
 
 
-def test_a_set_by_name_is_in_the_cache(tmp_path: Path, pinned: Any) -> None:
-    with pytest.raises(VsebenchError) as caught:
-        load("sugarcrepe")
-    pinned(caught.value)
+def test_a_set_by_name_is_in_the_cache(tmp_path: Path, refuses: Refuses) -> None:
+    refuses(VsebenchError, load, "sugarcrepe")
     files.sugarcrepe(tmp_path / "cache" / "choices" / "sugarcrepe")
     assert len(load("sugarcrepe").items) == 5
     for name in ("sugarcrep", "nosuch"):
-        with pytest.raises(VsebenchError) as caught:
-            load(name)
-        pinned(caught.value)
+        refuses(VsebenchError, load, name)
 
 
 def test_files_of_another_layout_are_left_out_with_a_note(tmp_path: Path) -> None:
@@ -208,14 +205,12 @@ def test_one_image_has_no_interval() -> None:
 # Inputs
 
 
-def test_one_system_in_memory_and_arguments_of_another_type(pinned: Any) -> None:
+def test_one_system_in_memory_and_arguments_of_another_type(refuses: Refuses) -> None:
     items = [{"image": "a", "captions": ["a", "b"]}]
     for scores in ([[1.0, 0.0]], np.array([[1.0, 0.0]]), ([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]])):
         assert vb.choice(scores, set=items).systems == ("A",)
     for systems, chosen in (([[1.0, 0.0]], 3), ([], items), ([[1.0, 0.0]], [1]), (None, items)):
-        with pytest.raises(VsebenchError) as caught:
-            vb.choice(systems, set=chosen)
-        pinned(caught.value)
+        refuses(VsebenchError, vb.choice, systems, set=chosen)
 
 
 def vectors(split: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -323,7 +318,9 @@ def test_files_without_ids_have_the_order_of_the_set(tmp_path: Path, pinned: Any
     assert not any("rows are taken" in note for note in memory.notes)
 
 
-def test_vectors_of_items_that_the_set_does_not_have_are_not_used(tmp_path: Path, pinned: Any) -> None:
+def test_vectors_of_items_that_the_set_does_not_have_are_not_used(
+    tmp_path: Path, pinned: Any, refuses: Refuses
+) -> None:
     """The embeddings of all files of a set, for one of them."""
     folder = files.sugarcrepe(tmp_path / "s")
     split = load(folder).split
@@ -337,9 +334,7 @@ def test_vectors_of_items_that_the_set_does_not_have_are_not_used(tmp_path: Path
     assert found["add_obj"].value == complete["add_obj"].value and found["add_obj"].n == 2
     pinned("\n".join(found.notes))
     np.savez(tmp_path / "n.npz", image_embeddings=images, text_embeddings=captions, image_ids=["x", "y", "z"])
-    with pytest.raises(BadInput) as caught:
-        vb.choice(tmp_path / "n.npz", set=folder, ci=0)
-    pinned(caught.value)
+    refuses(BadInput, vb.choice, tmp_path / "n.npz", set=folder, ci=0)
 
 
 def of_images(n: int, kind: str) -> tuple[list[Any], np.ndarray]:
@@ -399,28 +394,22 @@ BAD: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_items_and_arrays_that_are_refused(case: str, pinned: Any) -> None:
+def test_items_and_arrays_that_are_refused(case: str, refuses: Refuses) -> None:
     items, scores = BAD[case]
-    with pytest.raises((BadInput, UsageError)) as caught:
-        vb.choice({"m": [[1.0, 0.0]] if scores is None else scores}, set=items)
-    pinned(caught.value)
+    refuses((BadInput, UsageError), vb.choice, {"m": [[1.0, 0.0]] if scores is None else scores}, set=items)
 
 
 @pytest.mark.parametrize("call", [{"similarity": "euclid"}, {"systems": {"text only": [[1, 0]]}}])
-def test_arguments_that_are_refused(call: dict[str, Any], pinned: Any) -> None:
-    with pytest.raises(UsageError) as caught:
-        vb.choice(**{"systems": [[1.0, 0.0]], "set": [{"image": "a", "captions": ["a", "b"]}], **call})
-    pinned(caught.value)
+def test_arguments_that_are_refused(call: dict[str, Any], refuses: Refuses) -> None:
+    refuses(UsageError, vb.choice, **{"systems": [[1.0, 0.0]], "set": [{"image": "a", "captions": ["a", "b"]}], **call})
 
 
 @pytest.mark.parametrize(
     "text", ["null", "3", "[1]", "{}", "[]", '{"a": 1}', "[" * 5000, '[{"image": "a", "captions": {}}]', "not JSON"]
 )
-def test_files_that_are_no_set(tmp_path: Path, text: str, pinned: Any) -> None:
+def test_files_that_are_no_set(tmp_path: Path, text: str, refuses: Refuses) -> None:
     (tmp_path / "set.json").write_text(text)
-    with pytest.raises(BadInput) as caught:
-        load(tmp_path / "set.json")
-    pinned(caught.value)
+    refuses(BadInput, load, tmp_path / "set.json")
 
 
 @pytest.mark.parametrize("case", ["baseline of pairs", "two names", "no layout", "vectors of another set"])

@@ -11,7 +11,8 @@ import pytest
 
 import vsebench as vb
 from tests import choice_files as files
-from tests.commands import invoke
+from tests.commands import refused
+from tests.messages import Refuses
 from vsebench.errors import BadInput
 
 
@@ -58,11 +59,14 @@ def test_names_of_columns_state_image_and_caption(tmp_path: Path, file: str, fir
 
 
 @pytest.mark.parametrize("form", ["{c}{i}", "t2i_{c}_{i}", "c{c}_{i}", "caption_{c}", "score_c_i_{c}{i}", "c{c}_i7{i}"])
-def test_names_that_do_not_state_image_and_caption_are_refused(tmp_path: Path, form: str, pinned: Any) -> None:
+def test_names_that_do_not_state_image_and_caption_are_refused(tmp_path: Path, form: str, refuses: Refuses) -> None:
     names = {(i, c): form.format(i=i, c=c) for i in (0, 1) for c in (0, 1)}
-    with pytest.raises(BadInput) as caught:
-        vb.choice(pair_table(tmp_path / "s.csv", names, np.zeros((5, 2, 2))), set=files.winoground(tmp_path / "w"))
-    pinned(caught.value)
+    refuses(
+        BadInput,
+        vb.choice,
+        pair_table(tmp_path / "s.csv", names, np.zeros((5, 2, 2))),
+        set=files.winoground(tmp_path / "w"),
+    )
 
 
 def test_the_order_of_scores_without_names_is_noted(tmp_path: Path, pinned: Any) -> None:
@@ -91,7 +95,7 @@ FILES = {
 }
 
 
-def test_scores_belong_to_captions_and_items_by_their_names(tmp_path: Path, pinned: Any) -> None:
+def test_scores_belong_to_captions_and_items_by_their_names(tmp_path: Path, refuses: Refuses) -> None:
     """Columns by their number, rows by their id, also of an array with ids beside it."""
     folder, rng = files.sugarcrepe(tmp_path / "s"), np.random.default_rng(0)
     scores = rng.standard_normal((5, 2))
@@ -102,15 +106,11 @@ def test_scores_belong_to_captions_and_items_by_their_names(tmp_path: Path, pinn
     np.savez(tmp_path / "m.npz", scores=scores[::-1], ids=NAMES[::-1])
     assert vb.choice(tmp_path / "m.npz", set=folder, ci=0).shares == right
     np.savez(tmp_path / "m.npz", scores=scores, ids=["add_obj:0", *NAMES[:4]])
-    with pytest.raises(BadInput) as caught:
-        vb.choice(tmp_path / "m.npz", set=folder)
-    pinned(caught.value)
+    refuses(BadInput, vb.choice, tmp_path / "m.npz", set=folder)
 
 
 @pytest.mark.parametrize("case", FILES)
 def test_files_of_scores_that_are_refused(tmp_path: Path, case: str, pinned: Any) -> None:
     name, text = FILES[case]
     (tmp_path / name).write_text(text)
-    done = invoke("choice", tmp_path / name, "--set", files.sugarcrepe(tmp_path / "s"))
-    assert done.exit_code == 3 and done.stdout == ""
-    pinned(done.stderr)
+    pinned(refused("choice", tmp_path / name, "--set", files.sugarcrepe(tmp_path / "s"), code=3))

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import vsebench
-from tests.commands import invoke
-from tests.messages import Pinned
+from tests.commands import invoke, refused
+from tests.messages import Pinned, Refuses
 from tests.notes import with_notes
 from vsebench.errors import BadInput, UsageError
 from vsebench.files import read
@@ -116,7 +116,7 @@ def test_views_have_tables_of_their_own(coco: vsebench.Split, tmp_path: Path) ->
     assert not grids[0].notes and grids[1].notes
 
 
-def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path, pinned: Pinned) -> None:
+def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path, refuses: Refuses) -> None:
     out = tmp_path / "both.json"
     assert invoke("eval", "A=" + str(two[0]), two[1], "-o", out, "--seed", "3").exit_code == 0
     reports = {"A": vsebench.evaluate(two[0], seed=3), "bad": vsebench.evaluate(two[1], seed=3)}
@@ -132,23 +132,15 @@ def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path, pin
     }
     assert [s["report"]["schema"] for s in printed["systems"]] == ["vsebench/report/1"] * 2
     assert "per_query" not in printed["systems"][0]["report"]
-    with pytest.raises(BadInput) as caught:
-        vsebench.load(out)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        vsebench.compare([f"x={out}"])
-    pinned(caught.value)
+    refuses(BadInput, vsebench.load, out)
+    refuses(UsageError, vsebench.compare, [f"x={out}"])
     document = json.loads(out.read_text())
     document["systems"][1]["report"]["results"][0]["value"] /= 2  # its per-query values say otherwise
     (tmp_path / "changed.json").write_text(json.dumps(document))
     for combine in (vsebench.compare, vsebench.joint):
-        with pytest.raises(BadInput) as caught:
-            combine(tmp_path / "changed.json")
-        pinned(caught.value)
+        refuses(BadInput, combine, tmp_path / "changed.json")
     out.write_text(out.read_text().replace('"split": "custom"', '"split": 3', 1))
-    with pytest.raises(BadInput) as caught:
-        vsebench.compare(out)
-    pinned(caught.value)
+    refuses(BadInput, vsebench.compare, out)
 
 
 def test_per_query_values_of_several_systems_have_their_names(two: list[Path], tmp_path: Path) -> None:
@@ -195,9 +187,7 @@ def test_systems_that_differ_are_refused_before_the_next_is_evaluated(
     np.savez(other, images=IMAGES[:10], texts=texts(1.0)[:50])
     third = tmp_path / "nan.npz"
     np.savez(third, images=np.full_like(IMAGES, np.nan), texts=texts(1.0))
-    result = invoke("eval", two[0], other, third)
-    assert (result.exit_code, result.stdout) == (2, "")
-    pinned(result.stderr)
+    pinned(refused("eval", two[0], other, third))
 
 
 def test_options_of_one_system(two: list[Path], tmp_path: Path, pinned: Pinned) -> None:
@@ -206,9 +196,7 @@ def test_options_of_one_system(two: list[Path], tmp_path: Path, pinned: Pinned) 
         ["--texts", two[0]],
         ["--scores", two[0]],
     ):
-        result = invoke("eval", *two, *more)
-        assert result.exit_code == 2
-        pinned(result.stderr)
+        pinned(refused("eval", *two, *more))
     pinned(invoke("eval", f"x={two[0]}", f"x={two[1]}").stderr)
     assert invoke("eval", f"x-1={two[0]}", f"x-2={two[1]}").exit_code == 0
     (tmp_path / "sub").mkdir()
@@ -221,9 +209,7 @@ def test_options_of_one_system(two: list[Path], tmp_path: Path, pinned: Pinned) 
 def test_vectors_in_place_of_reports_are_named(
     two: list[Path], tmp_path: Path, command: list[str], pinned: Pinned
 ) -> None:
-    result = invoke(*command, *two)
-    assert result.exit_code == 3
-    pinned(result.stderr)
+    pinned(refused(*command, *two, code=3))
     np.save(tmp_path / "s.npy", IMAGES)
     pinned(invoke("compare", tmp_path / "s.npy").stderr)
     vsebench.evaluate(two[0], ci=0).save(tmp_path / "r.json")
@@ -315,39 +301,29 @@ def test_what_two_files_say_beside_the_vectors(tmp_path: Path) -> None:
     assert report["R@1", "t2i"].value == 1.0 and report["cider:NCS@5", "t2i"].n == N * EACH
 
 
-def test_keys_name_the_arrays_of_two_files(tmp_path: Path, pinned: Pinned) -> None:
+def test_keys_name_the_arrays_of_two_files(tmp_path: Path, refuses: Refuses) -> None:
     np.savez(tmp_path / "i.npz", a=IMAGES, b=IMAGES[:, ::-1])
     np.savez(tmp_path / "t.npz", a=texts(0.1), b=texts(0.1)[:, ::-1])
     keys = {"image_key": "b", "text_key": "b"}
     raw = read_embeddings(tmp_path / "i.npz", texts=tmp_path / "t.npz", **keys)
     assert np.array_equal(raw.images, IMAGES[:, ::-1]) and "ignored arrays: a (20, 8) float32" in raw.notes
-    with pytest.raises(UsageError) as caught:
-        read_embeddings(tmp_path / "i.npz", texts=tmp_path / "t.npz")
-    pinned(caught.value)
+    refuses(UsageError, read_embeddings, tmp_path / "i.npz", texts=tmp_path / "t.npz")
 
 
-def test_files_are_grouped_by_what_they_hold(two: list[Path], tmp_path: Path, pinned: Pinned) -> None:
+def test_files_are_grouped_by_what_they_hold(two: list[Path], tmp_path: Path, refuses: Refuses) -> None:
     image, text_file = save_npy(tmp_path / "i", IMAGES, "image"), save_npy(tmp_path / "t", texts(1.0), "text")
     files = [(None, two[0]), ("P", image), (None, text_file), (None, two[1])]
     assert group(files) == [(None, two[0], None), ("P", image, text_file), (None, two[1], None)]
     header = invoke("eval", two[0], f"P={image}", text_file, "--format", "csv", "--ci", "0").stdout.splitlines()
     assert list(dict.fromkeys(line.split(",")[0] for line in header)) == ["system", "good", "P"]
     for wrong in ([image], [image, two[0]], [two[0], image], [image, ("Q", text_file)]):
-        with pytest.raises(BadInput) as caught:
-            group([w if isinstance(w, tuple) else (None, w) for w in wrong])
-        pinned(caught.value)
+        refuses(BadInput, group, [w if isinstance(w, tuple) else (None, w) for w in wrong])
 
 
-def test_exchanged_files_are_named_where_names_say_so(tmp_path: Path, pinned: Pinned) -> None:
+def test_exchanged_files_are_named_where_names_say_so(tmp_path: Path, refuses: Refuses) -> None:
     np.savez(tmp_path / "i.npz", image_embeddings=IMAGES)
     np.savez(tmp_path / "t.npz", text_embeddings=texts(1.0))
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(tmp_path / "t.npz", texts=tmp_path / "i.npz")
-    pinned(caught.value)
+    refuses(BadInput, read_embeddings, tmp_path / "t.npz", texts=tmp_path / "i.npz")
     a, b = save_stated(tmp_path / "i", IMAGES, "image"), save_stated(tmp_path / "t", texts(1.0), "text")
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(b, texts=a)
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        read_embeddings(tmp_path / "i.npz")
-    pinned(caught.value)
+    refuses(BadInput, read_embeddings, b, texts=a)
+    refuses(BadInput, read_embeddings, tmp_path / "i.npz")

@@ -13,8 +13,8 @@ import pytest
 import vsebench as vb
 from tests import oracle_stats as oracle
 from tests import published_files
-from tests.commands import invoke
-from tests.messages import Pinned
+from tests.commands import invoke, refused
+from tests.messages import Pinned, Refuses
 from vsebench.errors import UsageError, VsebenchError
 from vsebench.evaluation import wording
 from vsebench.sets import catalogue
@@ -126,7 +126,7 @@ def test_the_table_names_the_set_and_no_language_is_the_best(
 
 
 def test_reports_of_languages_are_joined_from_their_files(
-    files: dict[str, Path], tmp_path: Path, pinned: Pinned
+    files: dict[str, Path], tmp_path: Path, refuses: Refuses
 ) -> None:
     paths = []
     for language, path in files.items():
@@ -134,13 +134,11 @@ def test_reports_of_languages_are_joined_from_their_files(
         paths.append(tmp_path / f"{language}.json")
     assert [row["system"] for row in vb.joint(paths).records()[::2]] == [*LANGUAGES, "macro mean"]
     assert not vb.joint(paths[0]).languages
-    with pytest.raises(UsageError) as caught:
-        vb.compare(paths[:2])
-    pinned(caught.value)
+    refuses(UsageError, vb.compare, paths[:2])
 
 
 def test_a_table_of_languages_is_no_report_and_no_comparison(
-    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     """What reads it is named, as ``compare`` does not."""
     monkeypatch.chdir(tmp_path)
@@ -148,13 +146,13 @@ def test_a_table_of_languages_is_no_report_and_no_comparison(
     vb.evaluate(files["it"], split="xtd10:it", metrics="R@1", ci=0).save("it.json")
     vb.joint(["de.json", "it.json"]).save("both.json")
     for read in (vb.load, vb.compare):
-        with pytest.raises(VsebenchError) as error:
-            read("both.json")
-        pinned(error.value)
+        refuses(VsebenchError, read, "both.json")
     assert [row["system"] for row in vb.joint("both.json").records()[::2]] == ["de", "it", "macro mean"]
 
 
-def test_languages_of_two_systems_are_refused(files: dict[str, Path], tmp_path: Path, pinned: Pinned) -> None:
+def test_languages_of_two_systems_are_refused(
+    files: dict[str, Path], tmp_path: Path, pinned: Pinned, refuses: Refuses
+) -> None:
     np.savez(tmp_path / "other.npz", **np.load(files["de"]))
     reports = {
         name: vb.evaluate(path, split=f"xtd10:{language}", metrics="R@1", ci=0)
@@ -164,32 +162,24 @@ def test_languages_of_two_systems_are_refused(files: dict[str, Path], tmp_path: 
             ("C", files["it"], "it"),
         )
     }
-    with pytest.raises(UsageError) as error:
-        vb.joint(reports)
-    pinned(error.value)
-    done = invoke("eval", files["de"], tmp_path / "other.npz", "--split", "xtd10", "--metrics", "R@1")
-    assert done.exit_code == 2
-    pinned(done.stderr)
+    refuses(UsageError, vb.joint, reports)
+    pinned(refused("eval", files["de"], tmp_path / "other.npz", "--split", "xtd10", "--metrics", "R@1"))
     named = [f"ours:de={files['de']}", f"ours:it={files['it']}", f"theirs:de={tmp_path / 'other.npz'}"]
     done = invoke("eval", *named, "--split", "xtd10", "--metrics", "R@1", "--ci", 0)
     assert done.exit_code == 0 and "theirs" in done.stdout, done.stderr
 
 
 def test_a_name_of_another_language_than_that_of_the_ids_is_refused_and_one_file_twice_is_said(
-    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned, refuses: Refuses
 ) -> None:
     given = {"it": files["de"], "de": files["it"]}
     reports = {
         name: vb.evaluate(path, split=f"xtd10:{'de' if name == 'it' else 'it'}", metrics="R@1", ci=0)
         for name, path in given.items()
     }
-    with pytest.raises(UsageError) as error:
-        vb.joint(reports)
-    pinned(error.value)
+    refuses(UsageError, vb.joint, reports)
     monkeypatch.chdir(files["de"].parent)
-    done = invoke("eval", files["de"].name, files["de"].name, "--split", "xtd10")
-    assert done.exit_code == 2
-    pinned(done.stderr)
+    pinned(refused("eval", files["de"].name, files["de"].name, "--split", "xtd10"))
 
 
 def test_the_language_is_that_of_the_ids_or_of_a_name_in_capitals(
@@ -201,9 +191,7 @@ def test_the_language_is_that_of_the_ids_or_of_a_name_in_capitals(
     done = invoke("eval", f"fr={files['de']}", "--split", "xtd10", "--metrics", "R@1", "--ci", "0")
     assert done.exit_code == 4
     pinned(done.stderr)
-    done = invoke("eval", f"x1={files['de']}", "--split", "xtd10", "--metrics", "R@1", "--ci", "0")
-    assert done.exit_code == 2
-    pinned(done.stderr)
+    pinned(refused("eval", f"x1={files['de']}", "--split", "xtd10", "--metrics", "R@1", "--ci", "0"))
     split = vb.load_split("xtd10:de")
     with np.load(files["de"]) as arrays:
         np.savez(
@@ -213,9 +201,7 @@ def test_the_language_is_that_of_the_ids_or_of_a_name_in_capitals(
     assert vb.evaluate(tmp_path / "x1.npz", split="xtd10", metrics="R@1", ci=0).split == "xtd10:de"
     catalogue.remove("xtd10:de")
     for arguments in ((), ("--split", "xtd10")):
-        done = invoke("eval", tmp_path / "x1.npz", *arguments, "--metrics", "R@1")
-        assert done.exit_code == 3
-        pinned(done.stderr)
+        pinned(refused("eval", tmp_path / "x1.npz", *arguments, "--metrics", "R@1", code=3))
 
 
 def test_several_systems_have_a_mean_each_over_the_languages_of_all(

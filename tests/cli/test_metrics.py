@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.commands import document, invoke
+from tests.commands import document, invoke, refused
 from tests.messages import Pinned
 from vsebench.metrics import families, parse
 from vsebench.metrics.suites import INTRA, SUITES
@@ -84,6 +84,4 @@ def test_words_for_many_metrics_are_explained(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("name", ["eccv:cs", "eccc:cs", "medr@", "eccc:R@1", "foo@k", "cs@1"])
 def test_an_unknown_metric_suggests_others(name: str, pinned: Pinned) -> None:
-    result = invoke("metrics", name)
-    assert (result.exit_code, result.stdout) == (2, "")
-    pinned(result.stderr)
+    pinned(refused("metrics", name))

@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 import vsebench as vb
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.cli import app
 from vsebench.errors import UsageError
 from vsebench.evaluation.options import Given, Options
@@ -41,10 +41,8 @@ def test_the_command_line_is_made_of_the_fields() -> None:
 
 
 @pytest.mark.parametrize("given", [{"direction": "i2x"}, {"resamples": 9}, {"lists": 101}])
-def test_values_that_are_not_allowed(given: dict[str, Any], pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as error:
-        Options(**given)
-    pinned(error.value)
+def test_values_that_are_not_allowed(given: dict[str, Any], refuses: Refuses) -> None:
+    refuses(UsageError, Options, **given)
 
 
 def test_settings_are_what_differs_from_the_defaults() -> None:

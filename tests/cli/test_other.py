@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import vsebench
-from tests.commands import document, invoke
+from tests.commands import cli, document, refused
 from tests.hostile import good
 from tests.messages import Pinned
 from vsebench.cli import health, terminal
@@ -45,31 +45,19 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_command_has_help(command: list[str]) -> None:
     for flag in ("--help", "-h"):
-        result = invoke(*command, flag)
-        assert result.exit_code == 0 and result.stderr == ""
-        assert f"vsebench {' '.join(command)}" in words(result.stdout)
-        assert len(words(result.stdout)) > 100
+        done = cli(*command, flag)
+        assert done.err == "" and len(words(done.out)) > 100
+        assert f"vsebench {' '.join(command)}" in words(done.out)
     if command != ["data"]:
-        complete = invoke(*command, "--help-all").stdout if command == ["eval"] else result.stdout
+        complete = cli(*command, "--help-all" if command == ["eval"] else "--help").out
         assert all(flag in complete for flag in ("--json", "--quiet", "--no-progress"))
-
-
-def test_help_names_every_exit_code_and_command() -> None:
-    text = words(invoke("--help").stdout)
-    tail = text[text.index("Exit codes") :]
-    assert all(re.search(rf"\b{code}\b", tail) for code in EXIT_CODES)
-    assert all(command[0] in text for command in COMMANDS)
-
-
-def test_version() -> None:
-    result = invoke("--version")
-    assert (result.exit_code, result.stdout) == (0, f"vsebench {vsebench.__version__}\n")
 
 
 # inspect
 
 
-def test_inspect_shows_what_would_be_read(tmp_path: Path) -> None:
+def test_inspect_shows_what_would_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vsebench.rank.observe.observe", lambda *_, **__: pytest.fail("nothing may be ranked"))
     file = good.npz(tmp_path)[1]
     found = document("inspect", file)
     assert found["schema"] == "vsebench/inspect/1" and found["format"] == "npz" and found["fault"] is None
@@ -78,43 +66,25 @@ def test_inspect_shows_what_would_be_read(tmp_path: Path) -> None:
     assert found["matched"]["split"] == "custom" and found["matched"]["captions"] == 300
     lengths = found["arrays"][0]["lengths"]
     assert lengths["min"] <= lengths["median"] <= lengths["max"]
-    assert "would be evaluated as custom: 60 images, 300 captions" in invoke("inspect", file).stdout
-
-
-def test_inspect_evaluates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*args: Any, **kwargs: Any) -> None:
-        raise RuntimeError("nothing may be ranked")
-
-    from vsebench.rank import observe
-
-    monkeypatch.setattr(observe, "observe", never)
-    assert invoke("inspect", good.npz(tmp_path)[1]).exit_code == 0
+    assert "would be evaluated as custom: 60 images, 300 captions" in cli("inspect", file).out
 
 
 def test_inspect_of_a_faulty_file_shows_it_and_ends_with_3(tmp_path: Path, pinned: Pinned) -> None:
     file = good.npz(tmp_path, **good.spoiled("text", 5, np.nan))[1]
-    found = document("inspect", file, code=3)
+    found, shown = document("inspect", file, code=3), cli("inspect", file, code=3)
     assert found["matched"] is None and "text row 5 (id 5005) holds nan in column 3" in found["fault"]
-    result = invoke("inspect", file)
-    assert "could not be evaluated, see the error" in result.stdout
-    assert result.stderr.count("error: ") == 1
-    pinned(result.stderr)
-
-
-def test_inspect_of_a_missing_file(tmp_path: Path, pinned: Pinned) -> None:
-    result = invoke("inspect", str(tmp_path / "none"), "--json")
-    assert (result.exit_code, result.stdout) == (3, "")
-    pinned(result.stderr)
+    assert "could not be evaluated, see the error" in shown.out and shown.err.count("error: ") == 1
+    pinned(shown.err)
+    pinned(refused("inspect", tmp_path / "none", "--json", code=3))
 
 
 def test_inspect_of_scores_and_pairs(tmp_path: Path) -> None:
     scores = good.scores(tmp_path, good.good_scores())[2]
     found = document("inspect", scores, "--scores")
     assert found["arrays"] == [{"name": "scores", "shape": [60, 300], "dtype": "float32"}]
-    pair = good.pair(tmp_path, *good.vectors())
-    assert document("inspect", *pair[1:])["files"] == ["images.npy", "texts.npy"]
-    fault = invoke("inspect", good.scores(tmp_path, good.good_scores().T)[2], "--scores")
-    assert fault.exit_code == 3 and "looks transposed" in fault.stderr
+    assert document("inspect", *good.pair(tmp_path, *good.vectors())[1:])["files"] == ["images.npy", "texts.npy"]
+    transposed = good.scores(tmp_path, good.good_scores().T)[2]
+    assert "looks transposed" in cli("inspect", transposed, "--scores", code=3).err
 
 
 Q, D = [f"q{n}" for n in range(1, 9)], [f"d{n}" for n in range(1, 9)]
@@ -154,8 +124,8 @@ def test_inspect_finds_the_split_of_lists_and_judgements(tmp_path: Path, coco: S
     captions = coco.caption_ids[:60].reshape(-1, 5)
     lines = [f"{i} 0 {c} 1\n" for i, own in zip(coco.image_ids, captions, strict=False) for c in own]
     (tmp_path / "judged.txt").write_text("".join(lines))
-    assert document("inspect", tmp_path / "judged.txt")["matched"]["captions"] == 25_000
     (tmp_path / "other.txt").write_text("".join(f"x{line}" for line in lines))
+    assert document("inspect", tmp_path / "judged.txt")["matched"]["captions"] == 25_000
     assert document("inspect", tmp_path / "other.txt")["matched"] is None
     assert document("inspect", tmp_path / "other.txt", "--split", "coco-5k", code=3)["matched"] is None
 
@@ -183,9 +153,8 @@ def test_a_text_that_eval_cannot_read_is_refused(tmp_path: Path, pinned: Pinned)
 
 def test_inspect_prints_markup_and_escapes_of_ids_as_they_are(tmp_path: Path) -> None:
     names = np.array([f"[red]{i}\x1b[1m" for i in range(60)])
-    result = invoke("inspect", good.npz(tmp_path, "[bold].npz", image_ids=names)[1])
-    assert result.exit_code == 0, result.stderr
-    assert "[red]0" in result.stdout and "[bold].npz" in result.stdout and "\x1b" not in result.stdout
+    out = cli("inspect", good.npz(tmp_path, "[bold].npz", image_ids=names)[1]).out
+    assert "[red]0" in out and "[bold].npz" in out and "\x1b" not in out
 
 
 # data
@@ -197,43 +166,33 @@ def test_data_list(empty_cache: Path) -> None:
     assert {rows[name]["available"] for name in SETS} == {"absent"} and "test.csv" in rows["audiocaps"]["files"]
     assert (rows["coco-5k"]["images"], rows["coco-5k"]["captions"]) == (5000, 25000)
     assert rows["f30k"]["available"] == "absent" and rows["f30k"]["needs"] == "vsebench data build f30k --from PATH"
-    text = invoke("data", "list").stdout
-    assert all(name in text for name in rows)
+    assert all(name in cli("data", "list").out for name in rows)
     assert not empty_cache.exists(), "listing builds nothing"
 
 
 def test_data_build_and_verify(empty_cache: Path, coco: Split) -> None:
-    if find_spec("pycocoevalcap") is None:
-        pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
+    pytest.importorskip("pycocoevalcap", reason="pycocoevalcap is not installed (pip install 'vsebench[text]')")
     built = document("data", "build", "coco-5k")
-    assert Path(built["file"]).stat().st_size == built["bytes"] and Path(built["file"]).is_relative_to(empty_cache)
-    again = invoke("data", "build", "coco-5k")
-    assert again.exit_code == 0 and built["file"] in again.stdout.replace("\n", "")
+    path = Path(built["file"])
+    assert path.stat().st_size == built["bytes"] and path.is_relative_to(empty_cache)
+    assert built["file"] in cli("data", "build", "coco-5k").out.replace("\n", "")
     assert {r["name"]: r for r in document("data", "list")["splits"]}["coco-5k"]["available"] == "cached"
     assert [p.name for p in empty_cache.rglob("*") if p.name.endswith(".tmp")] == []
-    result = invoke("data", "verify", "coco-5k")
-    assert "eccv i2t" in result.stdout and "FAIL" not in result.stdout.replace("FAIL  texts", "")
-    checks = {c["check"]: c for c in json.loads(invoke("data", "verify", "coco-5k", "--json").stdout)["checks"]}
+    result = cli("data", "verify", "coco-5k", code=None)
+    assert "eccv i2t" in result.out and "FAIL" not in result.out.replace("FAIL  texts", "")
+    checks = {c["check"]: c for c in document("data", "verify", "coco-5k", code=result.code)["checks"]}
     assert all(c["ok"] for name, c in checks.items() if name != "texts")
-    assert result.exit_code == (0 if checks["texts"]["ok"] else 1)
+    assert result.code == (0 if checks["texts"]["ok"] else 1)
     assert np.array_equal(vsebench.load_split("coco-5k").caption_ids, coco.caption_ids)
-
-
-def test_a_damaged_cache_is_found(empty_cache: Path, coco: Split) -> None:
-    if find_spec("pycocoevalcap") is None:
-        pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
-    path = Path(document("data", "build", "coco-5k")["file"])
     path.write_bytes(path.read_bytes()[:1000])
-    result = invoke("data", "verify", "coco-5k")
-    assert result.exit_code == 3 and path.name in result.stderr and "Traceback" not in result.stderr
+    damaged = cli("data", "verify", "coco-5k", code=3).err
+    assert path.name in damaged and "Traceback" not in damaged
 
 
 @pytest.mark.parametrize("command", ["build", "verify"])
 def test_a_split_that_is_not_available(command: str, empty_cache: Path, pinned: Pinned) -> None:
-    result = invoke("data", command, "f30k")
-    assert (result.exit_code, result.stdout) == (4, "")
-    pinned(result.stderr)
-    assert invoke("data", command, "coco5k").exit_code == 2
+    pinned(refused("data", command, "f30k", code=4))
+    refused("data", command, "coco5k")
 
 
 # doctor
@@ -247,24 +206,17 @@ def findings() -> list[health.Finding]:
 
 def test_doctor(findings: list[health.Finding], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "examine", lambda: findings)
-    result = invoke("doctor", "--json")
-    found = json.loads(result.stdout)
+    text = cli("doctor", code=None)
+    found = document("doctor", code=text.code)
     assert found["schema"] == "vsebench/doctor/1"
-    assert all(f["state"] in ("ok", "absent", "fault") for f in found["findings"])
-    assert result.exit_code == int(any(f["state"] == "fault" for f in found["findings"]))
+    assert all(f["state"] in ("ok", "absent", "fault") and f["name"] in text.out for f in found["findings"])
+    assert text.code == int(any(f["state"] == "fault" for f in found["findings"]))
     names = " ".join(f["name"] for f in found["findings"])
     assert all(word in names for word in ("numpy", "numba"))
-    text = invoke("doctor").stdout
-    assert all(f["name"] in text for f in found["findings"])
-
-
-def test_doctor_ends_with_1_when_there_is_a_fault(
-    findings: list[health.Finding], monkeypatch: pytest.MonkeyPatch
-) -> None:
     fault = health.Finding("numba", "fault", "[broken] kernels", "reinstall it")
     monkeypatch.setattr(health, "examine", lambda: [*findings, fault])
-    result = invoke("doctor")
-    assert result.exit_code == 1 and "!!" in result.stdout and "[broken] kernels" in result.stdout
+    out = cli("doctor", code=1).out
+    assert "!!" in out and "[broken] kernels" in out
 
 
 @pytest.mark.parametrize("place", ["file/cache", "/proc/vsebench"])
@@ -284,16 +236,12 @@ def test_doctor_tries_to_write_into_the_cache(place: str, tmp_path: Path, monkey
 
 
 def test_an_unexpected_error_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
-    def fails(*args: Any, **kwargs: Any) -> None:
-        raise ZeroDivisionError("half\nway")
-
-    monkeypatch.setattr("vsebench.files.read.read_embeddings", fails)
+    monkeypatch.setattr("vsebench.files.read.read_embeddings", failing(ZeroDivisionError("half\nway")))
     monkeypatch.delenv("VSEBENCH_DEBUG", raising=False)
-    result = invoke(*good.npz(tmp_path))
-    assert (result.exit_code, result.stdout) == (5, "")
-    pinned(result.stderr)
+    pinned(refused(*good.npz(tmp_path), code=5))
     monkeypatch.setenv("VSEBENCH_DEBUG", "1")
-    assert isinstance(invoke(*good.npz(tmp_path)).exception, ZeroDivisionError)
+    with pytest.raises(ZeroDivisionError):
+        cli(*good.npz(tmp_path), catch_exceptions=False)
 
 
 @pytest.mark.parametrize(
@@ -302,12 +250,8 @@ def test_an_unexpected_error_is_one_message(tmp_path: Path, monkeypatch: pytest.
 def test_interrupts_and_memory(
     error: BaseException, code: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*args: Any, **kwargs: Any) -> None:
-        raise error
-
-    monkeypatch.setattr("vsebench.files.read.read_embeddings", fails)
-    result = invoke(*good.npz(tmp_path))
-    assert result.exit_code == code and result.stderr.startswith(f"error: {words}")
+    monkeypatch.setattr("vsebench.files.read.read_embeddings", failing(error))
+    assert cli(*good.npz(tmp_path), code=code).err.startswith(f"error: {words}")
 
 
 def test_json_has_the_encoding_of_its_stream() -> None:
@@ -321,27 +265,23 @@ def test_json_has_the_encoding_of_its_stream() -> None:
 
 def test_demo_does_not_write_over_a_file(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("kept")
-    result = invoke("demo", "--out", str(tmp_path / "x"))
-    assert result.exit_code == 2 and (tmp_path / "x").read_text() == "kept"
+    assert cli("demo", "--out", tmp_path / "x", code=2) and (tmp_path / "x").read_text() == "kept"
 
 
 @pytest.mark.nightly  # the gate has make demo
 def test_demo(tmp_path: Path, coco: Split) -> None:
-    if find_spec("pycocoevalcap") is None:
-        pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
+    pytest.importorskip("pycocoevalcap", reason="pycocoevalcap is not installed (pip install 'vsebench[text]')")
     out = tmp_path / "demo"
-    result = invoke("demo", "--out", str(out))
-    assert result.exit_code == 0, result.stderr
+    shown = cli("demo", "--out", out).out
     files = ["lsa-128.json", "lsa-128.npz", "lsa-64.json", "lsa-64.npz", "page.html"]
     assert sorted(p.name for p in out.iterdir()) == files
-    printed = words(result.stdout)
-    assert "computed from text, not by a vision model" in printed and "without the pictures" in printed
-    assert result.stdout.rstrip().splitlines()[-3].startswith("Try next")
-    assert "page.html: tables, charts and single queries" in printed
+    assert "computed from text, not by a vision model" in words(shown) and "without the pictures" in words(shown)
+    assert shown.rstrip().splitlines()[-3].startswith("Try next")
+    assert "page.html: tables, charts and single queries" in words(shown)
     assert 'id="explorer-data"' in (out / "page.html").read_text()
     report = json.loads((out / "lsa-128.json").read_text())
     assert report["split"] == "coco-5k" and report["schema"] == "vsebench/report/1"
-    again = document("eval", str(out / "lsa-128.npz"), "--metrics", "recall,eccv,NCS@10")
+    again = document("eval", out / "lsa-128.npz", "--metrics", "recall,eccv,NCS@10")
     assert again["results"] == report["results"] and again["signature"] == report["signature"]
 
 
@@ -397,3 +337,17 @@ def test_progress_says_that_kernels_are_compiled_and_only_then(
         said.append(capsys.readouterr().err)
     assert re.search(r"ranking.*compiling kernels, once after installation: \d+", said[0])
     assert "compiling" not in said[1]
+
+
+def failing(error: BaseException) -> Callable[..., None]:
+    def fails(*args: Any, **kwargs: Any) -> None:
+        raise error
+
+    return fails
+
+
+def test_version_and_exit_codes() -> None:
+    assert cli("--version").out == f"vsebench {vsebench.__version__}\n"
+    text = words(cli("--help").out)
+    assert all(re.search(rf"\b{code}\b", text[text.index("Exit codes") :]) for code in EXIT_CODES)
+    assert all(command[0] in text for command in COMMANDS)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -12,22 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 from typer.main import get_command
-from typer.testing import Result
 
+import vsebench
 from tests import reports
-from tests.commands import invoke
+from tests.commands import cli, refused
 from tests.hostile import good
-from tests.messages import Pinned
-from vsebench.cli import app
+from tests.messages import Pinned, Refuses
+from vsebench.cli import app, spice
 from vsebench.cli.analyses import ANALYSES, made
 from vsebench.cli.command import WRITTEN
-from vsebench.errors import DISK, EXIT_CODES, USAGE, DiskError, UsageError
+from vsebench.errors import DISK, EXIT_CODES, DiskError, UsageError
 from vsebench.files.atomic import refuse_overwriting, write_atomically
-
-
-def error(result: Result) -> str:
-    """The message without the folders of the test."""
-    return result.stderr.replace("\n", " ")
+from vsebench.sets.captions import with_captions
+from vsebench.types import Split
 
 
 @pytest.fixture(autouse=True)
@@ -57,48 +52,41 @@ def given(tmp_path: Path) -> Path:
     return folder
 
 
-def hashes(folder: Path) -> dict[str, str]:
-    return {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.rglob("*")) if p.is_file()}
+OVER = """
+compare A.json B.json -o A.json
+compare base=A.json B.json -o A.json
+agree A.json B.json C.json -o C.json
+slice A.json --by column --file table.csv -o table.csv
+slice A.json --by length --captions captions.txt -o captions.txt
+eval e.npz -o e.npz
+eval e.npz -o link.npz
+eval e.npz --save-run hard.npz
+eval e.npz --captions captions.txt -o captions.txt
+eval e.npz --gains gains.npy --metrics ncs -o gains.npy
+eval e.npz --gains gains.npy:negative=zero --metrics ncs -o gains.npy
+eval e.npz --gains cider,gains.npy --metrics ncs -o gains.npy
+eval e.npz --gains cider:df=captions.txt --metrics ncs -o captions.txt
+eval e.npz --gains wmd:v.txt --captions captions.txt --metrics ncs -o v.txt
+eval --run i2t=captions.txt -o captions.txt
+eval shards -o shards/img_emb/img_emb_0.npy
+unimodal one.npy --labels labels.npy --queries queries.txt -o queries.txt
+unimodal one.npy --labels labels.npy -o labels.npy
+spice export captions.txt --captions captions.txt
+correlate cxc --gains bow:v.txt -o v.txt
+correlate cxc --embeddings e.npz -o e.npz
+"""
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "compare A.json B.json -o A.json",
-        "compare base=A.json B.json -o A.json",
-        "agree A.json B.json C.json -o C.json",
-        "slice A.json --by column --file table.csv -o table.csv",
-        "slice A.json --by length --captions captions.txt -o captions.txt",
-        "eval e.npz -o e.npz",
-        "eval e.npz -o link.npz",
-        "eval e.npz --save-run hard.npz",
-        "eval e.npz --captions captions.txt -o captions.txt",
-        "eval e.npz --gains gains.npy --metrics ncs -o gains.npy",
-        "eval e.npz --gains gains.npy:negative=zero --metrics ncs -o gains.npy",
-        "eval e.npz --gains cider,gains.npy --metrics ncs -o gains.npy",
-        "eval e.npz --gains cider:df=captions.txt --metrics ncs -o captions.txt",
-        "eval e.npz --gains wmd:v.txt --captions captions.txt --metrics ncs -o v.txt",
-        "eval --run i2t=captions.txt -o captions.txt",
-        "eval shards -o shards/img_emb/img_emb_0.npy",
-        "unimodal one.npy --labels labels.npy --queries queries.txt -o queries.txt",
-        "unimodal one.npy --labels labels.npy -o labels.npy",
-        "spice export captions.txt --captions captions.txt",
-        "correlate cxc --gains bow:v.txt -o v.txt",
-        "correlate cxc --embeddings e.npz -o e.npz",
-    ],
-)
+@pytest.mark.parametrize("command", OVER.strip().splitlines())
 def test_no_command_writes_over_its_input(
     command: str, given: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
 ) -> None:
     monkeypatch.chdir(given)
     (given / "link.npz").symlink_to("e.npz")
     os.link(given / "e.npz", given / "hard.npz")
-    before = hashes(given)
-    result = invoke(*command.split())
-    assert (result.exit_code, result.stdout) == (USAGE, "")
-    pinned(result.stderr)
-    assert "fix: " in result.stderr
-    assert hashes(given) == before
+    before = {p: p.read_bytes() for p in given.rglob("*") if p.is_file()}
+    pinned(refused(*command.split()))
+    assert {p: p.read_bytes() for p in given.rglob("*") if p.is_file()} == before
 
 
 def test_every_option_that_names_a_result_is_known_to_the_check() -> None:
@@ -125,73 +113,61 @@ def test_an_earlier_result_is_replaced_also_in_a_folder_of_inputs(given: Path, p
     result, shards = given / "shards" / "report.json", given / "shards"
     args = ["eval", shards, "--captions-per-image", 5, "--metrics", "R@1", "-o", result]
     for _ in range(2):
-        assert (done := invoke(*args)).exit_code == 0, done.stderr
+        cli(*args)
     result.write_text('{"config": 1}')
-    done = invoke(*args)
-    assert done.exit_code == USAGE
-    pinned(done.stderr)
+    pinned(refused(*args))
 
 
-def test_spellings_of_one_file_are_one_file(tmp_path: Path, pinned: Pinned) -> None:
+def test_spellings_of_one_file_are_one_file(tmp_path: Path, refuses: Refuses) -> None:
     (tmp_path / "a").mkdir()
-    with pytest.raises(UsageError) as caught:
-        refuse_overwriting([tmp_path / "r.json", tmp_path / "a" / ".." / "r.json"], [])
-    pinned(caught.value)
+    refuses(UsageError, refuse_overwriting, [tmp_path / "r.json", tmp_path / "a" / ".." / "r.json"], [])
     refuse_overwriting([tmp_path / "r.json"], [tmp_path / "q.json", tmp_path / "a"])
 
 
 def test_the_demo_replaces_files_of_no_other_folder(tmp_path: Path, pinned: Pinned) -> None:
     for name in ("lsa-128.npz", "lsa-64.json", "page.html"):
         (tmp_path / name).write_text("mine")
-        result = invoke("demo", "--out", tmp_path)
-        assert result.exit_code == USAGE
-        pinned(result.stderr)
+        pinned(refused("demo", "--out", tmp_path))
         assert (tmp_path / name).read_text() == "mine"
         (tmp_path / name).unlink()
 
 
-def test_python_calls_do_not_write_over_their_input_either(given: Path, pinned: Pinned) -> None:
-    import vsebench
-
+def test_python_calls_do_not_write_over_their_input_either(given: Path, refuses: Refuses) -> None:
     os.link(given / "e.npz", given / "hard.npz")
-    with pytest.raises(UsageError) as caught:
-        vsebench.evaluate(given / "e.npz", metrics="R@1", save_run=given / "hard.npz")
-    pinned(caught.value)
+    refuses(UsageError, vsebench.evaluate, given / "e.npz", metrics="R@1", save_run=given / "hard.npz")
 
 
 # disks that refuse
-
-
-def full(monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> None:
-    """Every disk is full: the data cannot be flushed."""
-
-    def fsync(_: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr("os.fsync", fsync)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
 def test_a_full_disk_is_named_and_the_result_is_printed(
     number: int, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
 ) -> None:
-    full(monkeypatch, number)
-    result = invoke("eval", given / "e.npz", "--metrics", "R@1", "-o", tmp_path / "r.json", "--json")
-    assert result.exit_code == DISK == 6 and "disk" in EXIT_CODES[DISK]
-    assert "free space" in result.stderr
-    pinned(result.stderr)
-    assert json.loads(result.stdout)["results"], "what was measured is not lost"
+    def fsync(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("os.fsync", fsync)
+    monkeypatch.chdir(given)
+    done = cli("eval", "e.npz", "--metrics", "R@1", "-o", tmp_path / "r.json", "--json", code=DISK)
+    assert DISK == 6 and "disk" in EXIT_CODES[DISK]
+    pinned(done.err)
+    assert done.json["results"], "what was measured is not lost"
     assert [p.name for p in tmp_path.iterdir()] == ["given"]
-    for command in (["compare", "A.json", "B.json"], ["slice", "A.json", "--by", "column", "--file", "table.csv"]):
-        monkeypatch.chdir(given)
-        done = invoke(*command, "-o", tmp_path / "r.md", "--resamples", 20)
-        assert done.exit_code == DISK and "R@1" in done.stdout, done.stderr
+    for command in ("compare A.json B.json", "slice A.json --by column --file table.csv"):
+        assert "R@1" in cli(*command.split(), "-o", tmp_path / "r.md", "--resamples", 20, code=DISK).out
 
 
-def test_a_disk_that_cannot_be_written_is_known_before_the_work(
-    given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+def test_a_place_that_cannot_be_written_is_known_before_the_work(
+    given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned, refuses: Refuses
 ) -> None:
-    real = os.open
+    real, file = os.open, tmp_path / "file"
+    file.write_text("mine")
+    for function in ("vsebench.evaluate", "vsebench.sets.catalogue.load_split"):
+        monkeypatch.setattr(function, lambda *_, **__: pytest.fail("evaluated first"), raising=False)
+    pinned(refused("demo", "--out", file / "demo", code=DISK))
+    refuses(DiskError, write_atomically(file / "a" / "b", parents=True).__enter__)
+    assert file.read_text() == "mine"
 
     def read_only(path: Any, flags: int, *more: Any, **kwargs: Any) -> int:
         if flags & os.O_CREAT:
@@ -199,26 +175,8 @@ def test_a_disk_that_cannot_be_written_is_known_before_the_work(
         return real(path, flags, *more, **kwargs)
 
     monkeypatch.setattr("os.open", read_only)
-    monkeypatch.setattr("vsebench.evaluate", lambda *_, **__: pytest.fail("evaluated first"), raising=False)
     for flag, name in (("-o", "r.json"), ("--per-query", "q.csv"), ("--save-run", "top.json")):
-        result = invoke("eval", given / "e.npz", flag, tmp_path / name)
-        assert result.exit_code == DISK
-        pinned(result.stderr)
-
-
-def test_a_folder_that_cannot_be_made_is_known_before_the_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
-) -> None:
-    file = tmp_path / "file"
-    file.write_text("mine")
-    monkeypatch.setattr("vsebench.sets.catalogue.load_split", lambda *_, **__: pytest.fail("read first"))
-    result = invoke("demo", "--out", file / "demo")
-    assert result.exit_code == DISK
-    pinned(result.stderr)
-    with pytest.raises(DiskError) as caught, write_atomically(file / "a" / "b", parents=True):
-        pytest.fail("the block ran")
-    pinned(caught.value)
-    assert file.read_text() == "mine"
+        pinned(refused("eval", given / "e.npz", flag, tmp_path / name, code=DISK))
 
 
 def test_an_exception_of_the_writer_itself_stays_as_it_is(tmp_path: Path, pinned: Pinned) -> None:
@@ -237,23 +195,20 @@ def test_an_exception_of_the_writer_itself_stays_as_it_is(tmp_path: Path, pinned
     ("name", "start"), [("x.json", '{\n  "schema"'), ("x.md", "### "), ("x.tex", "% needs"), ("x.HTML", "<!doctype")]
 )
 def test_the_ending_decides_the_format(name: str, start: str, given: Path, tmp_path: Path) -> None:
-    for command in (["compare", "A.json", "B.json"], ["slice", "A.json", "--by", "column", "--file", "table.csv"]):
-        args = [given / a if "." in a else a for a in command]
-        done = invoke(*args, "--resamples", 20, "-o", tmp_path / name)
-        assert done.exit_code == 0, done.stderr
-        assert done.stdout == invoke(*args, "--resamples", 20).stdout, "the terminal shows the tables all the same"
-        printed = invoke(*args, "--resamples", 20, "-o", tmp_path / name, "--json").stdout
-        assert json.loads(printed)["schema"], "and --json one document, whatever the file has"
+    for words in (["compare", "A.json", "B.json"], ["slice", "A.json", "--by", "column", "--file", "table.csv"]):
+        command = [*(given / a if "." in a else a for a in words), "--resamples", 20]
+        shown = cli(*command, "-o", tmp_path / name).out
+        assert shown == cli(*command).out, "the terminal shows the tables all the same"
+        printed = cli(*command, "-o", tmp_path / name, "--json")
+        assert printed.json["schema"], "and --json one document, whatever the file has"
         assert (tmp_path / name).read_text().startswith(start), command
-        done = invoke(*args, "--resamples", 20, "-o", tmp_path / "any.txt", "--format", "latex")
-        assert done.exit_code == 0 and (tmp_path / "any.txt").read_text().startswith("% needs")
+        cli(*command, "-o", tmp_path / "any.txt", "--format", "latex")
+        assert (tmp_path / "any.txt").read_text().startswith("% needs")
 
 
 def test_an_ending_of_no_format_is_refused_before_the_work(given: Path, tmp_path: Path, pinned: Pinned) -> None:
     for command in (["compare", given / "A.json", given / "B.json"], ["eval", given / "e.npz"]):
-        done = invoke(*command, "-o", tmp_path / "x.txt")
-        assert done.exit_code == USAGE
-        pinned(done.stderr)
+        pinned(refused(*command, "-o", tmp_path / "x.txt"))
         assert not (tmp_path / "x.txt").exists()
 
 
@@ -261,24 +216,15 @@ def test_a_name_is_limited_in_bytes_and_the_limit_is_named(given: Path, tmp_path
     longest = os.pathconf(tmp_path, "PC_NAME_MAX")
     fits = "写" * ((longest - 5) // 3) + ".json"
     assert len(fits.encode()) <= longest < len(("写" + fits).encode())
-    assert invoke("eval", given / "e.npz", "--metrics", "R@1", "-o", tmp_path / fits).exit_code == 0
-    assert (tmp_path / fits).is_file()
-    done = invoke("eval", given / "e.npz", "--metrics", "R@1", "-o", tmp_path / ("写" + fits))
-    assert done.exit_code == USAGE and f" {longest} " in done.stderr
+    command = ["eval", given / "e.npz", "--metrics", "R@1", "-o"]
+    assert cli(*command, tmp_path / fits) and (tmp_path / fits).is_file()
+    assert f" {longest} " in refused(*command, tmp_path / ("写" + fits))
 
 
-@pytest.mark.parametrize("kind", ["build", "eval"])
-def test_a_line_ends_at_a_newline_only(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_ends_at_a_newline_only(tmp_path: Path) -> None:
     """Form feeds and the line separators of Unicode are part of a caption, in every reader of lines."""
-    from vsebench.cli import spice
-    from vsebench.sets.captions import with_captions
-
     texts = ["a dog\u2028on grass", "two\x0ccats", "one\x1c bird\x85", "[brackets] first"]
     (tmp_path / "c.txt").write_bytes("\r\n".join([*reversed(texts), ""]).encode())
-    if kind == "build":
-        assert spice._read(tmp_path / "c.txt") == texts[::-1]
-    else:
-        from vsebench.types import Split
-
-        split = Split("custom", np.arange(4), np.arange(4), np.arange(4))
-        assert with_captions(split, tmp_path / "c.txt").captions == tuple(texts[::-1])
+    split = Split("custom", np.arange(4), np.arange(4), np.arange(4))
+    assert spice._read(tmp_path / "c.txt") == texts[::-1]
+    assert with_captions(split, tmp_path / "c.txt").captions == tuple(texts[::-1])

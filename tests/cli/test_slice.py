@@ -10,19 +10,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import Result
 
 import vsebench
-from tests import commands, reports
 from tests import oracle_stats as oracle
-from tests.messages import Pinned
-from vsebench.analysis import systems
+from tests import reports
+from tests.commands import cli, refused
+from tests.messages import Pinned, Refuses
 from vsebench.analysis.attributes import Attribute
 from vsebench.analysis.bins import masks
+from vsebench.analysis.slices import Breakdown
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files import columns
 from vsebench.log import Log
-from vsebench.sets import catalogue as splits
 from vsebench.types import Split
 
 OWNER = reports.split().image_of.tolist()
@@ -30,38 +29,19 @@ IMAGE_IDS = reports.split().image_ids.tolist()
 CAPTION_IDS = reports.split().caption_ids.tolist()
 
 
-def invoke(*args: str) -> Result:
-    return commands.invoke("slice", *args, "--resamples", 40)
-
-
-def found(*args: object) -> list[dict[str, Any]]:
-    """The slices of every metric and direction, with the values and intervals of the systems by name."""
-    got = commands.document("slice", *args, "--resamples", 40)
-    assert got["schema"] == "vsebench/slices/2"
-    return slices_of(got)
-
-
-def slices_of(got: dict[str, Any]) -> list[dict[str, Any]]:
-    tables: dict[Any, dict[str, Any]] = {}
-    for row in got["tables"]["slices"]:
-        key = row["metric"], row["direction"]
-        one = tables.setdefault(key, {"metric": key[0], "direction": key[1], "by": row["by"], "outside": 0, "bins": {}})
-        if row["slice"] == "all queries":
-            one["n"] = row["n"]
-            one.setdefault("values", {})[row["system"]] = row["value"]
-        elif row["slice"] == "in no slice":
-            one["outside"] = row["n"]
-        else:
-            empty = {"label": row["slice"], "n": row["n"], "images": row["images"], "values": {}, "intervals": {}}
-            of = one["bins"].setdefault(row["slice"], empty)
-            of["values"][row["system"]] = row["value"]
-            of["intervals"][row["system"]] = None if row["low"] is None else [row["low"], row["high"]]
-    return [{**one, "bins": list(one["bins"].values())} for one in tables.values()]
-
-
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return reports.files(tmp_path_factory.mktemp("two"), good=0.5, bad=2.0)
+
+
+def sliced(path: Any, by: str, **options: Any) -> tuple[Breakdown, ...]:
+    return vsebench.slice(path, by, **{"resamples": 40, **options}).breakdowns  # type: ignore[arg-type]
+
+
+def bins(path: Any, by: str, **options: Any) -> list[tuple[str, int]]:
+    """The slices of the only breakdown: (label, queries)."""
+    (found,) = sliced(path, by, **{"direction": "i2t", **options})
+    return [(b.label, b.n) for b in found.bins]
 
 
 def table(folder: Path, file: str = "t.csv", **columns: Any) -> str:
@@ -73,39 +53,57 @@ def table(folder: Path, file: str = "t.csv", **columns: Any) -> str:
 def test_values_and_intervals_are_those_of_the_queries_in_a_bin(two: list[str], tmp_path: Path) -> None:
     numbers = np.random.default_rng(0).random(len(CAPTION_IDS)).round(3)
     file = table(tmp_path, caption_id=CAPTION_IDS[::-1], score=numbers[::-1])
-    (got,) = found(*two, "--by", "column", "--file", file, "--direction", "t2i", "--bins", "0,0.3,0.6,1")
-    assert [b["label"] for b in got["bins"]] == ["0 to below 0.3", "0.3 to below 0.6", "0.6 to 1"]
-    assert got["n"] == len(CAPTION_IDS) and got["outside"] == 0 and got["by"] == "score"
-    assert sum(b["n"] for b in got["bins"]) == got["n"]
-    for name, report in ((s.name, s.report) for s in systems.load_systems(two)):
-        values = report["R@1", "t2i"].per_query
-        for b, (low, high) in zip(got["bins"], [(0, 0.3), (0.3, 0.6), (0.6, 1.01)], strict=True):
+    (got,) = sliced(two, "column", file=file, direction="t2i", bins="0,0.3,0.6,1")
+    assert [b.label for b in got.bins] == ["0 to below 0.3", "0.3 to below 0.6", "0.6 to 1"]
+    assert (got.n, got.outside, got.by) == (len(CAPTION_IDS), 0, "score") and sum(b.n for b in got.bins) == got.n
+    for s, path in enumerate(two):
+        values = vsebench.load(path)["R@1", "t2i"].per_query
+        assert values is not None
+        for b, (low, high) in zip(got.bins, [(0, 0.3), (0.3, 0.6), (0.6, 1.01)], strict=True):
             inside = (numbers >= low) & (numbers < high)
-            assert b["values"][name] == pytest.approx(values[inside].mean()) and b["n"] == inside.sum()
             owner = np.array(OWNER)[inside].tolist()
-            assert b["images"] == len(set(owner))
+            assert b.values[s] == pytest.approx(values[inside].mean())
+            assert (b.n, b.images) == (inside.sum(), len(set(owner)))
             again = [
                 oracle.value(values[inside].tolist(), owner, oracle.drawn(0, r, [reports.IMAGES])) for r in range(40)
             ]
-            assert b["intervals"][name] == pytest.approx(np.quantile(again, [0.025, 0.975]), abs=1e-9)
+            assert b.intervals[s] == pytest.approx(np.quantile(again, [0.025, 0.975]), abs=1e-9)
+
+
+def test_the_command_prints_the_same(two: list[str], tmp_path: Path) -> None:
+    """Options arrive; rows of records are those of the object."""
+    file = table(tmp_path, image_id=IMAGE_IDS, kind=["a", "b"] * 12, other=range(24))
+    more = ["--metrics", "R@1,MedR", "--direction", "i2t", "--resamples", 40, "--seed", 3, "--threads", 1, "--json"]
+    got = cli("slice", *two, "--by", "column", "--file", file, "--column", "kind", *more).json
+    wanted = sliced(two, "column", file=file, column="kind", metrics="R@1,MedR", direction="i2t", seed=3)
+    assert got["schema"] == "vsebench/slices/2"
+    rows = {(r["metric"], r["slice"], r["system"]): r for r in got["tables"]["slices"]}
+    for b in wanted:
+        for s, system in enumerate(("good", "bad")):
+            assert rows[str(b.metric), "all queries", system]["value"] == b.values[s]
+            for one in b.bins:
+                row, ends = rows[str(b.metric), one.label, system], one.intervals[s] or (None, None)
+                assert (row["direction"], row["by"], row["value"]) == ("i2t", "kind", one.values[s])
+                assert (row["n"], row["images"], row["low"], row["high"]) == (one.n, one.images, *ends)
+    assert len(rows) == 2 * 3 * 2
+    text = cli("slice", *two, "--by", "positives", "--metrics", "R@1,MedR", "--resamples", 40).words
+    assert "custom · R@1 (text→image) by positives (gt)" in text and "custom · MedR ↓ (image→text)" in text
+    assert "all queries" in text and "In brackets: 95 % bootstrap interval over images" in text
 
 
 def test_whole_numbers_and_quantiles(two: list[str], tmp_path: Path) -> None:
     few = table(tmp_path, image_id=IMAGE_IDS, people=[i % 4 for i in range(24)])
     for direction, n in (("i2t", 6), ("t2i", 18)):
-        (got,) = found(two[0], "--by", "column", "--file", few, "--direction", direction)
-        assert [(b["label"], b["n"]) for b in got["bins"]] == [(str(k), n) for k in range(4)]
+        assert bins(two[0], "column", file=few, direction=direction) == [(str(k), n) for k in range(4)]
     many = table(tmp_path, "m.csv", image_id=IMAGE_IDS, area=np.arange(24) * 10)
-    (got,) = found(two[0], "--by", "column", "--file", many, "--direction", "i2t", "--bins", "3")
-    assert sum(b["n"] for b in got["bins"]) == 24 and len(got["bins"]) == 3
-    low, high = (int(x) for x in got["bins"][0]["label"].split(" to "))
-    assert low == 0 and got["bins"][0]["n"] == sum(low <= a <= high for a in range(0, 240, 10))
-    (edges,) = found(two[0], "--by", "column", "--file", many, "--direction", "i2t", "--bins", "50,100,200")
-    assert [(b["label"], b["n"]) for b in edges["bins"]] == [("50 to 99", 5), ("100 to 200", 11)]
-    assert edges["outside"] == 8
+    got = bins(two[0], "column", file=many, bins=3)
+    low, high = (int(x) for x in got[0][0].split(" to "))
+    assert sum(n for _, n in got) == 24 and len(got) == 3
+    assert low == 0 and got[0][1] == sum(low <= a <= high for a in range(0, 240, 10))
+    (edges,) = sliced(two[0], "column", file=many, direction="i2t", bins="50,100,200")
+    assert [(b.label, b.n) for b in edges.bins] == [("50 to 99", 5), ("100 to 200", 11)] and edges.outside == 8
     same = table(tmp_path, "s.csv", image_id=IMAGE_IDS, constant=[0.5] * 24)
-    (one,) = found(two[0], "--by", "column", "--file", same, "--direction", "i2t")
-    assert [b["n"] for b in one["bins"]] == [24]
+    assert [n for _, n in bins(two[0], "column", file=same)] == [24]
 
 
 @pytest.mark.parametrize("start, step", [(1_700_000_000.5, 1000.25), (0.5, 1e-5), (1e300, 1e285), (-3.0, 2**-49)])
@@ -120,31 +118,27 @@ def test_labels_of_bins_have_as_many_digits_as_keep_them_apart(start: float, ste
 
 def test_captions_numbers_become_the_mean_of_an_image(two: list[str], tmp_path: Path) -> None:
     file = table(tmp_path, caption_id=CAPTION_IDS, score=[i % 3 for i in range(72)])
-    (got,) = found(two[0], "--by", "column", "--file", file, "--direction", "i2t")
-    assert got["by"] == "mean score" and [b["n"] for b in got["bins"]] == [24]
+    (got,) = sliced(two[0], "column", file=file, direction="i2t")
+    assert got.by == "mean score" and [b.n for b in got.bins] == [24]
 
 
 def test_labels_of_a_table_are_read_as_written(two: list[str], tmp_path: Path) -> None:
     words = ["NA", "None", "null", "nan", "01", "1", "1.0", "True"]
-    for file, wanted in (("t.csv", words), ("t.tsv", words)):
-        path = table(tmp_path, file, image_id=IMAGE_IDS, label=words * 3)
-        (got,) = found(two[0], "--by", "category", "--file", path, "--direction", "i2t")
-        assert {b["label"]: b["n"] for b in got["bins"]} == dict.fromkeys(wanted, 3) and got["outside"] == 0
+    for file in ("t.csv", "t.tsv"):
+        (got,) = sliced(two[0], "category", file=table(tmp_path, file, image_id=IMAGE_IDS, label=words * 3),
+                        direction="i2t")  # fmt: skip
+        assert {b.label: b.n for b in got.bins} == dict.fromkeys(words, 3) and got.outside == 0
     path = table(tmp_path, image_id=IMAGE_IDS, label=["01", "02", "10"] * 8)
-    (got,) = found(two[0], "--by", "category", "--file", path, "--direction", "i2t")
-    assert [b["label"] for b in got["bins"]] == ["01", "02", "10"]
+    assert [label for label, _ in bins(two[0], "category", file=path)] == ["01", "02", "10"]
     path = table(tmp_path, image_id=IMAGE_IDS, people=["1", "NA", "", "2.5e1"] * 6)
-    (got,) = found(two[0], "--by", "column", "--file", path, "--direction", "i2t")
-    assert [(b["label"], b["n"]) for b in got["bins"]] == [("1", 6), ("25", 6)] and got["outside"] == 12
+    (got,) = sliced(two[0], "column", file=path, direction="i2t")
+    assert [(b.label, b.n) for b in got.bins] == [("1", 6), ("25", 6)] and got.outside == 12
 
 
 @pytest.mark.parametrize("spelling", ["{}", "{:012d}", "{}.0", "COCO_val2014_{:012d}.jpg"])
 def test_a_table_may_spell_ids_in_another_way(spelling: str, two: list[str], tmp_path: Path) -> None:
-    names = [spelling.format(i) for i in IMAGE_IDS]
-    (got,) = found(
-        two[0], "--by", "column", "--file", table(tmp_path, image_id=names, x=[0, 1] * 12), "--direction", "i2t"
-    )
-    assert [(b["label"], b["n"]) for b in got["bins"]] == [("0", 12), ("1", 12)]
+    file = table(tmp_path, image_id=[spelling.format(i) for i in IMAGE_IDS], x=[0, 1] * 12)
+    assert bins(two[0], "column", file=file) == [("0", 12), ("1", 12)]
 
 
 def test_categories(two: list[str], tmp_path: Path) -> None:
@@ -154,44 +148,41 @@ def test_categories(two: list[str], tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(lines.encode()))
     texts = table(tmp_path, "t.tsv", image_id=IMAGE_IDS, category=["; ".join(v) or None for v in labels])
     for file in (str(path), texts):
-        i2t, t2i = found(two[0], "--by", "category", "--file", file)
-        assert [(b["label"], b["n"], b["images"]) for b in i2t["bins"]] == [("cat", 12, 12), ("dog", 12, 12)]
-        assert (i2t["outside"], t2i["outside"]) == (6, 18)
-        assert [(b["label"], b["n"], b["images"]) for b in t2i["bins"]] == [("cat", 36, 12), ("dog", 36, 12)]
-    whole = found(two[0], "--by", "column", "--file", texts, "--direction", "i2t")[0]
-    assert [b["label"] for b in whole["bins"]] == ["cat", "cat; dog", "dog; dog"]
-    text = invoke(two[0], "--by", "category", "--file", texts, "--direction", "i2t", "--top", "1").stdout
+        i2t, t2i = sliced(two[0], "category", file=file)
+        assert [(b.label, b.n, b.images) for b in i2t.bins] == [("cat", 12, 12), ("dog", 12, 12)]
+        assert [(b.label, b.n, b.images) for b in t2i.bins] == [("cat", 36, 12), ("dog", 36, 12)]
+        assert (i2t.outside, t2i.outside) == (6, 18)
+    assert [label for label, _ in bins(two[0], "column", file=texts)] == ["cat", "cat; dog", "dog; dog"]
+    text = cli("slice", two[0], "--by", "category", "--file", texts, "--direction", "i2t", "--top", "1").out
     assert "1 further slice is not shown (--top)." in text and "in no slice" in text
 
 
 def test_parquet(two: list[str], tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'vsebench[formats]')")
-    path = tmp_path / "t.parquet"
-    pd.DataFrame({"id": IMAGE_IDS, "kind": ["a", "b"] * 12}).to_parquet(path)
-    (got,) = found(two[0], "--by", "column", "--file", str(path), "--direction", "i2t")
-    assert [(b["label"], b["n"]) for b in got["bins"]] == [("a", 12), ("b", 12)]
+    pd.DataFrame({"id": IMAGE_IDS, "kind": ["a", "b"] * 12}).to_parquet(tmp_path / "t.parquet")
+    assert bins(two[0], "column", file=tmp_path / "t.parquet") == [("a", 12), ("b", 12)]
 
 
 def test_positives_and_medians(two: list[str]) -> None:
-    (got,) = found(two[0], "--by", "positives", "--direction", "i2t", "--metrics", "MedR")
-    assert [(b["label"], b["n"]) for b in got["bins"]] == [("3", 24)]
-    assert got["bins"][0]["values"] == got["values"] and got["bins"][0]["intervals"] == {"good": None}
-    folds = found(two[0], "--by", "positives", "--metrics", "1k:MeanR,1k:MedR")
-    assert all(s["bins"][0]["values"]["good"] == pytest.approx(s["values"]["good"]) for s in folds)
+    (got,) = sliced(two[0], "positives", direction="i2t", metrics="MedR")
+    (only,) = got.bins
+    assert (only.label, only.n, only.values, only.intervals) == ("3", 24, got.values, (None,))
+    for s in sliced(two[0], "positives", metrics="1k:MeanR,1k:MedR"):
+        assert s.bins[0].values == pytest.approx(s.values)
 
 
-def test_caption_length(coco: Split, tmp_path: Path) -> None:
+def test_caption_length(coco: Split) -> None:
     try:
-        texts = splits.load_split("coco-5k", captions=True).captions
+        texts = vsebench.load_split("coco-5k", captions=True).captions
     except MissingPackage:
         pytest.skip("the COCO captions are not installed (pip install 'vsebench[text]')")
+    assert texts is not None
     images = np.random.default_rng(0).standard_normal((5000, 4))
     done = vsebench.evaluate(images, images[coco.image_of], split=coco, metrics="R@1", resamples=10, trust=True)
-    path = reports.write(tmp_path / "c.json", done)
-    (got,) = found(path, "--by", "length", "--direction", "t2i", "--bins", "0,9,12,99")
+    (got,) = sliced(done, "length", direction="t2i", bins="0,9,12,99")
     words = [len(t.split()) for t in texts]
-    want = [sum(a <= w < b for w in words) for a, b in ((0, 9), (9, 12), (12, 100))]
-    assert [b["n"] for b in got["bins"]] == want and got["by"] == "words in the caption"
+    assert [b.n for b in got.bins] == [sum(a <= w < b for w in words) for a, b in ((0, 9), (9, 12), (12, 100))]
+    assert got.by == "words in the caption"
 
 
 def test_captions_of_a_custom_split(two: list[str], tmp_path: Path, pinned: Pinned) -> None:
@@ -202,41 +193,28 @@ def test_captions_of_a_custom_split(two: list[str], tmp_path: Path, pinned: Pinn
     ]
     path = tmp_path / "captions.jsonl"
     path.write_text("\n".join(json.dumps(r) for r in reversed(records)))
-    i2t, t2i = found(*two, "--by", "length", "--captions", str(path), "--bins", "3,5,9")
-    assert [(b["label"], b["n"]) for b in t2i["bins"]] == [
-        ("3 to 4", (words < 5).sum()),
-        ("5 to 9", (words >= 5).sum()),
-    ]
-    assert i2t["by"] == "mean words in the caption" and t2i["outside"] == 0
+    i2t, t2i = sliced(two, "length", captions=path, bins="3,5,9")
+    assert [(b.label, b.n) for b in t2i.bins] == [("3 to 4", (words < 5).sum()), ("5 to 9", (words >= 5).sum())]
+    assert i2t.by == "mean words in the caption" and t2i.outside == 0
     path.write_text("\n".join(json.dumps(r) for r in records[:-2]))
-    result = invoke(two[0], "--by", "length", "--captions", str(path))
-    assert result.exit_code == 3
-    pinned(result.stderr)
-    missing = invoke(two[0], "--by", "length", "--captions", str(tmp_path / "none.jsonl"))
-    assert missing.exit_code == 3 and "none.jsonl" in missing.stderr
+    pinned(refused("slice", two[0], "--by", "length", "--captions", path, code=3))
+    assert "none.jsonl" in refused("slice", two[0], "--by", "length", "--captions", tmp_path / "none.jsonl", code=3)
 
 
 def test_captions_one_a_line(two: list[str], tmp_path: Path, pinned: Pinned) -> None:
-    world = reports.split()
-    rows = Split("custom", np.arange(24), np.arange(72), world.image_of)
+    rows = Split("custom", np.arange(24), np.arange(72), reports.split().image_of)
     path = reports.write(tmp_path / "rows.json", reports.report(0.5, world=rows, metrics="R@1"))
     texts = tmp_path / "captions.txt"
     texts.write_text("\n".join("word " * (1 + i % 3) for i in range(72)) + "\n")
-    (got,) = found(path, "--by", "length", "--captions", str(texts), "--direction", "t2i")
-    assert [(b["label"], b["n"]) for b in got["bins"]] == [("1", 24), ("2", 24), ("3", 24)]
     # a report has the row of every caption, by which lines are matched; those of earlier versions do not
-    (by_id,) = found(two[0], "--by", "length", "--captions", str(texts), "--direction", "t2i")
-    assert [(b["label"], b["n"]) for b in by_id["bins"]] == [("1", 24), ("2", 24), ("3", 24)]
+    for given in (path, two[0]):
+        assert bins(given, "length", captions=texts, direction="t2i") == [("1", 24), ("2", 24), ("3", 24)]
     document = json.loads(Path(two[0]).read_text())
     assert document["per_query"].pop("caption_rows")
     (tmp_path / "old.json").write_text(json.dumps(document))
-    result = invoke(str(tmp_path / "old.json"), "--by", "length", "--captions", str(texts))
-    assert result.exit_code == 3
-    pinned(result.stderr)
+    pinned(refused("slice", tmp_path / "old.json", "--by", "length", "--captions", texts, code=3))
     texts.write_text("one\n")
-    short = invoke(path, "--by", "length", "--captions", str(texts))
-    assert short.exit_code == 3
-    pinned(short.stderr)
+    pinned(refused("slice", path, "--by", "length", "--captions", texts, code=3))
 
 
 def inside_a_modality(path: str) -> str:
@@ -254,23 +232,20 @@ def inside_a_modality(path: str) -> str:
 def test_metrics_that_the_attribute_does_not_apply_to_are_left_out(
     two: list[str], tmp_path: Path, pinned: Pinned
 ) -> None:
-    path = inside_a_modality(two[0])
-    args = [path, "--by", "positives", "--metrics", "R@1,cxc:R@1"]
-    result = invoke(*args, "--json")
-    assert result.exit_code == 0
-    pinned(result.stderr)
-    document = json.loads(result.stdout)
-    assert [(s["metric"], s["direction"]) for s in slices_of(document)] == [("R@1", "i2t"), ("R@1", "t2i")]
-    assert len(document["warnings"]) == 2
-    alone = invoke(*args, "--direction", "i2i")
-    assert alone.exit_code == 2
-    pinned(alone.stderr)
+    path, both = inside_a_modality(two[0]), ["--metrics", "R@1,cxc:R@1"]
+    done = cli("slice", path, "--by", "positives", *both, "--json")
+    pinned(done.err)
+    rows = done.json["tables"]["slices"]
+    assert {(r["metric"], r["direction"]) for r in rows} == {("R@1", "i2t"), ("R@1", "t2i")}
+    assert len(done.json["warnings"]) == 2
+    pinned(refused("slice", path, "--by", "positives", *both, "--direction", "i2i"))
     # a number of the images applies to all
-    assert len(found(path, *args[3:], "--by", "column", "--file", table(tmp_path, id=IMAGE_IDS, x=range(24)))) == 4
+    numbers = table(tmp_path, id=IMAGE_IDS, x=range(24))
+    assert len(sliced(path, "column", metrics="R@1,cxc:R@1", file=numbers)) == 4
     labels = table(tmp_path, caption_id=CAPTION_IDS, kind=["long", "short"] * 36)
-    result = invoke(*args[:1], "--by", "column", "--file", labels, "--metrics", "R@1,cxc:R@1", "--json")
-    pinned(result.stderr)
-    assert [s["direction"] for s in slices_of(json.loads(result.stdout))] == ["t2i", "t2t"]
+    done = cli("slice", path, "--by", "column", "--file", labels, *both, "--json")
+    pinned(done.err)
+    assert {r["direction"] for r in done.json["tables"]["slices"]} == {"t2i", "t2t"}
 
 
 @pytest.mark.filterwarnings("error")
@@ -280,65 +255,49 @@ def test_missing_and_infinite_numbers(two: list[str], tmp_path: Path, whole: boo
     lines = tmp_path / "x.jsonl"
     lines.write_text("\n".join(json.dumps({"image_id": i, "x": x}) for i, x in zip(IMAGE_IDS, numbers, strict=True)))
     for file in (str(lines), table(tmp_path, image_id=IMAGE_IDS, x=numbers)):
-        args = [two[0], "--by", "column", "--file", file]
-        i2t, t2i = found(*args, "--bins", "3")
-        assert [b["label"] for b in i2t["bins"]][::4] == ["-inf", "inf"] and len(i2t["bins"]) == 5
-        assert [b["n"] for b in i2t["bins"]][::4] == [1, 2] and sum(b["n"] for b in i2t["bins"]) == 22
-        assert (i2t["outside"], t2i["outside"]) == (2, 6)
-        if whole:
-            assert all(label.replace(" to ", "").isdecimal() for label in [b["label"] for b in i2t["bins"]][1:4])
-        (edges,) = found(*args, "--bins", "0,1,inf", "--direction", "i2t")
-        assert edges["bins"][1]["label"] == "1 to inf" and edges["outside"] == 3
+        i2t, t2i = sliced(two[0], "column", file=file, bins=3)
+        assert [(b.label, b.n) for b in i2t.bins][::4] == [("-inf", 1), ("inf", 2)] and len(i2t.bins) == 5
+        assert sum(b.n for b in i2t.bins) == 22 and (i2t.outside, t2i.outside) == (2, 6)
+        assert not whole or all(b.label.replace(" to ", "").isdecimal() for b in i2t.bins[1:4])
+        (edges,) = sliced(two[0], "column", file=file, bins="0,1,inf", direction="i2t")
+        assert edges.bins[1].label == "1 to inf" and edges.outside == 3
     few = table(tmp_path, "f.csv", image_id=IMAGE_IDS, x=[1, 2, np.inf] * 8)
-    (got,) = found(two[0], "--by", "column", "--file", few, "--direction", "i2t")
-    assert [(b["label"], b["n"]) for b in got["bins"]] == [("1", 8), ("2", 8), ("inf", 8)]
+    assert bins(two[0], "column", file=few) == [("1", 8), ("2", 8), ("inf", 8)]
     opposite = table(tmp_path, "o.csv", caption_id=CAPTION_IDS, x=[np.inf, -np.inf, 0] * 24)
-    nothing = invoke(two[0], "--by", "column", "--file", opposite, "--direction", "i2t")
-    assert nothing.exit_code == 2
-    pinned(nothing.stderr)
+    pinned(refused("slice", two[0], "--by", "column", "--file", opposite, "--direction", "i2t"))
 
 
-@pytest.mark.parametrize(
-    ("args", "code"),
-    [
-        (["--by", "mood"], 2),
-        (["--by", "column"], 2),
-        (["--by", "positives", "--file", "x.csv"], 2),
-        (["--by", "positives", "--bins", "3,1"], 2),
-        (["--by", "positives", "--bins", "many"], 2),
-        (["--by", "positives", "--bins", "nan,nan"], 2),
-        (["--by", "positives", "--metrics", "RSum"], 2),
-        (["--by", "positives", "--direction", "up"], 2),
-        (["--by", "positives", "--bins", "50,60", "--direction", "i2t"], 2),
-        (["--by", "length"], 2),
-        (["--by", "positives", "--captions", "x.jsonl"], 2),
-        (["--by", "column", "--file", "none.csv"], 3),
-    ],
-)
-def test_what_is_refused(two: list[str], args: list[str], code: int, pinned: Pinned) -> None:
-    result = invoke(two[0], *args)
-    assert result.exit_code == code, result.stderr
-    pinned(result.stderr)
+REFUSED = {
+    "mood": 2, "column": 2, "positives --file x.csv": 2, "positives --bins 3,1": 2, "positives --bins many": 2,
+    "positives --bins nan,nan": 2, "positives --metrics RSum": 2, "positives --direction up": 2,
+    "positives --bins 50,60 --direction i2t": 2, "length": 2, "positives --captions x.jsonl": 2,
+    "column --file none.csv": 3,
+}  # fmt: skip
+TABLES: dict[str, tuple[dict[str, Any], int]] = {
+    "no ids": ({"name": [1], "x": [2]}, 3),
+    "no image": ({"id": [1], "x": [2]}, 3),
+    "an id twice": ({"id": [100, 100], "x": [2, 3]}, 3),
+    "a missing id": ({"id": [100, None], "x": [2, 3]}, 3),
+    "images and captions": ({"id": [100, 1100], "x": [2, 3]}, 3),
+    "two columns": ({"id": [100], "x": [2], "y": [3]}, 2),
+    "labels of captions": ({"caption_id": [1100], "x": ["long"]}, 2),
+}
 
 
-@pytest.mark.parametrize(
-    ("columns", "code"),
-    [
-        ({"name": [1], "x": [2]}, 3),
-        ({"id": [1], "x": [2]}, 3),
-        ({"id": [100, 100], "x": [2, 3]}, 3),
-        ({"id": [100, None], "x": [2, 3]}, 3),
-        ({"id": [100, 1100], "x": [2, 3]}, 3),
-        ({"id": [100], "x": [2], "y": [3]}, 2),
-        ({"caption_id": [1100], "x": ["long"]}, 2),
-    ],
-)
-def test_tables_that_are_refused(
-    two: list[str], tmp_path: Path, columns: dict[str, Any], code: int, pinned: Pinned
-) -> None:
-    result = invoke(two[0], "--by", "column", "--file", table(tmp_path, **columns), "--direction", "i2t")
-    assert result.exit_code == code, result.stderr
-    pinned(result.stderr)
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_is_refused(two: list[str], words: str, pinned: Pinned) -> None:
+    pinned(refused("slice", two[0], "--by", *words.split(), code=REFUSED[words]))
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_tables_that_are_refused(two: list[str], tmp_path: Path, case: str, pinned: Pinned) -> None:
+    file = table(tmp_path, **TABLES[case][0])
+    pinned(refused("slice", two[0], "--by", "column", "--file", file, "--direction", "i2t", code=TABLES[case][1]))
+
+
+def test_an_unknown_column(two: list[str], tmp_path: Path, pinned: Pinned) -> None:
+    file = table(tmp_path, id=IMAGE_IDS, colour=["red"] * 24)
+    pinned(refused("slice", two[0], "--by", "column", "--file", file, "--column", "color"))
 
 
 PADDED = [f"{i:02}" for i in range(1, 25)]
@@ -372,29 +331,14 @@ def test_a_part_by_ids_with_zeros(tmp_path: Path) -> None:
     assert part["R@1", "i2t"].n == 12 and part["R@1", "i2t"].value == (scores.argmax(1) == np.arange(12)).mean()
 
 
-def test_an_unknown_column(two: list[str], tmp_path: Path, pinned: Pinned) -> None:
-    file = table(tmp_path, id=IMAGE_IDS, colour=["red"] * 24)
-    result = invoke(two[0], "--by", "column", "--file", file, "--column", "color")
-    assert result.exit_code == 2
-    pinned(result.stderr)
-
-
 @pytest.mark.parametrize("text", ["{", "[1]\n", '{"id": 1}\n{'])
-def test_json_that_is_no_table_is_refused(tmp_path: Path, text: str, pinned: Pinned) -> None:
+def test_json_that_is_no_table_is_refused(tmp_path: Path, text: str, refuses: Refuses) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(text)
-    with pytest.raises(BadInput) as caught:
-        columns.read_table(path)
-    pinned(caught.value)
+    refuses(BadInput, columns.read_table, path)
 
 
-def test_the_screen(two: list[str]) -> None:
-    text = " ".join(invoke(*two, "--by", "positives", "--metrics", "R@1,MedR").stdout.split())
-    assert "custom · R@1 (text→image) by positives (gt)" in text and "custom · MedR ↓ (image→text)" in text
-    assert "all queries" in text and "In brackets: 95 % bootstrap interval over images" in text
-
-
-def test_an_id_in_two_of_many_rows_is_found_at_once(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_an_id_in_two_of_many_rows_is_found_at_once(monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     """The search for the repeated id compares every id once, where it compared every two of them."""
 
     class Counted(str):
@@ -409,11 +353,8 @@ def test_an_id_in_two_of_many_rows_is_found_at_once(monkeypatch: pytest.MonkeyPa
         def strip(self, chars: str | None = None) -> str:
             return self
 
-    values = [Counted(i) for i in range(2000)] + [Counted(1999)]
     monkeypatch.setattr(columns, "str", lambda v: v, raising=False)
-    with pytest.raises(BadInput) as caught:
-        columns._ids(values, Path("t.csv"))
-    pinned(caught.value)
+    refuses(BadInput, columns._ids, [Counted(i) for i in range(2000)] + [Counted(1999)], Path("t.csv"))
     assert Counted.compared < 100
 
 
@@ -427,13 +368,11 @@ def test_labels_of_integers_have_no_separators_and_no_negative_zero() -> None:
     assert list(masks(numbers(1e300, 2e300, 3), [-0.0, 1e300, 2e300])[0]) == ["0 to below 1e+300", "1e+300 to 2e+300"]
 
 
-def test_bins_of_labels_are_refused(two: list[str], tmp_path: Path, pinned: Pinned) -> None:
+def test_bins_of_labels_are_refused(two: list[str], tmp_path: Path, refuses: Refuses) -> None:
     days = [f"2024-01-{1 + i % 4:02}" for i in range(len(IMAGE_IDS))]
     options = {"by": "column", "file": table(tmp_path, image_id=IMAGE_IDS, day=days), "direction": "i2t"}
-    with pytest.raises(UsageError) as caught:
-        vsebench.slice(two, bins=4, **options)
-    pinned(caught.value)
-    assert [b.label for b in vsebench.slice(two, **options).breakdowns[0].bins] == sorted(set(days))
+    refuses(UsageError, vsebench.slice, two, bins=4, **options)
+    assert [label for label, _ in bins(two, **options)] == sorted(set(days))
 
 
 def test_a_label_like_the_name_of_a_row_is_quoted(two: list[str], tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ import pytest
 import typer
 
 import vsebench as vb
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench import arguments
 from vsebench.cli import app
 from vsebench.cli.analyses import ANALYSES, made
-from vsebench.errors import UsageError
+from vsebench.errors import BadInput, UsageError
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.standard_normal((20, 8)).astype(np.float32)
@@ -71,25 +71,28 @@ def evaluated(**options: Any) -> vb.Report:
         {"depth": 0, "save_run": "run.json"},
     ],
 )
-def test_wrong_arguments_of_evaluate(options: dict[str, Any], pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as error:
-        evaluated(**options)
-    pinned(error.value)
+def test_wrong_arguments_of_evaluate(options: dict[str, Any], refuses: Refuses) -> None:
+    refuses(UsageError, evaluated, **options)
 
 
-def test_arrays_in_memory_are_told_of_arguments_and_take_the_image_of_every_text_by_row(pinned: Pinned) -> None:
+def test_arrays_in_memory_are_told_of_arguments_and_take_the_image_of_every_text_by_row(refuses: Refuses) -> None:
     owners = np.arange(80) // 4
     of_image = np.array([n for n in range(100) if n % 5 < 4])  # four texts an image
     unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (IMAGES, TEXTS[of_image])]
     want = float((owners[(unit[0] @ unit[1].T).argmax(axis=1)] == np.arange(20)).mean())
     ids = [f"im{n}" for n in range(20)]
     for given in ({}, {"image_ids": ids, "text_ids": np.arange(80)}, {"image_id_of_text": owners + 1}):
-        with pytest.raises(vb.VsebenchError) as caught:
-            vb.evaluate(IMAGES, TEXTS[of_image], metrics="R@1", ci=0, **given)
-        pinned(caught.value)
-    with pytest.raises(vb.VsebenchError) as caught:
-        vb.evaluate(IMAGES, TEXTS, image_ids=ids, text_ids=[f"c{n}" for n in range(100)], metrics="R@1", ci=0)
-    pinned(caught.value)
+        refuses(vb.VsebenchError, vb.evaluate, IMAGES, TEXTS[of_image], metrics="R@1", ci=0, **given)
+    refuses(
+        vb.VsebenchError,
+        vb.evaluate,
+        IMAGES,
+        TEXTS,
+        image_ids=ids,
+        text_ids=[f"c{n}" for n in range(100)],
+        metrics="R@1",
+        ci=0,
+    )
     for given in ({"image_id_of_text": owners}, {"image_ids": ids, "image_id_of_text": np.array(ids)[owners]}):
         report = vb.evaluate(IMAGES, TEXTS[of_image], metrics="R@1", ci=0, **given)
         assert report["R@1", "i2t"].value == want
@@ -148,10 +151,8 @@ class Tensor:
         lambda: vb.evaluate(scores=np.full((2, 10), 2**64 - 1, np.uint64)),
     ],
 )
-def test_wrong_arguments_of_the_other_functions(call: Callable[[], object], pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as error:
-        call()
-    pinned(error.value)
+def test_wrong_arguments_of_the_other_functions(call: Callable[[], object], refuses: Refuses) -> None:
+    refuses(UsageError, call)
 
 
 def test_numbers_and_names_of_other_types_are_taken() -> None:
@@ -165,7 +166,7 @@ def test_numbers_and_names_of_other_types_are_taken() -> None:
     assert [len(evaluated(**options).results) for options in given] == [2, 2, 2, 2]
 
 
-def test_gains_are_a_file_an_array_or_a_list(tmp_path: Path, pinned: Pinned) -> None:
+def test_gains_are_a_file_an_array_or_a_list(tmp_path: Path, refuses: Refuses) -> None:
     np.save(tmp_path / "g.npy", GAINS)
     named = evaluated(gains=str(tmp_path / "g.npy"), metrics="matrix:NCS@5,matrix:CS@10")
     values = [r.value for r in named.results]
@@ -177,26 +178,20 @@ def test_gains_are_a_file_an_array_or_a_list(tmp_path: Path, pinned: Pinned) -> 
     report = evaluated(gains=[GAINS, "cider"], metrics="NCS@5,cider:NCS@5", captions=CAPTIONS)
     assert [str(r.metric) for r in report.results][::2] == ["matrix:NCS@5", "cider:NCS@5"]
     assert report["matrix:NCS@5", "i2t"].value == values[0]
-    with pytest.raises(vb.VsebenchError) as caught:
-        evaluated(gains=GAINS[:3, :3], metrics="matrix:NCS@5")
-    pinned(caught.value)
-    with pytest.raises(vb.VsebenchError) as caught:
-        evaluated(gains=np.full_like(GAINS, np.nan), metrics="matrix:NCS@5")
-    pinned(caught.value)
+    refuses(vb.VsebenchError, evaluated, gains=GAINS[:3, :3], metrics="matrix:NCS@5")
+    refuses(vb.VsebenchError, evaluated, gains=np.full_like(GAINS, np.nan), metrics="matrix:NCS@5")
     relevant = evaluated(gains=GAINS > 1, metrics="matrix:NCS@5")
     assert relevant["matrix:NCS@5", "i2t"].value == evaluated(gains=(GAINS > 1) * 1.0, metrics="NCS@5").results[0].value
 
 
-def test_captions_are_a_file_or_a_list(tmp_path: Path, pinned: Pinned) -> None:
+def test_captions_are_a_file_or_a_list(tmp_path: Path, refuses: Refuses) -> None:
     (tmp_path / "c.txt").write_text("".join(f"{c}\n" for c in CAPTIONS), encoding="utf-8")
     from_file = evaluated(captions=tmp_path / "c.txt", metrics="cider:NCS@5")
     for captions in (CAPTIONS, tuple(CAPTIONS), np.array(CAPTIONS)):
         report = evaluated(captions=captions, metrics="cider:NCS@5")
         assert report.signature == from_file.signature
         assert [r.value for r in report.results] == [r.value for r in from_file.results]
-    with pytest.raises(vb.VsebenchError) as caught:
-        evaluated(captions=CAPTIONS[:9], metrics="cider:NCS@5")
-    pinned(caught.value)
+    refuses(vb.VsebenchError, evaluated, captions=CAPTIONS[:9], metrics="cider:NCS@5")
     # Their order is that of the text vectors, also where these have ids in another order than the split.
     owner = np.repeat(np.arange(20), 5)
     shuffled = RNG.permutation(100)
@@ -282,3 +277,67 @@ def test_arguments_have_the_names_of_the_options(command: str) -> None:
     known = set(inspect.signature(getattr(vb, name)).parameters) - ONLY_PYTHON
     options -= set(arguments.OF_THE_RESULT) - known
     assert known == options - {"help_all"}
+
+
+# Arguments of the Python functions: what is given in memory is matched by id, or refused with a fix.
+
+
+UNIT = np.random.default_rng(0).standard_normal((20, 4)).astype(np.float32)
+COPIES = np.repeat(UNIT, 5, axis=0)
+SPLIT = vb.Split("mine", np.arange(20), np.arange(100), np.repeat(np.arange(20), 5))
+
+
+def test_ids_select_an_installed_split(coco: vb.Split) -> None:
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((len(coco.image_ids), 8)).astype(np.float32)
+    order, shuffled = rng.permutation(len(coco.image_ids)), rng.permutation(len(coco.caption_ids))
+    images = vb.Embeddings("image", coco.image_ids[order], vectors[order])
+    texts = vb.Embeddings("caption", coco.caption_ids[shuffled], vectors[coco.image_of[shuffled]])
+    report = vb.evaluate(images, texts, metrics="R@1", ci=0, trust=True)
+    assert report.split == "coco-5k"
+    assert report["R@1", "i2t"].value == 1.0
+
+
+def test_metrics_may_be_values_and_captions_an_array() -> None:
+    captions = np.array([f"a photo of thing {i}" for i in range(100)])
+    split = vb.Split("mine", SPLIT.image_ids, SPLIT.caption_ids, SPLIT.image_of, captions)  # type: ignore[arg-type]
+    metrics = [vb.parse("R@1"), "cider:NCS@5"]
+    report = vb.evaluate(UNIT, COPIES, split=split, metrics=metrics, ci=0)  # type: ignore[arg-type]
+    assert [str(result.metric) for result in report.results if result.direction == "i2t"] == ["R@1", "cider:NCS@5"]
+
+
+def test_an_input_is_never_written_over(tmp_path: Path, refuses: Refuses) -> None:
+    path = tmp_path / "vectors.npz"
+    np.savez(path, image_embeddings=UNIT, text_embeddings=COPIES)
+    before = path.read_bytes()
+    refuses(UsageError, vb.evaluate, path, split="custom", metrics="R@1", ci=0, save_run=path)
+    assert path.read_bytes() == before
+
+
+def test_queries_of_one_modality(refuses: Refuses) -> None:
+    mask = np.zeros(20, np.bool_)
+    mask[[3, 7]] = True
+    by_mask = vb.evaluate_unimodal(UNIT, UNIT, queries=mask, metrics="MLD@3", ci=0)
+    by_index = vb.evaluate_unimodal(UNIT, UNIT, queries=[3, 7], metrics="MLD@3", ci=0)
+    assert by_mask.signature == by_index.signature
+    assert by_mask.results[0].value == by_index.results[0].value
+    refuses(BadInput, vb.evaluate_unimodal, UNIT, UNIT, queries=[0.5, 1.2])
+    refuses(UsageError, vb.evaluate_unimodal, UNIT, UNIT, block=-1)
+    captions = vb.Embeddings("caption", np.arange(20), UNIT)
+    assert vb.evaluate_unimodal(captions, UNIT, metrics="MLD@3", ci=0).results[0].direction == "t2t"
+
+
+def test_a_report_prints_and_names_what_it_holds(pinned: Pinned) -> None:
+    report = vb.evaluate(UNIT, COPIES, split=SPLIT, metrics="R@1", ci=0)
+    assert repr(report) == str(report)
+    with pytest.raises(KeyError) as caught:
+        report["R@7", "i2t"]
+    pinned(caught.value)
+
+
+def test_the_view_of_folds_of_a_split_that_is_ranked_in_folds(refuses: Refuses) -> None:
+    owners = np.repeat(np.arange(20), 2)
+    split = vb.Split("custom", np.arange(20), np.arange(40), owners, fold=np.arange(20) // 10, in_folds=True)
+    vectors = np.eye(20, dtype=np.float32)
+    caught = refuses(UsageError, vb.evaluate, vectors, vectors[owners], split=split, metrics="1k:R@1", ci=0, trust=True)
+    assert caught.fix == "write R@1"

@@ -22,14 +22,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import vsebench as vb
+from tests.commands import invoke
 from tests.evaluation.engines import SETTINGS, N
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from tests.reports import same_reports
-from vsebench.cli import app
-from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost
+from vsebench.errors import (
+    BadInput,
+    DeviceFault,
+    DiskError,
+    LowMemory,
+    MissingPackage,
+    UsageError,
+    VsebenchError,
+    WorkersLost,
+)
 from vsebench.evaluation import cuts, dask_engine, inputs, shard_files, shards
 from vsebench.evaluation.plan import make_plan
 from vsebench.evaluation.request import Request, request
@@ -283,7 +291,7 @@ def test_the_key_of_an_evaluation(folder: Path) -> None:
         assert job_of(folder, **given)[0].key != key
 
 
-def test_files_of_shards(cache: Path, pinned: Pinned) -> None:
+def test_files_of_shards(cache: Path, pinned: Pinned, refuses: Refuses) -> None:
     arrays = {"a": np.arange(5), "b": np.zeros((2, 0)), "c": np.array([np.nan, -0.0])}
     with shard_files.opened("ab" * 32, resume=False) as at:
         assert not shard_files.is_finished(at, SHARD)
@@ -297,9 +305,7 @@ def test_files_of_shards(cache: Path, pinned: Pinned) -> None:
         for damaged in (b"", stored[:40], stored[:-1], stored + b"x", stored[:90] + b"\x55" + stored[91:]):
             file.write_bytes(damaged)
             assert not shard_files.is_finished(at, SHARD)
-        with pytest.raises(DiskError) as caught:
-            shard_files.read(at, SHARD)
-        pinned(caught.value)
+        refuses(DiskError, shard_files.read, at, SHARD)
         with pytest.raises(DiskError) as caught, shard_files.opened("ab" * 32, resume=True):
             pass
         pinned(caught.value)
@@ -350,10 +356,8 @@ ADDRESSES = (
         {"engine": "dask", "split": vb.Split("custom", np.arange(2), np.arange(2), np.arange(2))},
     ],
 )
-def test_options_that_are_refused(given: dict[str, Any], folder: Path, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(**{"images": folder / "e.npz", **given})
-    pinned(caught.value)
+def test_options_that_are_refused(given: dict[str, Any], folder: Path, refuses: Refuses) -> None:
+    refuses(UsageError, vb.evaluate, **{"images": folder / "e.npz", **given})
 
 
 def test_retrieved_lists_need_no_engine(tmp_path: Path) -> None:
@@ -367,11 +371,9 @@ def test_retrieved_lists_need_no_engine(tmp_path: Path) -> None:
     assert any("engine='dask': retrieved lists have no scores" in note for note in found.notes)
 
 
-def test_dask_that_is_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_dask_that_is_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingPackage) as caught:
-        vb.evaluate(folder / "e.npz", engine="dask", **{**SETTINGS, "metrics": "R@1"})
-    pinned(caught.value)
+    refuses(MissingPackage, vb.evaluate, folder / "e.npz", engine="dask", **{**SETTINGS, "metrics": "R@1"})
 
 
 def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
@@ -391,10 +393,10 @@ def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.Mo
     worker = next(iter(cluster.scheduler_info["workers"]))
     with answering(b"") as silent, answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as http:
         for address in ("tcp://127.0.0.1:9", "127.0.0.1:9", "tls://127.0.0.1:9", silent, http):
-            done = CliRunner().invoke(app, [*words, address])
+            done = invoke(*words, address)
             assert done.exit_code == 5 and f"'{address}'" in done.stderr, done.stderr
             assert "dask scheduler" in done.stderr and "Traceback" not in done.stderr
-    done = CliRunner().invoke(app, [*words, worker])
+    done = invoke(*words, worker)
     assert done.exit_code == 5
     pinned(done.stderr.replace(worker, "WORKER"))
 
@@ -509,3 +511,37 @@ def test_tasks_that_fail_in_every_attempt(cluster: Any, monkeypatch: pytest.Monk
 
 
 SHARD = cuts.Shard("scan", "i2t", 0, (0, 9), (0, 8))
+
+
+# ``--engine dask``: memory of the workers.
+
+
+def test_own_workers_are_not_ended_for_mapped_files() -> None:
+    """The limit of a worker of Dask counts pages of mapped files, which are no memory that is taken."""
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    with dask_engine._client(request({"engine": "dask", "workers": 1})) as client:
+        client.wait_for_workers(1, timeout=60)
+        assert [w["memory_limit"] for w in client.scheduler_info()["workers"].values()] == [0]
+
+
+@pytest.mark.parametrize("error", [LowMemory("needs 2 GiB"), DeviceFault("wrong products"), RuntimeError("CUDA error")])
+def test_what_another_worker_may_compute(error: Exception, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+    with pytest.raises(WorkersLost) as caught:
+        attempted(error, monkeypatch)
+    pinned(re.sub(r"worker \w \(.*?\)", "worker N (HOST)", str(caught.value)))
+    wrong = attempted(BadInput("not a number", where="f.npz", fix="mend it"), monkeypatch)
+    assert isinstance(wrong, BadInput) and (wrong.where, wrong.fix) == ("f.npz", "mend it")
+    assert re.fullmatch(r"on worker w \(.*\): not a number", wrong.what)
+
+
+def attempted(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What a task gives whose shard fails."""
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(name="w"))
+
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(shards, "compute", fail)
+    job: Any = SimpleNamespace(command=False)
+    return dask_engine.attempt(cuts.Shard("scan", "i2t", 0, (0, 9), (0, 9)), job)

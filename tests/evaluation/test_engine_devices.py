@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import vsebench as vb
+from tests.commands import invoke
 from tests.evaluation.engines import SETTINGS, N
 from tests.gates import gate
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from tests.reports import same_reports
-from vsebench.cli import app
 from vsebench.errors import MissingPackage, UsageError
 from vsebench.evaluation import cuts, provenance
 from vsebench.rank import backends
@@ -141,7 +140,7 @@ def test_what_workers_do_not_have(folder: Path, started: Started, pinned: Pinned
     assert caught.value.where == "engine='dask'"
     pinned(without_host(caught.value))
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--metrics", "R@1", "--trust", "--ci", "0"]
-    done = CliRunner().invoke(app, [*words, "--engine", "dask", "--scheduler", where, "--backend", "torch:cuda"])
+    done = invoke(*words, "--engine", "dask", "--scheduler", where, "--backend", "torch:cuda")
     assert done.exit_code == 2
     pinned(without_host(done.stderr))
     started(without, "faiss")
@@ -151,14 +150,10 @@ def test_what_workers_do_not_have(folder: Path, started: Started, pinned: Pinned
     assert str(missing.value.fix).startswith("pip install 'vsebench[cpu]'")
 
 
-def test_without_workers_the_package_is_needed_here(folder: Path, pinned: Pinned) -> None:
+def test_without_workers_the_package_is_needed_here(folder: Path, refuses: Refuses) -> None:
     for backend in ("torch", "torch:cuda", "faiss"):
-        with pytest.raises(MissingPackage) as caught:
-            vb.evaluate(**given(folder, backend=backend))
-        pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(**given(folder, backend="torch:tpu", engine="dask"))
-    pinned(caught.value)
+        refuses(MissingPackage, vb.evaluate, **given(folder, backend=backend))
+    refuses(UsageError, vb.evaluate, **given(folder, backend="torch:tpu", engine="dask"))
 
 
 def test_shards_that_were_finished_before_name_no_worker() -> None:

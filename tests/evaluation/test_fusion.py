@@ -12,7 +12,7 @@ import pytest
 
 import vsebench as vb
 from tests.commands import invoke
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.evaluation.fused import _by_reciprocal_ranks
 from vsebench.results.report import Report
@@ -170,11 +170,9 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(case: str, systems: dict[str, Any], monkeypatch: pytest.MonkeyPatch, pinned: Pinned):
+def test_what_is_refused(case: str, systems: dict[str, Any], monkeypatch: pytest.MonkeyPatch, refuses: Refuses):
     monkeypatch.chdir(systems["folder"])
-    with pytest.raises(VsebenchError) as caught:
-        vb.evaluate("A.npz", metrics="R@1", **REFUSED[case])
-    pinned(caught.value)
+    refuses(VsebenchError, vb.evaluate, "A.npz", metrics="R@1", **REFUSED[case])
 
 
 def test_systems_of_other_items(systems: dict[str, Any], tmp_path: Path):
@@ -216,11 +214,9 @@ def test_scores_of_one_direction_are_fused(systems: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("given", ["fuse", "scores"])
 def test_a_direction_without_scores_is_named_and_the_fix_measures_the_other(
-    systems: dict[str, Any], given: str, pinned: Pinned
+    systems: dict[str, Any], given: str, refuses: Refuses
 ) -> None:
     of: dict[str, Any] = {"scores": systems["A"], "captions_per_image": 2, "metrics": "R@1", "ci": 0}
     of |= {"fuse": {"i2t": systems["B"]}} if given == "fuse" else {"scores": {"i2t": systems["A"]}, "direction": "t2i"}
-    with pytest.raises(BadInput) as caught:
-        vb.evaluate(**of)
-    pinned(caught.value)
+    refuses(BadInput, vb.evaluate, **of)
     assert len(vb.evaluate(**of | {"direction": "i2t"}).results) == 1

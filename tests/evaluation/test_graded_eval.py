@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
-from typer.testing import CliRunner
 
 import vsebench
-from tests.messages import Pinned
-from vsebench.cli import app
+from tests import worlds
+from tests.commands import document, invoke, printed
+from tests.graded_worlds import FakeGains
+from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.graded.engine import run
 from vsebench.rank.scorers import Matrix
@@ -22,23 +24,17 @@ from vsebench.relevance import load_gains
 from vsebench.sets.captions import with_captions
 from vsebench.types import Split
 
-WORDS = ["a", "man", "dog", "rides", "red", "bike", "on", "the", "street", "two", "children", "play", "ball", "water"]
-
-
-def world(images: int = 12, seed: int = 3) -> tuple[Split, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """A split with captions of random words, and random vectors that do not depend on them."""
-    rng = np.random.default_rng(seed)
-    captions = tuple(" ".join(rng.choice(WORDS, rng.integers(3, 9))) for _ in range(5 * images))
-    split = Split(
-        "custom", np.arange(images), np.arange(5 * images), np.repeat(np.arange(images), 5), captions,
-        np.arange(images) * 3 // images,
-    )  # fmt: skip
-    return split, unit(rng.standard_normal((images, 16))), unit(rng.standard_normal((5 * images, 16)))
-
 
 def unit(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Unit rows of float32, as float64: inner product and cosine are equal."""
     return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32).astype(np.float64)
+
+
+def world(images: int = 12, seed: int = 3) -> tuple[Split, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """A split in folds, with captions, and random unit vectors that do not depend on them."""
+    split, rng = worlds.world(images, 5, seed=seed).split, np.random.default_rng(seed)
+    sides = (unit(rng.standard_normal((n, 16))) for n in (images, 5 * images))
+    return dataclasses.replace(split, fold=np.arange(images) * 3 // images), *sides
 
 
 def values(report: vsebench.Report) -> dict[tuple[str, str | None], float]:
@@ -56,30 +52,6 @@ def test_names_without_a_view_take_the_first_gains(tmp_path: Path) -> None:
     top = np.argsort(-scores, axis=1)[:, :3]
     want = np.take_along_axis(gains, top, 1).sum(1) / np.sort(gains, axis=1)[:, -3:].sum(1)
     assert report["matrix:NCS@3", "i2t"].per_query == pytest.approx(want, abs=1e-6)
-
-
-def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    split, images, captions = world()
-    monkeypatch.setattr("vsebench.sets.align.splits.load_split", lambda name: split)
-    captions_file = tmp_path / "captions.txt"
-    captions_file.write_text("\n".join(split.captions or ()) + "\n")
-    scores = (images @ captions.T).astype(np.float64)
-    np.save(tmp_path / "s.npy", scores)
-    lists = {
-        "i2t": {str(q): np.argsort(-scores[q]).tolist() for q in range(12)},
-        "t2i": {str(q): np.argsort(-scores[:, q]).tolist() for q in range(60)},
-    }
-    (tmp_path / "run.json").write_text(json.dumps(lists))
-    metrics = "graded,cider:NCS[gt=out]@3,cider:CS[tau=a,captions=all]@7,cider:SR[m=2,unit=image]@5"
-    options: dict[str, Any] = {"metrics": metrics, "captions": captions_file, "ci": 0}
-    a = vsebench.evaluate(images.astype(np.float32), captions.astype(np.float32), split="custom", **options)
-    b = vsebench.evaluate(scores=tmp_path / "s.npy", split="custom", **options)
-    c = vsebench.evaluate(run=[tmp_path / "run.json"], split="coco-5k", **options)
-    assert set(values(a)) == set(values(b)) == set(values(c))
-    assert len(values(a)) > 30
-    for key, value in values(a).items():
-        assert values(b)[key] == pytest.approx(value, abs=1e-12), key
-        assert values(c)[key] == pytest.approx(value, abs=1e-12), key
 
 
 def test_cs_of_one_caption_an_image_is_that_of_the_authors_code(tmp_path: Path) -> None:
@@ -100,18 +72,14 @@ def test_cs_of_one_caption_an_image_is_that_of_the_authors_code(tmp_path: Path) 
         assert abs(every["CS@6", direction].value - np.mean(taus)) > 0.01
 
 
-def test_short_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_short_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     split, images, captions = world()
     monkeypatch.setattr("vsebench.sets.align.splits.load_split", lambda name: split)
     lists = {"i2t": {str(q): np.argsort(-(images @ captions.T)[q]).tolist()[:4] for q in range(12)}}
     (tmp_path / "run.json").write_text(json.dumps(lists))
     options: dict[str, Any] = {"metrics": "cider:NCS@3,cider:NCS@5", "direction": "i2t", "split": "coco-5k"}
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run=[tmp_path / "run.json"], **options)
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run=[tmp_path / "run.json"], short_lists="miss", **options)
-    pinned(caught.value)
+    refuses(BadInput, vsebench.evaluate, run=[tmp_path / "run.json"], **options)
+    refuses(BadInput, vsebench.evaluate, run=[tmp_path / "run.json"], short_lists="miss", **options)
 
 
 def test_captions_have_the_row_order_of_the_vectors_and_are_in_the_signature(tmp_path: Path) -> None:
@@ -135,18 +103,7 @@ def test_captions_have_the_row_order_of_the_vectors_and_are_in_the_signature(tmp
     assert other.signature != found[0].signature
 
 
-def test_all_leaves_graded_metrics_out_with_a_note_when_captions_are_not_known(pinned: Pinned) -> None:
-    split, images, captions = world()
-    without_captions = Split("custom", split.image_ids, split.caption_ids, split.image_of)
-    report = vsebench.evaluate(images, captions, split=without_captions, metrics="all")
-    assert not any(str(r.metric).startswith("cider:") for r in report.results)
-    assert any("graded relevance left out: the captions of a custom split are not known" in n for n in report.notes)
-    with pytest.raises(UsageError) as caught:
-        vsebench.evaluate(images, captions, split=without_captions, metrics="ncs")
-    pinned(caught.value)
-
-
-def test_all_has_every_graded_metric_when_captions_are_known() -> None:
+def test_all_has_graded_metrics_when_captions_are_known_else_a_note(refuses: Refuses) -> None:
     split, images, captions = world()
     report = vsebench.evaluate(images, captions, split=split, metrics="all")
     names = {str(r.metric) for r in report.results}
@@ -155,19 +112,21 @@ def test_all_has_every_graded_metric_when_captions_are_known() -> None:
     assert any("k is larger than a gallery of 12" in w for w in report.warnings)
     assert "cider:tokens=ptb" in report.signature
     assert report["cider:NCS@1", "t2i"].interval is not None
-    assert report["cider:Nsum"].value == pytest.approx(
-        sum(report[f"cider:NCS@{k}", d].value for k in (1, 5, 10) for d in ("i2t", "t2i"))
-    )
+    parts = [report[f"cider:NCS@{k}", d].value for k in (1, 5, 10) for d in ("i2t", "t2i")]
+    assert report["cider:Nsum"].value == pytest.approx(sum(parts))
+    without_captions = Split("custom", split.image_ids, split.caption_ids, split.image_of)
+    report = vsebench.evaluate(images, captions, split=without_captions, metrics="all")
+    assert not any(str(r.metric).startswith("cider:") for r in report.results)
+    assert any("graded relevance left out: the captions of a custom split are not known" in n for n in report.notes)
+    refuses(UsageError, vsebench.evaluate, images, captions, split=without_captions, metrics="ncs")
 
 
-def test_one_direction_leaves_sums_out(pinned: Pinned) -> None:
+def test_one_direction_leaves_sums_out(refuses: Refuses) -> None:
     split, images, captions = world()
     report = vsebench.evaluate(images, captions, split=split, metrics="ncs", direction="i2t")
     assert [str(r.metric) for r in report.results] == ["cider:NCS@1", "cider:NCS@5", "cider:NCS@10"]
     for name in ("cider:Nsum", "Nsum", "R@1,Nsum"):
-        with pytest.raises(UsageError) as caught:
-            vsebench.evaluate(images, captions, split=split, metrics=name, direction="t2i")
-        pinned(caught.value)
+        refuses(UsageError, vsebench.evaluate, images, captions, split=split, metrics=name, direction="t2i")
     for name in ("ncs", "all"):
         report = vsebench.evaluate(images, captions, split=split, metrics=name, direction="t2i", ci=0)
         assert ("cider:NCS@1", "t2i") in {(str(r.metric), r.direction) for r in report.results}, "suites leave sums out"
@@ -175,103 +134,64 @@ def test_one_direction_leaves_sums_out(pinned: Pinned) -> None:
 
 def test_folds_are_averaged() -> None:
     split, images, captions = world()
-    report = vsebench.evaluate(
-        images, captions, split=split, metrics="cider:NCS[on=folds]@2,cider:NCS[on=block]@2", ci=0
-    )
-    means = []
+    names = ("cider:NCS[on=folds]@2", "cider:NCS[on=block]@2")
+    report = vsebench.evaluate(images, captions, split=split, metrics=names, ci=0)
+    gains, means = load_gains("cider", split), []
     for f in range(3):
         of_image, of_caption = np.flatnonzero(split.fold == f), np.flatnonzero(split.caption_fold == f)
+        part = np.ix_(of_image, of_caption)
         folded = run(
-            Matrix((images @ captions.T)[np.ix_(of_image, of_caption)]),
+            Matrix((images @ captions.T)[part]),
             Split("custom", of_image, of_caption, np.repeat(np.arange(len(of_image)), 5)),
             [vsebench.parse("cider:NCS@2")],
-            {"cider": _Part(load_gains("cider", split), of_image, of_caption)},  # type: ignore[dict-item]
+            {"cider": FakeGains(gains.rows("i2t", 0, 12)[part])},
             ("i2t",),
         )
         means.append(next(iter(folded.values())).mean)
-    assert report["cider:NCS[on=folds]@2", "i2t"].value == pytest.approx(np.mean(means), abs=1e-9)
-    assert report["cider:NCS[on=block]@2", "i2t"].value == pytest.approx(means[0], abs=1e-9)
-    assert report["cider:NCS[on=block]@2", "i2t"].n == 4
-
-
-class _Part:
-    """The gains of some images and captions."""
-
-    name, settings, lowest, rows_affordable, no_query = "cider", {}, None, True, {}
-
-    def __init__(self, gains: Any, images: Any, captions: Any) -> None:
-        self.table = np.concatenate([gains.rows("i2t", 0, gains.shape[0])])[np.ix_(images, captions)]
-        self.shape = self.table.shape
-
-    def rows(self, direction: str, start: int, stop: int) -> Any:
-        return np.ascontiguousarray((self.table if direction == "i2t" else self.table.T)[start:stop])
-
-    def at(self, direction: str, queries: Any, items: Any) -> Any:
-        table = self.table if direction == "i2t" else self.table.T
-        return np.ascontiguousarray(table[queries[:, None], items])
+    assert report[names[0], "i2t"].value == pytest.approx(np.mean(means), abs=1e-9)
+    assert (report[names[1], "i2t"].value, report[names[1], "i2t"].n) == (pytest.approx(means[0], abs=1e-9), 4)
 
 
 def test_the_command_takes_captions_and_gains(tmp_path: Path, pinned: Pinned) -> None:
     split, images, captions = world()
     np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=captions)
     (tmp_path / "c.txt").write_text("\n".join(split.captions or ()))
-    command = ["eval", str(tmp_path / "e.npz"), "--captions", str(tmp_path / "c.txt"), "--metrics", "cs,ncs", "--json"]
-    done = CliRunner().invoke(app, [*command, "--no-per-query"])
-    assert done.exit_code == 0, done.output
-    document = json.loads(done.stdout)
-    assert {r["metric"] for r in document["results"]} >= {"cider:NCS@10", "cider:NsumN"}
-    assert "per_query" not in document
+    command = ("eval", tmp_path / "e.npz", "--captions", tmp_path / "c.txt", "--metrics")
+    found = document(*command, "cs,ncs", "--no-per-query")
+    assert {r["metric"] for r in found["results"]} >= {"cider:NCS@10", "cider:NsumN"}
+    assert "per_query" not in found
+    assert "CS[tau=a]@10" in printed(*command, "CS[tau=a]@10")
+    done = invoke(*command, "CS[tau=a]@10", "--gains", ",")
+    assert done.exit_code == 2
+    pinned(done.stderr)
     (tmp_path / "c.txt").write_text("one\ntwo\n")
-    done = CliRunner().invoke(app, command)
+    done = invoke(*command, "cs,ncs")
     assert done.exit_code == 3
     pinned(done.stderr)
 
 
-def test_captions_are_matched_by_id_and_missing_ones_are_named(tmp_path: Path, pinned: Pinned) -> None:
+def lines(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def test_captions_are_matched_by_id_and_missing_ones_are_named(tmp_path: Path, refuses: Refuses) -> None:
     rows = [{"image_id": i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
-    path = tmp_path / "captions.jsonl"
-    path.write_text("\n".join(json.dumps(r) for r in reversed(rows)))
     split = Split("custom", np.arange(2), np.arange(100, 110), np.repeat([0, 1], 5))
+    path = lines(tmp_path / "captions.jsonl", reversed(rows))
     assert with_captions(split, path).captions == tuple(f"text {i}" for i in range(10))
-    path.write_text("\n".join(json.dumps(r) for r in rows[:-1]))
-    with pytest.raises(BadInput) as caught:
-        with_captions(split, path)
-    pinned(caught.value)
+    refuses(BadInput, with_captions, split, lines(path, rows[:-1]))
 
 
-def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path, pinned: Pinned) -> None:
+def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path, refuses: Refuses) -> None:
     split = Split("custom", np.arange(2), np.arange(10), np.repeat([0, 1], 5))
+    named = dataclasses.replace(split, caption_ids=np.arange(100, 110))
     rows = [{"image_id": 7 + i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
     path = tmp_path / "captions.jsonl"
-    path.write_text("\n".join(json.dumps(r) for r in rows))
-    assert with_captions(split, path).captions == tuple(f"text {i}" for i in range(10))
-    path.write_text("\n".join(json.dumps(rows[i]) for i in (5, 1, 2, 3, 4, 0, 6, 7, 8, 9)))
-    with pytest.raises(BadInput) as caught:
-        with_captions(split, path)
-    pinned(caught.value)
-    # Under the same ids, too.
-    named = dataclasses.replace(split, caption_ids=np.arange(100, 110))
-    for changed, wrong in ((rows, False), ([*rows[:-1], {**rows[-1], "image_id": 7}], True)):
-        path.write_text("\n".join(json.dumps(r) for r in changed))
-        if wrong:
-            with pytest.raises(BadInput) as caught:
-                with_captions(named, path)
-            pinned(caught.value)
-        else:
-            assert with_captions(named, path).captions == tuple(f"text {i}" for i in range(10))
-
-
-def test_the_table_shows_options_and_empty_gains_are_refused(tmp_path: Path, pinned: Pinned) -> None:
-    split, images, captions = world()
-    np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=captions)
-    (tmp_path / "c.txt").write_text("\n".join(split.captions or ()))
-    command = ["eval", str(tmp_path / "e.npz"), "--captions", str(tmp_path / "c.txt"), "--metrics", "CS[tau=a]@10"]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0, done.output
-    assert "CS[tau=a]@10" in done.stdout
-    done = CliRunner().invoke(app, [*command, "--gains", ","])
-    assert done.exit_code == 2
-    pinned(done.stderr)
+    for of, wrong in ((split, [rows[i] for i in (5, 1, 2, 3, 4, 0, 6, 7, 8, 9)]),
+                      (named, [*rows[:-1], {**rows[-1], "image_id": 7}])):  # fmt: skip
+        assert with_captions(of, lines(path, rows)).captions == tuple(f"text {i}" for i in range(10))
+        refuses(BadInput, with_captions, of, lines(path, wrong))
 
 
 def test_a_part_of_coco_finds_its_captions(coco: Split) -> None:
@@ -305,12 +225,71 @@ def test_more_pseudo_positives_than_the_gallery_give_a_warning() -> None:
     ]
 
 
-def test_captions_that_no_metric_uses_give_a_note(tmp_path: Path, pinned: Pinned) -> None:
+def test_captions_that_no_metric_uses_give_a_note(tmp_path: Path, refuses: Refuses) -> None:
     split, images, captions = world()
     path = tmp_path / "c.txt"
     path.write_text("a dog\n" * 60)
     report = vsebench.evaluate(images, captions, split=split, metrics="R@1", captions=path)
     assert "captions: no metric uses them" in report.notes
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(images, captions, split=split, metrics="R@1", captions=tmp_path / "d.txt")
-    pinned(caught.value)
+    refuses(BadInput, vsebench.evaluate, images, captions, split=split, metrics="R@1", captions=tmp_path / "d.txt")
+
+
+# Graded metrics of files: the row order of files without ids, and the ties of retrieved lists.
+
+
+def test_equal_scores_of_a_trec_run_are_ties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run with scores gives the tau of the scores; lists without scores give a note that their ties are not known."""
+    split, images, captions = world()
+    monkeypatch.setattr("vsebench.sets.align.splits.load_split", lambda name: split)
+    scores = np.round(images @ captions.T, 1)  # every item has many ties
+    paths: dict[str, list[Path]] = {"trec": [], "json": []}
+    for name, table in (("i2t", scores), ("t2i", scores.T)):
+        order = np.argsort(-table, axis=1, kind="stable")
+        lines = [
+            f"{q} Q0 {x} {r} {table[q, x]:.1f} tag\n" for q, row in enumerate(order.tolist()) for r, x in enumerate(row)
+        ]
+        paths["trec"].append(tmp_path / f"{name}.run")
+        paths["trec"][-1].write_text("".join(lines))
+        paths["json"].append(tmp_path / f"{name}.json")
+        paths["json"][-1].write_text(json.dumps({name: {str(q): row for q, row in enumerate(order.tolist())}}))
+    metrics = "CS@7,CS[captions=all]@50,CS[captions=all,gt=out,tau=c]@9,CS[on=folds]@3,Kendall[tau=b],nDCG@10"
+    np.save(tmp_path / "s.npy", scores)
+    want = vsebench.evaluate(scores=tmp_path / "s.npy", split="coco-5k", metrics=metrics, ci=0)
+    with_scores, without = (
+        vsebench.evaluate(
+            run=dict(zip(("i2t", "t2i"), paths[kind], strict=True)), split="coco-5k", metrics=metrics, ci=0
+        )
+        for kind in ("trec", "json")
+    )
+    assert values(with_scores) == pytest.approx(values(want), abs=1e-12) and len(values(want)) == 12
+    differ = {m for (m, _), v in values(without).items() if abs(v - values(want)[m, _]) > 1e-6}
+    assert differ and all("CS" in m or "Kendall" in m for m in differ)
+    no_scores = "the lists of i2t and t2i have no scores, so no two items are tied"
+    assert any(no_scores in note and "nDCG" not in note for note in without.notes)
+    assert not any("no scores" in note for note in with_scores.notes)
+
+
+@pytest.mark.parametrize(
+    "gains", ["{}", "{}:negative=zero", "coarse:{}:above=0.4:cider", "coarse:cider:above=0.2:{}", "sentence:{}"]
+)
+def test_files_without_ids_follow_the_rows_of_the_vectors(gains: str, tmp_path: Path) -> None:
+    """Users do not see the order of a custom split: other files have the row order of the vectors, not of ids."""
+    split, images, captions = world()
+    rng = np.random.default_rng(6)
+    texts = np.array(split.captions)
+    table = rng.random((60, 7)) if gains.startswith("sentence") else rng.random((12, 60))
+    found = []
+    for name, image, caption in (("a", np.arange(12), np.arange(60)), ("b", rng.permutation(12), rng.permutation(60))):
+        owner = np.argsort(image)[caption // 5]
+        np.savez(
+            tmp_path / f"{name}.npz", image_embeddings=images[image], text_embeddings=captions[caption],
+            image_ids=image, text_ids=caption, image_index=owner,
+        )  # fmt: skip
+        np.save(tmp_path / f"{name}.npy", table[caption] if gains.startswith("sentence") else table[image][:, caption])
+        (tmp_path / f"{name}.txt").write_text("\n".join(texts[caption]))
+        report = vsebench.evaluate(
+            tmp_path / f"{name}.npz", metrics="ncs", gains=[gains.format(tmp_path / f"{name}.npy")],
+            captions=tmp_path / f"{name}.txt", ci=0,
+        )  # fmt: skip
+        found.append(values(report))
+    assert found[0] == pytest.approx(found[1], abs=1e-12) and len(found[0]) > 6

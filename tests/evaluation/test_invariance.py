@@ -132,16 +132,6 @@ def test_inputs_are_not_changed() -> None:
     assert world.images.flags.writeable
 
 
-def test_readonly_and_strided_vectors() -> None:
-    world = tied_world(20, 300, 3, 1, seed=4)
-    requests = [Targets("x", r) for r in world.judged.values()]
-    plain = ranked(Dot(world.images, world.captions), requests)
-    wide = np.zeros((40, 3), np.float32)
-    wide[::2] = world.images
-    sides = Embeddings("image", np.arange(20), wide[::2]), Embeddings("caption", np.arange(300), world.captions)
-    assert ranked(Dot(sides[0].vectors, sides[1].vectors), requests) == plain
-
-
 # Reports: files and ids
 
 
@@ -239,13 +229,6 @@ def test_every_spelling_of_ids_gives_the_recalls_of_coco(real_data: Path, coco: 
         np.savez(tmp_path / "shuffled.npz", image_embeddings=x[i], text_embeddings=y[c], **ids)  # type: ignore[arg-type]
         found = vsebench.evaluate(tmp_path / "shuffled.npz", metrics="R@1", ci=0)
         assert found.split == "coco-5k" and per_query_columns(found) == per_query_columns(want)
-
-
-def test_threads_are_no_part_of_a_report(rng: np.random.Generator) -> None:
-    x, y = rng.integers(-1, 2, (20, 4)) * 2 + 1, rng.integers(-1, 2, (100, 4)) * 2 + 1
-    x, y = x.astype(np.float32), y.astype(np.float32)
-    one, three = (document(vsebench.evaluate(x, y, metrics="all", threads=t, trust=True)) for t in (1, 3))
-    assert one == three
 
 
 def test_embeddings_with_ids_are_matched_to_a_split_by_id() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import vsebench as vb
 from tests.evaluation.test_own_judgements import as_qrels, evaluate, grades, matrix_of, values
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError
 
 
@@ -32,7 +32,7 @@ def test_each_direction_has_its_own_matrix(files: Path, tmp_path: Path):
     assert "mine: t2i is the transpose of i2t" in alone.notes
 
 
-def test_items_without_a_label_are_no_queries_and_no_positives(files: Path, pinned: Pinned):
+def test_items_without_a_label_are_no_queries_and_no_positives(files: Path, refuses: Refuses):
     some = [n % 3 if n < 9 else None for n in range(20)]
     of_captions = [str(n // 2 % 3) if n < 18 else float("nan") for n in range(40)]
     report = evaluate(files, {"labels": (some, of_captions)}, "mine:mAP,mine:R-P")
@@ -49,9 +49,7 @@ def test_items_without_a_label_are_no_queries_and_no_positives(files: Path, pinn
     ):
         assert values(evaluate(files, {"labels": (images, captions)}, "mine:mAP")) == values(plain)
     for odd in (np.eye(20)[:, :3].tolist(), np.zeros((20, 2, 2)), 7, np.full((20, 3), 2)):
-        with pytest.raises(UsageError) as caught:
-            evaluate(files, {"labels": (odd, of_captions)}, "mine:mAP")
-        pinned(caught.value)
+        refuses(UsageError, evaluate, files, {"labels": (odd, of_captions)}, "mine:mAP")
 
 
 def test_one_note_counts_the_queries_without_a_positive(files: Path):
@@ -79,41 +77,37 @@ def test_one_note_counts_the_queries_without_a_positive(files: Path):
     assert said(np.ones((20, 40))) == []
 
 
-def test_a_table_with_two_columns_of_numbers_is_refused(files: Path, tmp_path: Path, pinned: Pinned):
+def test_a_table_with_two_columns_of_numbers_is_refused(files: Path, tmp_path: Path, refuses: Refuses):
     path = tmp_path / "pairs.csv"
     rows = [f"{q},{i},0.5,{g}" for q, items in grades().items() for i, g in items.items()]
     path.write_text("\n".join(["image_id,caption_id,score,grade", *rows]))
-    with pytest.raises(BadInput) as caught:
-        evaluate(files, path, "mine:R@1")
-    pinned(caught.value)
+    refuses(BadInput, evaluate, files, path, "mine:R@1")
+
+
+def saved(path: Path, text_ids: Any, image_ids: Any) -> Path:
+    """Twelve images and their captions, which are equal."""
+    x = np.random.default_rng(3).standard_normal((12, 4)).astype(np.float32)
+    ids = {"image_ids": image_ids, "text_ids": text_ids, "image_of_text": image_ids}
+    np.savez(path, image_embeddings=x, text_embeddings=x, **ids)
+    return path
 
 
 def test_large_and_odd_ids(tmp_path: Path):
-    rng = np.random.default_rng(3)
-    x = rng.standard_normal((12, 4)).astype(np.float32)
     images, captions = np.arange(12) + 100, 10**18 + 3 * np.arange(12)
-    np.savez(
-        tmp_path / "A.npz",
-        image_embeddings=x,
-        text_embeddings=x,
-        image_ids=images,
-        text_ids=captions,
-        image_of_text=images,
+    file = saved(tmp_path / "A.npz", captions, images)
+    (tmp_path / "q.csv").write_text(
+        "query,item\n" + "".join(f"{i},{c}\n" for i, c in zip(images, captions, strict=True))
     )
-    lines = [f"{i},{c}" for i, c in zip(images, captions, strict=True)]
-    (tmp_path / "q.csv").write_text("\n".join(["query,item", *lines]))
-    (tmp_path / "q.txt").write_text(
-        "".join(f"{line.replace(',', ' 0 ')} 1\n" for line in lines) + f"abc 0 {captions[0]} 1\n"
-    )
+    lines = [f"{i} 0 {c} 1\n" for i, c in zip(images, captions, strict=True)]
+    (tmp_path / "q.txt").write_text("".join(lines) + f"abc 0 {captions[0]} 1\n")
+    given: dict[str, Any] = {"metrics": "mine:R@1", "ci": 0, "trust": True}
     for name in ("q.csv", "q.txt"):
-        report = vb.evaluate(
-            tmp_path / "A.npz", judgements={"mine": tmp_path / name}, metrics="mine:R@1", ci=0, trust=True
-        )
+        report = vb.evaluate(file, judgements={"mine": tmp_path / name}, **given)
         assert [r.value for r in report.results] == [1.0, 1.0]
         assert not any("not in the gallery" in note for note in report.notes) or name == "q.txt"
     (tmp_path / "twice.txt").write_text(f"100 0 {captions[0]} 2\n0100 0 {captions[0]} 0\n")
     with pytest.raises(BadInput):
-        vb.evaluate(tmp_path / "A.npz", judgements={"mine": tmp_path / "twice.txt"}, metrics="mine:R@1")
+        vb.evaluate(file, judgements={"mine": tmp_path / "twice.txt"}, **given)
 
 
 def test_pooled_judgements_have_many_items_without_a_query(files: Path):
@@ -138,19 +132,13 @@ def test_judgements_without_a_name(given: Any, files: Path):
 
 
 @pytest.mark.parametrize("name", ["score", "ties", "split", "vsebench", "rerank", "paper"])
-def test_keys_of_the_signature_are_no_names(name: str, files: Path, pinned: Pinned):
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(files / "A.npz", judgements={name: grades()}, metrics="R@1")
-    pinned(caught.value)
+def test_keys_of_the_signature_are_no_names(name: str, files: Path, refuses: Refuses):
+    refuses(UsageError, vb.evaluate, files / "A.npz", judgements={name: grades()}, metrics="R@1")
 
 
-def test_a_level_needs_judgements(files: Path, pinned: Pinned):
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(files / "A.npz", level=2, metrics="R@1")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        evaluate(files, grades(), level=float("nan"))
-    pinned(caught.value)
+def test_a_level_needs_judgements(files: Path, refuses: Refuses):
+    refuses(UsageError, vb.evaluate, files / "A.npz", level=2, metrics="R@1")
+    refuses(UsageError, evaluate, files, grades(), level=float("nan"))
 
 
 @pytest.mark.parametrize("words", [("True", "False"), ("true", "false"), ("1", "0")])
@@ -167,16 +155,12 @@ def test_truth_values_and_short_headings(
     assert values(one) == values(other) and one.signature == other.signature
 
 
-def test_a_truth_value_is_no_score_and_no_word_is_a_grade(files: Path, tmp_path: Path, pinned: Pinned):
+def test_a_truth_value_is_no_score_and_no_word_is_a_grade(files: Path, tmp_path: Path, refuses: Refuses):
     path = tmp_path / "pairs.csv"
     path.write_text("image_id,caption_id,grade\nim00,im00#0,True\nim01,im01#0,maybe\n")
-    with pytest.raises(BadInput) as caught:
-        evaluate(files, path, "mine:R@1")
-    pinned(caught.value)
+    refuses(BadInput, evaluate, files, path, "mine:R@1")
     path.write_text("image_id,caption_id,score\nim00,im00#0,True\n")
-    with pytest.raises(BadInput) as caught:
-        vb.evaluate(files / "A.npz", rerank=[f"i2t={path}"], metrics="R@1", ci=0, trust=True)
-    pinned(caught.value)
+    refuses(BadInput, vb.evaluate, files / "A.npz", rerank=[f"i2t={path}"], metrics="R@1", ci=0, trust=True)
 
 
 def test_truth_values_of_parquet(files: Path, tmp_path: Path):
@@ -195,16 +179,7 @@ def test_truth_values_of_parquet(files: Path, tmp_path: Path):
 @pytest.mark.parametrize("side", ["query", "item"])
 def test_one_odd_id_has_no_influence_on_the_others(tmp_path: Path, odd: str, place: int, side: str):
     """Ids are numbers in the vectors, and spelled as numbers, as text and as file names in the judgements."""
-    x = np.random.default_rng(3).standard_normal((12, 4)).astype(np.float32)
-    ids = np.arange(12)
-    arrays = {
-        "image_embeddings": x,
-        "text_embeddings": x,
-        "image_ids": ids,
-        "text_ids": 100 + ids,
-        "image_of_text": ids,
-    }
-    np.savez(tmp_path / "A.npz", **arrays)
+    file = saved(tmp_path / "A.npz", 100 + np.arange(12), np.arange(12))
     for spell in (str, "{:06}.jpg".format, "val/{}".format):
         judged = [(spell(n), [spell(100 + n)]) for n in range(12)]
         plain = dict(judged)
@@ -212,10 +187,8 @@ def test_one_odd_id_has_no_influence_on_the_others(tmp_path: Path, odd: str, pla
             judged.insert(place % 12, (odd, [spell(100)]))
         else:
             judged[place][1].append(odd)
-        found = [
-            vb.evaluate(tmp_path / "A.npz", judgements={"mine": one}, metrics="mine:R@1,mine:R-P", ci=0, trust=True)
-            for one in (plain, dict(judged))
-        ]
+        given: dict[str, Any] = {"metrics": "mine:R@1,mine:R-P", "ci": 0, "trust": True}
+        found = [vb.evaluate(file, judgements={"mine": one}, **given) for one in (plain, dict(judged))]
         assert [report["mine:R@1", "i2t"].value for report in found] == [1.0, 1.0]
         said = " ".join(found[1].notes)
         assert "not in the gallery" in said if side == "item" else f"(first: {odd})" in said

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from tests import oracle
-from tests.worlds import World, relevance, without_zero_rows, worlds
+from tests.worlds import World, relevance, worlds
 from vsebench.metrics import parse
 from vsebench.rank.count import Targets
 from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot
-from vsebench.types import DIRECTIONS, Ranks, Relevance
+from vsebench.types import Ranks, Relevance
 
 pytrec_eval = pytest.importorskip(
     "pytrec_eval", reason="pytrec_eval is not installed (pip install pytrec-eval-terrier)"
@@ -58,29 +57,6 @@ def check(x: Any, y: Any, judged: dict[Any, Relevance]) -> None:
 @settings(max_examples=25)
 def test_small_worlds(world: World) -> None:
     check(world.images, world.captions, world.judged)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ties", [False, True])
-def test_a_sample_at_the_size_of_coco(ties: bool) -> None:
-    rng = np.random.default_rng(int(ties))
-    n, m = 5000, 25000
-    own = np.arange(m) // 5
-    if ties:
-        x = without_zero_rows(rng.integers(-1, 2, (n, 6)))
-        y = without_zero_rows(np.clip(x[own] + rng.integers(-1, 2, (m, 6)), -1, 1))
-    else:
-        x = rng.standard_normal((n, 16)).astype(np.float32)
-        y = (x[own] + rng.standard_normal((m, 16))).astype(np.float32)
-    for d in DIRECTIONS:
-        size, gallery = (12, m) if d == "i2t" else (40, n)
-        few = np.sort(rng.choice(n if d == "i2t" else m, size, replace=False))
-        # Only the sampled queries are ranked; their ground truth and some other items are relevant.
-        items = {i: {*range(5 * q, 5 * q + 5)} if d == "i2t" else {q // 5} for i, q in enumerate(few.tolist())}
-        for relevant in items.values():
-            relevant.update(rng.choice(gallery, rng.integers(0, 30), replace=False).tolist())
-        judged = relevance(d, items, {0: 2})
-        check(*((x[few], y) if d == "i2t" else (x, y[few])), {d: judged})
 
 
 def test_trec_eval_has_the_order_of_the_list() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vsebench as vb
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import BadInput
 from vsebench.evaluation import readings
 from vsebench.types import Split
@@ -38,16 +38,14 @@ def evaluate(images: np.ndarray, texts: np.ndarray, **options: Any) -> vb.Report
     ],
 )
 def test_gathered_rows_are_named(
-    world: tuple[np.ndarray, np.ndarray], processes: int, sides: str, deal: int, batch: int, pinned: Pinned
+    world: tuple[np.ndarray, np.ndarray], processes: int, sides: str, deal: int, batch: int, refuses: Refuses
 ) -> None:
     images, texts = world
     if sides != "texts":
         images = images[readings.items_at(np.arange(N), N, processes, deal, batch)]
     if sides != "images":
         texts = texts[readings.items_at(np.arange(N * TIMES), N * TIMES, processes, deal, batch)]
-    with pytest.raises(BadInput) as caught:
-        evaluate(images, texts)
-    pinned(caught.value)
+    refuses(BadInput, evaluate, images, texts)
 
 
 @pytest.mark.parametrize(
@@ -82,29 +80,25 @@ def test_gathered_rows_are_those_of_a_loop(n: int, processes: int, deal: int, ba
 @pytest.mark.parametrize("by", [1, -1])
 @pytest.mark.parametrize("side,start", [("images", 0), ("images", 60), ("images", 170), ("texts", 0), ("texts", 100)])
 def test_rows_that_are_shifted(
-    world: tuple[np.ndarray, np.ndarray], start: int, by: int, side: str, pinned: Pinned
+    world: tuple[np.ndarray, np.ndarray], start: int, by: int, side: str, refuses: Refuses
 ) -> None:
     arrays = dict(zip(("images", "texts"), world, strict=True))
     rows, at = arrays[side], start * (TIMES if side == "texts" else 1)
     moved = np.roll(rows[at:], -by, axis=0)
     arrays[side] = np.concatenate([rows[:at], moved])
-    with pytest.raises(BadInput) as caught:
-        evaluate(**arrays)
-    pinned(caught.value)
+    refuses(BadInput, evaluate, **arrays)
 
 
-def test_few_images_with_captions(world: tuple[np.ndarray, np.ndarray], pinned: Pinned) -> None:
+def test_few_images_with_captions(world: tuple[np.ndarray, np.ndarray], refuses: Refuses) -> None:
     images, texts = world
     split = Split("custom", np.arange(60), np.arange(200), OWNER[:200])
-    with pytest.raises(BadInput) as caught:
-        evaluate(images[:60], np.roll(texts[:200], -5, axis=0), split=split)
-    pinned(caught.value)
+    refuses(BadInput, evaluate, images[:60], np.roll(texts[:200], -5, axis=0), split=split)
 
 
 @pytest.mark.parametrize("sides", ["both", "images", "texts"])
 @pytest.mark.parametrize("order", [(1, 0, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0)])
 def test_blocks_of_processes_in_another_order(
-    world: tuple[np.ndarray, np.ndarray], order: tuple[int, ...], sides: str, pinned: Pinned
+    world: tuple[np.ndarray, np.ndarray], order: tuple[int, ...], sides: str, refuses: Refuses
 ) -> None:
     moved = [np.concatenate([np.array_split(rows, 4)[block] for block in order]) for rows in world]
     images, texts = (
@@ -114,9 +108,7 @@ def test_blocks_of_processes_in_another_order(
     if sides == "both":  # the same order on both sides is another test set, without known captions
         assert not evaluate(images, texts).warnings
         return
-    with pytest.raises(BadInput) as caught:
-        evaluate(images, texts)
-    pinned(caught.value)
+    refuses(BadInput, evaluate, images, texts)
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0, 2.5])
@@ -153,17 +145,13 @@ def told(rng: np.random.Generator) -> tuple[Split, np.ndarray, np.ndarray]:
     return Split("mine", ids, np.arange(n * times), owner, captions), images, texts
 
 
-def test_captions_of_other_images_are_noticed(told: tuple[Split, np.ndarray, np.ndarray], pinned: Pinned) -> None:
+def test_captions_of_other_images_are_noticed(told: tuple[Split, np.ndarray, np.ndarray], refuses: Refuses) -> None:
     split, images, texts = told
     assert not evaluate(images, texts, split=split).warnings
     blocks = texts.reshape(len(images), 2, -1)
     sorted_by_id = np.argsort(split.image_ids)
-    with pytest.raises(BadInput) as caught:
-        evaluate(images[sorted_by_id], blocks[sorted_by_id].reshape(texts.shape), split=split)
-    pinned(caught.value)
+    refuses(BadInput, evaluate, images[sorted_by_id], blocks[sorted_by_id].reshape(texts.shape), split=split)
     shuffled = np.random.default_rng(1).permutation(len(images))
-    with pytest.raises(BadInput) as caught:
-        evaluate(images[shuffled], blocks[shuffled].reshape(texts.shape), split=split)
-    pinned(caught.value)
+    refuses(BadInput, evaluate, images[shuffled], blocks[shuffled].reshape(texts.shape), split=split)
     (warning,) = evaluate(images[shuffled], blocks[shuffled].reshape(texts.shape), split=split, trust=True).warnings
     assert warning.startswith("captions of like wording")

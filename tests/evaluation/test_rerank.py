@@ -11,14 +11,15 @@ import numpy.typing as npt
 import pytest
 
 import vsebench as vb
-from tests.commands import invoke
-from tests.messages import Pinned
+from tests.commands import document, invoke
+from tests.messages import Pinned, Refuses
+from tests.worlds import Model
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.results.report import Report
-from vsebench.types import Direction
 
 Array = npt.NDArray[Any]
 N, M, DEPTH = 60, 120, 9
+SPLIT = vb.Split("custom", np.arange(N), np.arange(M), np.arange(M) // 2)
 GAINS = np.random.default_rng(9).random((N, M)).astype(np.float32)
 METRICS = (
     "recall,RSum,Recall@5,MRR,R-P,mAP@R,mAP,matrix:CS@5,matrix:CS@20,matrix:Kendall,matrix:NCS@3,matrix:NCS[gt=out]@3,"
@@ -53,87 +54,64 @@ def final_places(first: Array, second: Array, depth: int, weight: float | None) 
 
 
 def values(report: Report) -> dict[tuple[str, str], Any]:
-    return {
-        (str(r.metric), str(r.direction)): (pytest.approx(r.value, abs=1e-12), r.n)
-        for r in report.results
-        if r.direction is not None
-    }
+    rows = (r for r in report.results if r.direction is not None)
+    return {(str(r.metric), str(r.direction)): (pytest.approx(r.value, abs=1e-12), r.n) for r in rows}
+
+
+COMMON: dict[str, Any] = {"captions_per_image": 2, "ci": 0, "trust": True}
+
+
+def evaluate(stages: tuple[Array, ...], metrics: str = "recall", **options: Any) -> Report:
+    return vb.evaluate(*stages[:2], **{**COMMON, "similarity": "dot", "metrics": metrics, **options})
+
+
+def saved(path: Path, stages: tuple[Array, ...]) -> tuple[list[str], list[str]]:
+    """The ids of a file of vectors."""
+    ids = Model(*stages[:2], SPLIT).ids
+    np.savez(path, image_embeddings=stages[0], text_embeddings=stages[1], **ids)  # type: ignore[arg-type]
+    return ids["image_ids"], ids["text_ids"]
 
 
 @pytest.mark.parametrize("weight", [None, 1.0, 0.25])
 @pytest.mark.parametrize("depth", [1, DEPTH, 60])
 def test_values_are_those_of_the_final_places(stages: tuple[Array, ...], depth: int, weight: float | None):
     images, captions, i2t, t2i = stages
-    options: dict[str, Any] = {"captions_per_image": 2, "gains": GAINS, "ci": 0, "trust": True, "metrics": METRICS}
     combine = "replace" if weight is None else f"add:{weight}"
-    report = vb.evaluate(
-        images,
-        captions,
-        similarity="dot",
-        rerank={"i2t": i2t, "t2i": t2i},
-        rerank_depth=depth,
-        combine=combine,
-        **options,
-    )
+    second: dict[str, Any] = {"rerank": {"i2t": i2t, "t2i": t2i}, "rerank_depth": depth, "combine": combine}
+    report = evaluate(stages, METRICS, gains=GAINS, **second)
     first = images.astype(float) @ captions.T
-    alone = {**options, "metrics": METRICS.replace("RSum,", "")}
     for direction, places in (
         ("i2t", final_places(first, i2t, depth, weight)),
         ("t2i", final_places(first.T, t2i.T, depth, weight).T),
     ):
-        expected = vb.evaluate(scores=places, direction=direction, **alone)
+        names = METRICS.replace("RSum,", "")
+        expected = vb.evaluate(scores=places, direction=direction, metrics=names, gains=GAINS, **COMMON)
         assert {k: v for k, v in values(report).items() if k[1] == direction} == values(expected)
     rule = "replace" if weight is None else f"add {weight:g}"
     assert f"|rerank:{rule},i2t@{depth},t2i@{depth}#" in report.signature
-    assert report["RSum"].value == pytest.approx(
-        sum(report[f"R@{k}", d].value for k in (1, 5, 10) for d in ("i2t", "t2i"))
-    )
+    parts = [report[f"R@{k}", d].value for k in (1, 5, 10) for d in ("i2t", "t2i")]
+    assert report["RSum"].value == pytest.approx(sum(parts))
 
 
 def test_a_depth_of_one_and_the_order_of_the_first_stage_change_nothing(stages: tuple[Array, ...]):
-    images, captions, _, _ = stages
-    options: dict[str, Any] = {
-        "captions_per_image": 2,
-        "similarity": "dot",
-        "ci": 0,
-        "metrics": "recall,R-P",
-        "trust": True,
-    }
-    plain = vb.evaluate(images, captions, **options)
-    same = images.astype(float) @ captions.T
+    plain = evaluate(stages, "recall,R-P")
+    same = stages[0].astype(float) @ stages[1].T
     for depth in (1, 20):
-        again = vb.evaluate(images, captions, rerank={"i2t": same, "t2i": same}, rerank_depth=depth, **options)
+        again = evaluate(stages, "recall,R-P", rerank={"i2t": same, "t2i": same}, rerank_depth=depth)
         assert values(again) == values(plain)
         assert "queries better, 0 worse" in " ".join(again.notes)
 
 
-def test_one_direction_alone(stages: tuple[Array, ...], pinned: Pinned):
-    images, captions, i2t, _ = stages
-    options: dict[str, Any] = {
-        "captions_per_image": 2,
-        "similarity": "dot",
-        "ci": 0,
-        "metrics": "recall",
-        "trust": True,
-    }
-    plain = vb.evaluate(images, captions, **options)
-    report = vb.evaluate(images, captions, rerank={"i2t": i2t}, rerank_depth=DEPTH, **options)
+def test_one_direction_alone_and_what_it_gains(stages: tuple[Array, ...], refuses: Refuses):
+    second: dict[str, Any] = {"rerank": {"i2t": stages[2]}, "rerank_depth": DEPTH}
+    plain, report = (evaluate(stages, "R@1", **more) for more in ({}, second))
     assert report["R@1", "t2i"].value == plain["R@1", "t2i"].value
-    assert report["R@1", "i2t"].value != plain["R@1", "i2t"].value
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(images, captions, rerank={"i2t": i2t}, rerank_depth=DEPTH, direction="t2i", **options)
-    pinned(caught.value)
-
-
-def test_what_is_gained_and_lost_is_a_note(stages: tuple[Array, ...]):
-    images, captions, i2t, _ = stages
-    options: dict[str, Any] = {"captions_per_image": 2, "similarity": "dot", "ci": 0, "metrics": "R@1", "trust": True}
-    plain = vb.evaluate(images, captions, **options)["R@1", "i2t"]
-    report = vb.evaluate(images, captions, rerank={"i2t": i2t}, rerank_depth=DEPTH, **options)
-    change = report["R@1", "i2t"].per_query - plain.per_query
+    before, after = plain["R@1", "i2t"], report["R@1", "i2t"]
+    change = after.per_query - before.per_query
     words = f"({(change > 0).sum()} queries better, {(change < 0).sum()} worse)"
-    values_of = f"R@1 {100 * plain.value:.2f} → {100 * report['R@1', 'i2t'].value:.2f}"
-    assert f"re-ranking, i2t: {values_of} {words}" in report.notes
+    said = f"R@1 {100 * before.value:.2f} → {100 * after.value:.2f} {words}"
+    assert before.value != after.value and f"re-ranking, i2t: {said}" in report.notes
+    refuses(UsageError, evaluate, stages, direction="t2i", **second)
 
 
 def top_only(first: Array, second: Array, depth: int, none: float) -> Array:
@@ -146,73 +124,45 @@ def top_only(first: Array, second: Array, depth: int, none: float) -> Array:
 
 @pytest.mark.parametrize("none", [-100.0, -np.inf, np.nan])
 def test_a_constant_stands_for_pairs_without_a_score(
-    stages: tuple[Array, ...], none: float, tmp_path: Path, pinned: Pinned
+    stages: tuple[Array, ...], none: float, tmp_path: Path, refuses: Refuses
 ):
     images, captions, i2t, t2i = stages
     first = images.astype(float) @ captions.T
     np.save(tmp_path / "i2t.npy", top_only(first, i2t, DEPTH, none))
     np.save(tmp_path / "t2i.npy", top_only(first.T, t2i.T, DEPTH, none).T)
-    options: dict[str, Any] = {
-        "captions_per_image": 2,
-        "similarity": "dot",
-        "ci": 0,
-        "metrics": "recall",
-        "trust": True,
-    }
-    found = vb.evaluate(images, captions, rerank={"i2t": tmp_path / "i2t.npy", "t2i": tmp_path / "t2i.npy"}, **options)
-    complete = vb.evaluate(images, captions, rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH, **options)
+    found = evaluate(stages, rerank={d: tmp_path / f"{d}.npy" for d in ("i2t", "t2i")})
+    complete = evaluate(stages, rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH)
     assert values(found) == values(complete) and found.signature == complete.signature
-    with pytest.raises(BadInput) as caught:
-        vb.evaluate(images, captions, rerank={"i2t": tmp_path / "i2t.npy"}, rerank_depth=20, **options)
-    pinned(caught.value)
+    refuses(BadInput, evaluate, stages, rerank={"i2t": tmp_path / "i2t.npy"}, rerank_depth=20)
 
 
 def test_pairs_with_ids_and_the_command(stages: tuple[Array, ...], tmp_path: Path, pinned: Pinned):
     images, captions, i2t, t2i = stages
     first = images.astype(float) @ captions.T
-    ids, texts = [f"im{n:02}" for n in range(N)], [f"im{n // 2:02}#{n % 2}" for n in range(M)]
-    np.savez(tmp_path / "A.npz", image_embeddings=images, text_embeddings=captions, image_ids=ids, text_ids=texts)
-    tops: dict[Direction, Array] = {
-        "i2t": top_only(first, i2t, DEPTH, np.nan),
-        "t2i": top_only(first.T, t2i.T, DEPTH, np.nan).T,
-    }
-    lines = [
-        f"{ids[i]} {texts[c]} {tops['i2t'][i, c]}" for i, c in zip(*np.nonzero(~np.isnan(tops["i2t"])), strict=True)
-    ]
-    (tmp_path / "i2t.txt").write_text("\n".join(lines))
+    ids, texts = saved(tmp_path / "A.npz", stages)
+    top, back = top_only(first, i2t, DEPTH, np.nan), top_only(first.T, t2i.T, DEPTH, np.nan).T
+    lines = [f"{ids[i]} {texts[c]} {top[i, c]}\n" for i, c in zip(*np.nonzero(~np.isnan(top)), strict=True)]
+    (tmp_path / "i2t.txt").write_text("".join(lines))
     pairs: dict[str, dict[str, float]] = {}
-    for i, c in zip(*np.nonzero(~np.isnan(tops["t2i"])), strict=True):
-        pairs.setdefault(texts[c], {})[ids[i]] = tops["t2i"][i, c]
+    for i, c in zip(*np.nonzero(~np.isnan(back)), strict=True):
+        pairs.setdefault(texts[c], {})[ids[i]] = back[i, c]
     (tmp_path / "t2i.json").write_text(json.dumps(pairs))
-    words = [
-        "--rerank", f"i2t={tmp_path / 'i2t.txt'}", "--rerank", f"t2i={tmp_path / 't2i.json'}", "--similarity", "dot",
-        "--ci", "0", "--metrics", "R@1,R@5", "--trust", "--json",
-    ]  # fmt: skip
-    done = invoke("eval", str(tmp_path / "A.npz"), *words)
-    assert done.exit_code == 0, done.stderr
-    expected = vb.evaluate(
-        images, captions, captions_per_image=2, similarity="dot", ci=0, metrics="R@1,R@5", trust=True,
-        rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH,
+    found = document(
+        "eval", tmp_path / "A.npz", "--rerank", f"i2t={tmp_path}/i2t.txt", "--rerank", f"t2i={tmp_path}/t2i.json",
+        "--similarity", "dot", "--ci", "0", "--metrics", "R@1,R@5", "--trust",
     )  # fmt: skip
-    found = {(r["metric"], r["direction"]): (r["value"], r["n"]) for r in json.loads(done.stdout)["results"]}
-    assert found == values(expected)
+    expected = evaluate(stages, "R@1,R@5", rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH)
+    assert {(r["metric"], r["direction"]): (r["value"], r["n"]) for r in found["results"]} == values(expected)
     (tmp_path / "lists.json").write_text(json.dumps({q: list(items) for q, items in pairs.items()}))
-    lists = invoke("eval", str(tmp_path / "A.npz"), "--rerank", f"t2i={tmp_path / 'lists.json'}", "--trust")
+    lists = invoke("eval", tmp_path / "A.npz", "--rerank", f"t2i={tmp_path}/lists.json", "--trust")
     assert lists.exit_code == 3
     pinned(lists.stderr)
 
 
 def test_intervals_and_comparison_of_both_stages(stages: tuple[Array, ...]):
-    images, captions, i2t, t2i = stages
-    options: dict[str, Any] = {
-        "captions_per_image": 2,
-        "similarity": "dot",
-        "metrics": "R@1,R@5,matrix:NCS@3",
-        "gains": GAINS,
-        "trust": True,
-    }
-    one = vb.evaluate(images, captions, **options, resamples=100)
-    two = vb.evaluate(images, captions, rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH, **options, resamples=100)
+    second: dict[str, Any] = {"rerank": {"i2t": stages[2], "t2i": stages[3]}, "rerank_depth": DEPTH}
+    same: dict[str, Any] = {"gains": GAINS, "ci": 95, "resamples": 100}
+    one, two = (evaluate(stages, "R@1,R@5,matrix:NCS@3", **same, **more) for more in ({}, second))
     assert all(r.interval is not None and r.interval[0] <= r.value <= r.interval[1] for r in two.results)
     assert "R@1" in vb.compare([one, two]).to_json()
 
@@ -231,41 +181,25 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(case: str, stages: tuple[Array, ...], pinned: Pinned):
-    images, captions, _, _ = stages
-    with pytest.raises(VsebenchError) as refused:
-        vb.evaluate(images, captions, captions_per_image=2, metrics="R@1", trust=True, **REFUSED[case])
-    pinned(refused.value)
-    assert isinstance(refused.value, UsageError | BadInput)
+def test_what_is_refused(case: str, stages: tuple[Array, ...], refuses: Refuses):
+    given = {"captions_per_image": 2, "metrics": "R@1", "trust": True, **REFUSED[case]}
+    assert isinstance(refuses(VsebenchError, vb.evaluate, *stages[:2], **given), UsageError | BadInput)
 
 
 @pytest.mark.parametrize("ending", [".json", ".trec"])
 def test_final_rankings_are_kept(stages: tuple[Array, ...], ending: str, tmp_path: Path):
     """A report keeps the final order, and what is saved is evaluated to the same values."""
     images, captions, i2t, _ = stages
-    options: dict[str, Any] = {"captions_per_image": 2, "ci": 0, "trust": True, "metrics": "R@1,R@5,Recall@5"}
-    path, rerank = tmp_path / f"top{ending}", {"i2t": i2t}
-    report = vb.evaluate(
-        images,
-        captions,
-        similarity="dot",
-        rerank=rerank,
-        rerank_depth=DEPTH,
-        lists=12,
-        save_run=path,
-        depth=30,
-        **options,
-    )
+    path, metrics = tmp_path / f"top{ending}", "R@1,R@5,Recall@5"
+    kept: dict[str, Any] = {"lists": 12, "save_run": path, "depth": 30}
+    report = evaluate(stages, metrics, rerank={"i2t": i2t}, rerank_depth=DEPTH, **kept)
     lists = report.lists[0]
     final = np.argsort(-final_places(images.astype(float) @ captions.T, i2t, DEPTH, None), axis=1, kind="stable")
     assert lists.scores is None and np.array_equal(lists.items, final[:, :12])
     assert report.lists[1].scores is not None
     runs = path if ending == ".json" else {d: tmp_path / f"top.{d}.trec" for d in ("i2t", "t2i")}
-    split = vb.Split("custom", np.arange(N), np.arange(M), np.arange(M) // 2)
-    again = vb.evaluate(run=runs, split=split, **{key: options[key] for key in ("ci", "trust", "metrics")})
-    for name in ("R@1", "R@5", "Recall@5"):
-        for direction in ("i2t", "t2i"):
-            assert again[name, direction].value == report[name, direction].value
+    again = vb.evaluate(run=runs, split=SPLIT, metrics=metrics, ci=0, trust=True)
+    assert values(again) == values(report)
 
 
 def uneven(first: Array, second: Array, none: float) -> Array:
@@ -278,55 +212,39 @@ def uneven(first: Array, second: Array, none: float) -> Array:
 
 
 @pytest.mark.parametrize("none", [-100.0, -np.inf, np.nan])
-def test_queries_with_scores_for_different_numbers_of_items(stages: tuple[Array, ...], none: float, pinned: Pinned):
+def test_queries_with_scores_for_different_numbers_of_items(stages: tuple[Array, ...], none: float, refuses: Refuses):
     """Items without a score stand behind those with one, in the order of the first stage."""
     images, captions, i2t, _ = stages
-    first = images.astype(float) @ captions.T
-    options: dict[str, Any] = {"captions_per_image": 2, "ci": 0, "metrics": "R@1,R@5,MeanR,R-P", "trust": True}
+    first, metrics = images.astype(float) @ captions.T, "R@1,R@5,MeanR,R-P"
     given = {"i2t": uneven(first, i2t, none)}
-    report = vb.evaluate(images, captions, similarity="dot", rerank=given, **options)
+    report = evaluate(stages, metrics, rerank=given)
     places = np.concatenate([final_places(first[q : q + 1], i2t[q : q + 1], 5 + q % 8, None) for q in range(N)])
-    expected = vb.evaluate(scores=places, direction="i2t", **options)
+    expected = vb.evaluate(scores=places, direction="i2t", metrics=metrics, **COMMON)
     assert {k: v for k, v in values(report).items() if k[1] == "i2t"} == values(expected)
     assert "re-ranking, i2t: images have scores for 5 to 12 items" in report.notes and "i2t@12#" in report.signature
-    with pytest.raises(BadInput) as caught:
-        vb.evaluate(images, captions, similarity="dot", rerank=given, rerank_depth=12, **options)
-    pinned(caught.value)
+    refuses(BadInput, evaluate, stages, metrics, rerank=given, rerank_depth=12)
 
 
-def test_scores_of_items_that_are_not_at_the_top(stages: tuple[Array, ...], pinned: Pinned):
-    images, captions, i2t, _ = stages
-    first = images.astype(float) @ captions.T
-    options: dict[str, Any] = {"captions_per_image": 2, "similarity": "dot", "ci": 0, "metrics": "R@1", "trust": True}
-    given = top_only(first, i2t, DEPTH, np.nan)
-    worst = int(first[3].argmin())
-    best = int(np.flatnonzero(~np.isnan(given[3]))[0])
+def test_scores_of_items_that_are_not_at_the_top(stages: tuple[Array, ...], refuses: Refuses):
+    first = stages[0].astype(float) @ stages[1].T
+    given = top_only(first, stages[2], DEPTH, np.nan)
+    worst, best = int(first[3].argmin()), int(np.flatnonzero(~np.isnan(given[3]))[0])
     given[3, [best, worst]] = given[3, [worst, best]]
-    report = vb.evaluate(images, captions, rerank={"i2t": given}, **options)
-    assert any(
-        "1 of 540 scores are of captions that the first stage does not rank among its first 18" in n
-        for n in report.notes
-    )
-    with pytest.raises(BadInput) as caught:
-        vb.evaluate(images, captions, rerank={"i2t": np.roll(given, 7, axis=0)}, **options)
-    pinned(caught.value)
+    said = "1 of 540 scores are of captions that the first stage does not rank among its first 18"
+    assert any(said in n for n in evaluate(stages, "R@1", rerank={"i2t": given}).notes)
+    refuses(BadInput, evaluate, stages, "R@1", rerank={"i2t": np.roll(given, 7, axis=0)})
 
 
-def test_scores_of_the_other_direction(stages: tuple[Array, ...], pinned: Pinned):
+def test_scores_of_the_other_direction(stages: tuple[Array, ...], refuses: Refuses):
     images, captions, _, t2i = stages
-    first = images.astype(float) @ captions.T
-    given = top_only(first.T, t2i.T, DEPTH, -100).T
-    with pytest.raises(BadInput) as caught:
-        vb.evaluate(images, captions, captions_per_image=2, rerank={"i2t": given}, metrics="R@1", trust=True)
-    pinned(caught.value)
+    given = top_only((images.astype(float) @ captions.T).T, t2i.T, DEPTH, -100).T
+    refuses(BadInput, evaluate, stages, "R@1", similarity="cosine", rerank={"i2t": given})
 
 
 def test_a_table_and_a_run_of_scores(stages: tuple[Array, ...], tmp_path: Path):
     images, captions, i2t, _ = stages
-    first = images.astype(float) @ captions.T
-    ids, texts = [f"im{n:02}" for n in range(N)], [f"im{n // 2:02}#{n % 2}" for n in range(M)]
-    np.savez(tmp_path / "A.npz", image_embeddings=images, text_embeddings=captions, image_ids=ids, text_ids=texts)
-    top = top_only(first, i2t, DEPTH, np.nan)
+    ids, texts = saved(tmp_path / "A.npz", stages)
+    top = top_only(images.astype(float) @ captions.T, i2t, DEPTH, np.nan)
     pairs = [(ids[i], texts[c], top[i, c]) for i, c in zip(*np.nonzero(~np.isnan(top)), strict=True)]
     (tmp_path / "run.txt").write_text("".join(f"{q} Q0 {item} 1 {score} tag\n" for q, item, score in pairs))
     rows = [f"{q},{item},{int(q == item[:4])},{score}" for q, item, score in pairs]
@@ -337,16 +255,14 @@ def test_a_table_and_a_run_of_scores(stages: tuple[Array, ...], tmp_path: Path):
         assert values(vb.evaluate(tmp_path / "A.npz", rerank={"i2t": tmp_path / name}, **options)) == expected
 
 
-def test_a_matrix_of_two_numbers_is_complete(pinned: Pinned) -> None:
+def test_a_matrix_of_two_numbers_is_complete(refuses: Refuses) -> None:
     """As many ones in every row are scores, and so are the zeros; no depth can be told from them."""
     rng = np.random.default_rng(0)
     scores, two = rng.random((20, 20)), np.zeros((20, 20))
     for row in two:
         row[rng.choice(20, 3, replace=False)] = 1
     given: dict[str, Any] = {"captions_per_image": 1, "metrics": "R@1", "ci": 0, "trust": True, "direction": "i2t"}
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(scores=scores, rerank={"i2t": two}, **given)
-    pinned(caught.value)
+    refuses(UsageError, vb.evaluate, scores=scores, rerank={"i2t": two}, **given)
     report = vb.evaluate(scores=scores, rerank={"i2t": two}, rerank_depth=5, **given)
     assert len(report.results) == 1
 

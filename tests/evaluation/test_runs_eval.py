@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import vsebench
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.pairs import LISTS, Pairs
 from vsebench.files.read_pairs import read_pairs
@@ -94,15 +94,11 @@ def test_trec_gzip_and_two_files_agree(coco: Split, tmp_path: Path) -> None:
         assert values(report) == values(one_file) and report.signature == one_file.signature
 
 
-def test_one_direction(coco: Split, tmp_path: Path, pinned: Pinned) -> None:
+def test_one_direction(coco: Split, tmp_path: Path, refuses: Refuses) -> None:
     file = write(tmp_path / "r.json", i2t(coco))
     assert set(values(vsebench.evaluate(run=[file], metrics="R@1"))) == {("R@1", "i2t")}
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run=[file], metrics="R@1", direction="t2i")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        vsebench.evaluate(run=[file], metrics="RSum")
-    pinned(caught.value)
+    refuses(BadInput, vsebench.evaluate, run=[file], metrics="R@1", direction="t2i")
+    refuses(UsageError, vsebench.evaluate, run=[file], metrics="RSum")
 
 
 def test_the_split_may_be_named(coco: Split, tmp_path: Path) -> None:
@@ -123,32 +119,26 @@ def test_the_split_may_be_named(coco: Split, tmp_path: Path) -> None:
     ],
 )
 def test_short_lists_are_refused_with_the_metrics(
-    coco: Split, tmp_path: Path, metrics: str, named: str, pinned: Pinned
+    coco: Split, tmp_path: Path, metrics: str, named: str, refuses: Refuses
 ) -> None:
     file = write(tmp_path / "r.json", {"i2t": i2t(coco, 4)})
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run=[file], metrics=metrics)
-    pinned(caught.value)
-    assert "short_lists='miss'" in (caught.value.fix or "")
+    caught = refuses(BadInput, vsebench.evaluate, run=[file], metrics=metrics)
+    assert "short_lists='miss'" in (caught.fix or "")
     counted = vsebench.evaluate(run=[file], metrics=metrics, short_lists="miss")
     assert any(w.startswith(f"lists are too short for {named}") for w in counted.warnings)
 
 
-def test_items_that_are_not_listed_count_as_missed(coco: Split, tmp_path: Path, pinned: Pinned) -> None:
+def test_items_that_are_not_listed_count_as_missed(coco: Split, tmp_path: Path, refuses: Refuses) -> None:
     file = write(tmp_path / "r.json", {"i2t": i2t(coco, 3)})
     found = values(vsebench.evaluate(run=[file], metrics="Recall@5,mAP@R", short_lists="miss"))
     assert found == {("Recall@5", "i2t"): pytest.approx(0.6), ("mAP@R", "i2t"): pytest.approx(0.6)}
     without_positives = write(tmp_path / "l.json", {"t2i": {q: x[1:] for q, x in t2i(coco, 3).items()}})
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run=[without_positives], metrics="MedR", short_lists="miss", trust=True)
-    pinned(caught.value)
+    refuses(BadInput, vsebench.evaluate, run=[without_positives], metrics="MedR", short_lists="miss", trust=True)
 
 
 @pytest.mark.parametrize("option", [{"ties": "mean-rank"}, {"similarity": "dot"}, {"depth": 5, "save_run": "top.json"}])
-def test_lists_have_no_scores(option: dict[str, Any], tmp_path: Path, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        vsebench.evaluate(run=[tmp_path / "none"], **option)
-    pinned(caught.value)
+def test_lists_have_no_scores(option: dict[str, Any], tmp_path: Path, refuses: Refuses) -> None:
+    refuses(UsageError, vsebench.evaluate, run=[tmp_path / "none"], **option)
 
 
 # Matching
@@ -181,39 +171,31 @@ def test_foreign_ids_and_ambiguous_directions(coco: Split, pinned: Pinned) -> No
     pinned(refused({"i2t": i2t(coco), "?1": i2t(coco)}))
 
 
-def test_custom_is_no_split_for_lists(pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        run({"i2t": {1: [2]}}, "custom")
-    pinned(caught.value)
+def test_custom_is_no_split_for_lists(refuses: Refuses) -> None:
+    refuses(UsageError, run, {"i2t": {1: [2]}}, "custom")
 
 
 # Lists that are too short, and lists that are written
 
 
-def test_a_truncated_run_says_how_many_lists_are_missing(coco: Split, tmp_path: Path, pinned: Pinned) -> None:
+def test_a_truncated_run_says_how_many_lists_are_missing(coco: Split, tmp_path: Path, refuses: Refuses) -> None:
     lists = i2t(coco, 10)
     file = write(tmp_path / "r.json", {"i2t": {q: lists[q] for q in list(lists)[1:2]}})
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run=[file], metrics="R@1,R@5")
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run=[file], metrics="NCS@5")
-    pinned(caught.value)
+    refuses(BadInput, vsebench.evaluate, run=[file], metrics="R@1,R@5")
+    refuses(BadInput, vsebench.evaluate, run=[file], metrics="NCS@5")
     judged = {int(coco.image_ids[q]) for q in load("eccv", coco, "i2t").queries}
     some = write(tmp_path / "e.json", {"i2t": {q: items for q, items in lists.items() if int(q) in judged}})
     assert values(vsebench.evaluate(run=[some], metrics="eccv:R@1", ci=0))["eccv:R@1", "i2t"] > 0.99
 
 
 def test_distances_in_a_run_are_refused_with_the_option_that_mends_it(
-    coco: Split, tmp_path: Path, pinned: Pinned
+    coco: Split, tmp_path: Path, refuses: Refuses
 ) -> None:
     lists = t2i(coco, 5)
     path = tmp_path / "d.trec"
     path.write_text("".join(f"{q} Q0 {x} {r} {r / 9} v\n" for q, xs in lists.items() for r, x in enumerate(xs, 1)))
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run={"t2i": path}, metrics="R@1", ci=0)
-    pinned(caught.value)
-    assert caught.value.where == str(path)
+    caught = refuses(BadInput, vsebench.evaluate, run={"t2i": path}, metrics="R@1", ci=0)
+    assert caught.where == str(path)
     mended = vsebench.evaluate(run={"rank:t2i": path}, metrics="R@1", ci=0)
     want = vsebench.evaluate(run=trec(tmp_path / "s.trec", lists), metrics="R@1", ci=0)
     assert values(mended) == values(want) == {("R@1", "t2i"): 1.0} and mended.signature == want.signature
@@ -225,7 +207,7 @@ def test_distances_in_a_run_are_refused_with_the_option_that_mends_it(
 
 
 def test_metrics_that_nobody_named_are_left_out_where_lists_are_too_short(
-    coco: Split, tmp_path: Path, pinned: Pinned
+    coco: Split, tmp_path: Path, refuses: Refuses
 ) -> None:
     missed = {q: items[1:] if n == 0 else items for n, (q, items) in enumerate(t2i(coco).items())}
     file = write(tmp_path / "r.json", {"t2i": missed})
@@ -238,9 +220,7 @@ def test_metrics_that_nobody_named_are_left_out_where_lists_are_too_short(
     )
     counted = vsebench.evaluate(run=file, metrics="recall", ci=0, short_lists="miss")
     assert counted.notes == report.notes and values(counted) == values(report)
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run=file, metrics="MedR,recall", ci=0)
-    pinned(caught.value)
+    refuses(BadInput, vsebench.evaluate, run=file, metrics="MedR,recall", ci=0)
 
 
 def test_without_metrics_lists_are_measured_as_deep_as_they_go(coco: Split, tmp_path: Path) -> None:
@@ -259,7 +239,7 @@ def test_without_metrics_lists_are_measured_as_deep_as_they_go(coco: Split, tmp_
     assert note.endswith("(for R@10 i2t query 391895 has 7 usable items and 10 are needed)")
 
 
-def test_deep_graded_metrics_are_left_out_before_gains_are_loaded(tmp_path: Path, pinned: Pinned) -> None:
+def test_deep_graded_metrics_are_left_out_before_gains_are_loaded(tmp_path: Path, refuses: Refuses) -> None:
     split, *_ = world()
     own = {d: [np.roll(ids.tolist(), -i)[:12].tolist() for i in range(len(queries))] for d, queries, ids in (
         ("i2t", split.image_ids, split.caption_ids), ("t2i", split.caption_ids, split.image_ids),
@@ -276,9 +256,7 @@ def test_deep_graded_metrics_are_left_out_before_gains_are_loaded(tmp_path: Path
     assert any("too short: matrix:CS@100, matrix:CS@200" in note for note in report.notes)
     (tmp_path / "g.npy").unlink()
     for metrics in ("matrix:CS@100", "matrix:cs"):  # refused before the absent file of gains is missed
-        with pytest.raises(BadInput) as caught:
-            vsebench.evaluate(metrics=metrics, **options)
-        pinned(caught.value)
+        refuses(BadInput, vsebench.evaluate, metrics=metrics, **options)
 
 
 def world(ids: str = "int") -> tuple[Split, np.ndarray, np.ndarray]:
@@ -322,23 +300,21 @@ def test_a_line_of_a_trec_run_has_the_exact_score(tmp_path: Path) -> None:
     assert {(zero, rank, tag) for _, zero, _, rank, _, tag in rows} == {("Q0", "1", "vsebench")}
 
 
-def test_ids_with_white_space_are_no_columns(tmp_path: Path, pinned: Pinned) -> None:
+def test_ids_with_white_space_are_no_columns(tmp_path: Path, refuses: Refuses) -> None:
     split, images, texts = world("a b")
     options = {"split": split, "metrics": "R@1", "ci": 0, "trust": True}
-    with pytest.raises(UsageError) as caught:
-        vsebench.evaluate(images, texts, save_run=tmp_path / "top.trec", **options)
-    pinned(caught.value)
+    refuses(UsageError, vsebench.evaluate, images, texts, save_run=tmp_path / "top.trec", **options)
     assert not list(tmp_path.iterdir())
     vsebench.evaluate(images, texts, save_run=tmp_path / "top.json", **options)
 
 
-def test_a_run_is_never_written_over_an_input(tmp_path: Path, pinned: Pinned) -> None:
+def test_a_run_is_never_written_over_an_input(tmp_path: Path, refuses: Refuses) -> None:
     split, images, texts = world()
     np.savez(tmp_path / "e.i2t.run", images=images, texts=texts)
     (tmp_path / "e.i2t.run.npz").rename(tmp_path / "e.i2t.run")
-    with pytest.raises(UsageError) as caught:
-        vsebench.evaluate(tmp_path / "e.i2t.run", split=split, metrics="R@1", save_run=tmp_path / "e.run")
-    pinned(caught.value)
+    refuses(
+        UsageError, vsebench.evaluate, tmp_path / "e.i2t.run", split=split, metrics="R@1", save_run=tmp_path / "e.run"
+    )
 
 
 @pytest.mark.parametrize("odd", ["nan", "none", "9999"])
@@ -346,7 +322,7 @@ def test_a_run_is_never_written_over_an_input(tmp_path: Path, pinned: Pinned) ->
 @pytest.mark.parametrize("direction", ["i2t", "t2i"])
 @pytest.mark.parametrize("form", ["json", "trec", "memory"])
 def test_one_odd_entry_is_named_with_its_query(
-    direction: Direction, form: str, place: int, odd: str, tmp_path: Path, pinned: Pinned
+    direction: Direction, form: str, place: int, odd: str, tmp_path: Path, refuses: Refuses
 ) -> None:
     split, *_ = world()
     queries, items = (split.image_ids, split.caption_ids)[:: 1 if direction == "i2t" else -1]
@@ -359,12 +335,18 @@ def test_one_odd_entry_is_named_with_its_query(
 
     plain = vsebench.evaluate(run=given(lists), split=split, metrics="R@1", ci=0, trust=True)
     assert plain["R@1", direction].n == len(queries)
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run=given({**lists, at: [*lists[at], odd]}), split=split, metrics="R@1", ci=0, trust=True)
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run=given({**lists, odd: lists[at]}), split=split, metrics="R@1", ci=0, trust=True)
-    pinned(caught.value)
+    refuses(
+        BadInput,
+        vsebench.evaluate,
+        run=given({**lists, at: [*lists[at], odd]}),
+        split=split,
+        metrics="R@1",
+        ci=0,
+        trust=True,
+    )
+    refuses(
+        BadInput, vsebench.evaluate, run=given({**lists, odd: lists[at]}), split=split, metrics="R@1", ci=0, trust=True
+    )
     if form != "trec":
         ended = vsebench.evaluate(
             run=given({**lists, at: [*lists[at], "-1"]}), split=split, metrics="R@1", ci=0, trust=True
@@ -383,8 +365,6 @@ def test_ids_are_found_in_any_spelling_and_once(tmp_path: Path, pinned: Pinned) 
         pinned(caught.value)
 
 
-def test_minus_1_may_be_an_id_of_the_split(pinned: Pinned) -> None:
+def test_minus_1_may_be_an_id_of_the_split(refuses: Refuses) -> None:
     split = Split("toy", np.array([-1, 7]), np.array([3, 4]), np.arange(2))
-    with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run={"t2i": {3: [7, -1], 4: [7]}}, split=split, metrics="R@1", ci=0)
-    pinned(caught.value)
+    refuses(BadInput, vsebench.evaluate, run={"t2i": {3: [7, -1], 4: [7]}}, split=split, metrics="R@1", ci=0)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vsebench
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench import signature
 from vsebench.errors import UsageError
 from vsebench.types import Split
@@ -28,17 +28,13 @@ def test_what_is_written_is_read_back(fields: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("a|b", "x"), ("a:b", "x"), ("a", "x|y")])
-def test_separators_are_refused(key: str, value: str, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        signature.write({key: value})
-    pinned(caught.value)
+def test_separators_are_refused(key: str, value: str, refuses: Refuses) -> None:
+    refuses(UsageError, signature.write, {key: value})
 
 
 @pytest.mark.parametrize("text", ["", "split", "a:1|b", ":x", "a:1||b:2"])
-def test_other_texts_are_no_signature(text: str, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        signature.read(text)
-    pinned(caught.value)
+def test_other_texts_are_no_signature(text: str, refuses: Refuses) -> None:
+    refuses(UsageError, signature.read, text)
 
 
 def test_the_fingerprint_is_that_of_ids_and_their_images() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import vsebench
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import BadInput
 from vsebench.evaluation import top_scored
 from vsebench.types import Direction
@@ -42,49 +42,39 @@ def evaluate(scores: np.ndarray, **options: Any) -> vsebench.Report:
 @pytest.mark.parametrize("value", [-1e4, -100.0, -1.0])
 @pytest.mark.parametrize("scored,other", [("i2t", "t2i"), ("t2i", "i2t")])
 def test_the_other_direction_is_refused(
-    scores: np.ndarray, value: float, scored: Direction, other: Direction, pinned: Pinned
+    scores: np.ndarray, value: float, scored: Direction, other: Direction, refuses: Refuses
 ) -> None:
     matrix = of_top(scores, scored, value)
     for direction in ("both", other):
-        with pytest.raises(BadInput) as caught:
-            evaluate(matrix, direction=direction)
-        pinned(caught.value)
-        assert re.search(f"(--direction |direction=.){scored}", caught.value.fix)
+        caught = refuses(BadInput, evaluate, matrix, direction=direction)
+        assert re.search(f"(--direction |direction=.){scored}", caught.fix)
     right, complete = evaluate(matrix, direction=scored), evaluate(scores, direction=scored)
     assert right["R@10", scored].value == complete["R@10", scored].value > 0.5
     assert not right.warnings
 
 
-def test_a_constant_that_is_not_the_lowest_score_is_refused_in_both(scores: np.ndarray, pinned: Pinned) -> None:
+def test_a_constant_that_is_not_the_lowest_score_is_refused_in_both(scores: np.ndarray, refuses: Refuses) -> None:
     logits = scores - 0.7 * scores.max()  # of both signs, as those of a matching head
     for direction in ("i2t", "t2i", "both"):
-        with pytest.raises(BadInput) as caught:
-            evaluate(of_top(logits, "i2t", 0.0), direction=direction)
-        pinned(caught.value)
+        refuses(BadInput, evaluate, of_top(logits, "i2t", 0.0), direction=direction)
 
 
-def test_scores_of_most_candidates(scores: np.ndarray, pinned: Pinned) -> None:
+def test_scores_of_most_candidates(scores: np.ndarray, refuses: Refuses) -> None:
     many = np.argsort(-scores, axis=1)[:, 200:]
     matrix = scores.copy()
     np.put_along_axis(matrix, many, -100, axis=1)
-    with pytest.raises(BadInput) as caught:
-        evaluate(matrix)
-    pinned(caught.value)
+    refuses(BadInput, evaluate, matrix)
 
 
-def test_scores_of_both_directions_in_one_matrix(scores: np.ndarray, pinned: Pinned) -> None:
+def test_scores_of_both_directions_in_one_matrix(scores: np.ndarray, refuses: Refuses) -> None:
     uneven = scores + np.linspace(-0.5, 0.5, IMAGES)[:, None] + np.linspace(-0.5, 0.5, 5 * IMAGES)
     both = np.maximum(of_top(uneven, "i2t", -100), of_top(uneven, "t2i", -100))
-    with pytest.raises(BadInput) as caught:
-        evaluate(both)
-    pinned(caught.value)
+    refuses(BadInput, evaluate, both)
 
 
-def test_infinite_scores(scores: np.ndarray, pinned: Pinned) -> None:
+def test_infinite_scores(scores: np.ndarray, refuses: Refuses) -> None:
     """They are ranked last: the other scores of the direction that has them decide, and the other is refused."""
-    with pytest.raises(BadInput) as caught:
-        evaluate(of_top(scores, "i2t", -np.inf))
-    pinned(caught.value)
+    refuses(BadInput, evaluate, of_top(scores, "i2t", -np.inf))
     as_read = evaluate(of_top(scores, "i2t", -np.inf), direction="i2t")
     assert as_read["R@1", "i2t"].value == evaluate(scores, direction="i2t")["R@1", "i2t"].value
     assert any("are -inf: these pairs are ranked last" in note for note in as_read.notes)
@@ -113,24 +103,20 @@ def test_what_is_no_constant_of_a_re_ranker(rng: np.random.Generator, scores: np
 
 
 @pytest.mark.parametrize("value", [-100.0, 0.0, -np.inf])
-def test_blocks_that_processes_scored_by_themselves(scores: np.ndarray, value: float, pinned: Pinned) -> None:
+def test_blocks_that_processes_scored_by_themselves(scores: np.ndarray, value: float, refuses: Refuses) -> None:
     """Each process has scored its own images with its own texts: candidates of the others are missing."""
     blocks = np.full_like(scores, value)
     for start in range(0, IMAGES, 15):
         part = np.s_[start : start + 15, 5 * start : 5 * (start + 15)]
         blocks[part] = scores[part]
     for direction in ("both", "i2t", "t2i"):
-        with pytest.raises(BadInput) as refused:
-            evaluate(blocks, direction=direction)
-        pinned(refused.value)
-        assert "direction" not in refused.value.fix
+        refused = refuses(BadInput, evaluate, blocks, direction=direction)
+        assert "direction" not in refused.fix
 
 
 @pytest.mark.parametrize("option", ["fuse", "rerank"])
-def test_a_partly_computed_matrix_beside_the_first(scores: np.ndarray, option: str, pinned: Pinned) -> None:
+def test_a_partly_computed_matrix_beside_the_first(scores: np.ndarray, option: str, refuses: Refuses) -> None:
     share = scores.copy()
     share[IMAGES // 2 :] = 0
     given: dict[str, Any] = {"fuse": [share]} if option == "fuse" else {"rerank": {"i2t": share}, "rerank_depth": 10}
-    with pytest.raises(BadInput) as caught:
-        evaluate(scores, **given)
-    pinned(caught.value)
+    refuses(BadInput, evaluate, scores, **given)

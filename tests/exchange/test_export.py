@@ -120,7 +120,7 @@ def test_mteb_reads_its_results(report, tmp_path):
         assert package.get_task(mteb.TASKS[split, direction]).metadata.category == direction
 
 
-def test_languages_are_subsets_of_one_task_of_mteb(vectors, report, tmp_path, pinned):
+def test_languages_are_subsets_of_one_task_of_mteb(vectors, report, tmp_path, refuses):
     """XFlickrCO: one file a direction for the reports of all languages, of their joint table, or of one language."""
     package = needs("mteb")
     spoken = {}
@@ -154,12 +154,8 @@ def test_languages_are_subsets_of_one_task_of_mteb(vectors, report, tmp_path, pi
         [spoken["de"], spoken["de"]],
         [spoken["de"], report],
     ):
-        with pytest.raises(UsageError) as caught:
-            vb.export(reports, "mteb", tmp_path / "no")
-        pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        vb.export(list(spoken.values()), "model-index", tmp_path / "no")
-    pinned(caught.value)
+        refuses(UsageError, vb.export, reports, "mteb", tmp_path / "no")
+    refuses(UsageError, vb.export, list(spoken.values()), "model-index", tmp_path / "no")
 
 
 def test_values_of_mteb_are_those_of_trec_eval(vectors, report, tmp_path):
@@ -186,10 +182,8 @@ def test_values_of_mteb_are_those_of_trec_eval(vectors, report, tmp_path):
             assert part[key] == pytest.approx(math.fsum(theirs) / len(theirs), abs=1e-9), key
 
 
-def test_what_mteb_lacks_is_refused(report, tmp_path, pinned):
-    with pytest.raises(UsageError) as caught:
-        vb.export(replace(report, results=report.results[:1]), "mteb", tmp_path)
-    pinned(caught.value)
+def test_what_mteb_lacks_is_refused(report, tmp_path, pinned, refuses):
+    refuses(UsageError, vb.export, replace(report, results=report.results[:1]), "mteb", tmp_path)
     ranks = tuple(r for r in report.results if str(r.metric) in ("MedR", "RSum"))
     with pytest.raises(UsageError) as caught:
         vb.export(replace(report, results=ranks), "mteb", tmp_path)
@@ -199,9 +193,7 @@ def test_what_mteb_lacks_is_refused(report, tmp_path, pinned):
     assert names and vb.export(replace(report, results=taken), "mteb", tmp_path)
     shutil.rmtree(tmp_path)
     tmp_path.mkdir()
-    with pytest.raises(UsageError) as caught:
-        vb.export(replace(report, split="custom"), "mteb", tmp_path)
-    pinned(caught.value)
+    refuses(UsageError, vb.export, replace(report, split="custom"), "mteb", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -232,11 +224,9 @@ def test_names_stay_inside_the_folder(report, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["inside"]
 
 
-def test_a_file_that_is_no_report(tmp_path, pinned):
+def test_a_file_that_is_no_report(tmp_path, refuses):
     (tmp_path / "A.json").write_text("{}")
-    with pytest.raises(BadInput) as caught:
-        vb.export(tmp_path / "A.json", "mteb", tmp_path)
-    pinned(caught.value)
+    refuses(BadInput, vb.export, tmp_path / "A.json", "mteb", tmp_path)
 
 
 @pytest.mark.parametrize("inputs", [None, [], {"images": {"file": "x.npz"}}, ["x.npz"], [{"name": "x"}], 3])

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.messages import Pinned
+from tests.messages import Refuses
+from tests.worlds import world
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.caption_text import plain_lines
 from vsebench.sets.caption_files import all_of_file, from_file, lines_of
@@ -118,6 +119,11 @@ def test_one_caption_a_line_under_any_name(form: str, ending: str, tmp_path: Pat
     path = tmp_path / f"c{ending}"
     path.write_text(PLAIN[form], encoding="utf-8")
     assert lines_of(path) == TEXTS
+    for count in (1, 2):
+        path.write_text("\n".join(TEXTS[:count]), encoding="utf-8")
+        assert lines_of(path) == TEXTS[:count]
+        path.write_text("".join(f"{name}\t{text}\n" for name, _, text in FLAT[:count]), encoding="utf-8")
+        assert from_file(path).captions == TEXTS[:count]
 
 
 @pytest.mark.parametrize(
@@ -135,15 +141,6 @@ def test_a_plain_file_with_tabs_and_commas_stays_one(text: str) -> None:
     assert plain_lines(text) == tuple(text.splitlines())
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_one_and_two_captions(count: int, tmp_path: Path) -> None:
-    path = tmp_path / "c.txt"
-    path.write_text("".join(f"{name}\t{text}\n" for name, _, text in FLAT[:count]), encoding="utf-8")
-    assert from_file(path).captions == TEXTS[:count]
-    path.write_text("\n".join(TEXTS[:count]), encoding="utf-8")
-    assert lines_of(path) == TEXTS[:count]
-
-
 @pytest.mark.parametrize("head", ["{n}.jpg#0\t", "{n}.jpg\t", "{n}.jpg "])
 def test_names_of_files_that_count_are_no_numbers_of_lines(head: str, tmp_path: Path) -> None:
     """0.jpg, 1.jpg, ... in order."""
@@ -153,32 +150,26 @@ def test_names_of_files_that_count_are_no_numbers_of_lines(head: str, tmp_path: 
     assert rows.captions is not None and rows.captions[3] == "a cat and 3 dogs"
 
 
-def test_numbers_that_may_be_anything_are_refused(tmp_path: Path, pinned: Pinned) -> None:
+def test_numbers_that_may_be_anything_are_refused(tmp_path: Path, refuses: Refuses) -> None:
     path = tmp_path / "c.txt"
     path.write_text("".join(f"{7 * i}\t{text}\n" for i, text in enumerate(TEXTS)), encoding="utf-8")
-    with pytest.raises(BadInput) as caught:
-        all_of_file(path)
-    pinned(caught.value)
+    refuses(BadInput, all_of_file, path)
 
 
-def test_a_text_of_several_images_has_judgements(tmp_path: Path, pinned: Pinned) -> None:
+def test_a_text_of_several_images_has_judgements(tmp_path: Path, refuses: Refuses) -> None:
     path = tmp_path / "c.jsonl"
     path.write_text(json.dumps({"text_id": 1, "text": "a dog", "image_ids": [1, 2]}) + "\n", encoding="utf-8")
-    with pytest.raises(BadInput) as refused:
-        all_of_file(path)
-    pinned(refused.value)
-    assert "judgements" in str(refused.value.fix)
+    refused = refuses(BadInput, all_of_file, path)
+    assert "judgements" in str(refused.fix)
 
 
-def test_captions_have_the_part_of_their_video(tmp_path: Path, pinned: Pinned) -> None:
+def test_captions_have_the_part_of_their_video(tmp_path: Path, refuses: Refuses) -> None:
     path = tmp_path / "v.json"
     videos = [{"video_id": n, "split": "test" if i % 2 else "train"} for i, n in enumerate(NAMES)]
     said = [{"video_id": n, "sen_id": i, "caption": t} for i, (n, _, t) in enumerate(FLAT)]
     path.write_text(json.dumps({"videos": videos, "sentences": said}), encoding="utf-8")
     assert all_of_file(path, "test").images()[0].tolist() == NAMES[1::2]
-    with pytest.raises(UsageError) as caught:
-        all_of_file(path)
-    pinned(caught.value)
+    refuses(UsageError, all_of_file, path)
 
 
 def test_captions_are_matched_without_the_folders_of_their_images(tmp_path: Path) -> None:
@@ -189,15 +180,12 @@ def test_captions_are_matched_without_the_folders_of_their_images(tmp_path: Path
     assert with_captions(split, path).captions == tuple(text.replace('"', "") for text in TEXTS)
 
 
-@pytest.mark.parametrize("form", [*WITH_IDS, *PLAIN])
+@pytest.mark.parametrize("form", ["marked", "wide", "karpathy", "plain", "numbered from 1"])
 def test_captions_of_vectors_without_ids_are_the_same_in_every_form(form: str, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    images = rng.standard_normal((IMAGES, 8))
-    texts = np.repeat(images, TIMES, axis=0) + rng.standard_normal((IMAGES * TIMES, 8))
-    path = tmp_path / "c.txt"
+    made, path = world(IMAGES, TIMES), tmp_path / "c.txt"
     path.write_text({**WITH_IDS, **PLAIN}[form], encoding="utf-8")
     found, right = (
-        vb.evaluate(images, texts, captions=captions, metrics="cider:NCS@5", ci=0) for captions in (path, TEXTS)
+        vb.evaluate(**made.vectors, captions=captions, metrics="cider:NCS@5", ci=0) for captions in (path, TEXTS)
     )
     assert [r.value for r in found.results] == [r.value for r in right.results]
 
@@ -228,9 +216,7 @@ def test_a_caption_may_begin_with_a_bracket(first: str, tmp_path: Path) -> None:
     assert lines_of(tmp_path / "captions.txt") == (first, "a cat")
 
 
-def test_a_web_page_is_no_file_of_captions(tmp_path: Path, pinned: Pinned) -> None:
+def test_a_web_page_is_no_file_of_captions(tmp_path: Path, refuses: Refuses) -> None:
     for page in ("<!DOCTYPE html>\n<p>", "\n <HTML><body>", '<?xml version="1.0"?>'):
         (tmp_path / "captions.txt").write_text(page)
-        with pytest.raises(BadInput) as caught:
-            lines_of(tmp_path / "captions.txt")
-        pinned(caught.value)
+        refuses(BadInput, lines_of, tmp_path / "captions.txt")

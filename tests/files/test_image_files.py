@@ -20,6 +20,13 @@ from vsebench.files.image_files import find_images, read_image
 from vsebench.types import Split
 
 
+def new_image(path: Path, mode: str = "RGB", size: tuple[int, int] = (5, 4), **more) -> Path:
+    pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)").new(mode, size, **more).save(
+        path
+    )
+    return path
+
+
 def empty_files(folder: Path, *names: str) -> Path:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -48,10 +55,7 @@ def found(folder: Path, ids: list, names: dict[str, str] | None = None) -> list[
 def test_the_file_of_an_id(tmp_path, ids, files):
     empty_files(tmp_path, *files)
     assert found(tmp_path, ids) == files
-
-
-def test_names_that_the_captions_state(tmp_path):
-    empty_files(tmp_path, "dog.jpg", "cats/cat.jpg", "1.jpg")
+    empty_files(tmp_path, "dog.jpg", "cats/cat.jpg", "1.jpg")  # names that the captions state
     assert found(tmp_path, [1, 2], {"1": "dog.jpg", "2": "cats/cat.jpg"}) == ["dog.jpg", "cats/cat.jpg"]
 
 
@@ -72,22 +76,14 @@ def test_other_files_are_counted_or_ignored(tmp_path):
         (["a.jpg"], []),
     ],
 )
-def test_a_folder_that_does_not_fit(tmp_path, ids, files, pinned):
+def test_a_folder_that_does_not_fit(tmp_path, ids, files, refuses):
     folder = empty_files(tmp_path / "photos", *files)
-    with pytest.raises(BadInput) as caught:
-        find_images(folder, np.array(ids))
-    pinned(caught.value)
-    assert caught.value.where == str(folder) and caught.value.fix
+    caught = refuses(BadInput, find_images, folder, np.array(ids))
+    assert caught.where == str(folder) and caught.fix
+    refuses(BadInput, find_images, empty_files(tmp_path, "a.zip") / "a.zip", np.array(["a.jpg"]))
 
 
-def test_a_file_is_no_folder(tmp_path, pinned):
-    (tmp_path / "a.zip").touch()
-    with pytest.raises(BadInput) as caught:
-        find_images(tmp_path / "a.zip", np.array(["a.jpg"]))
-    pinned(caught.value)
-
-
-def test_damaged_images_are_named(tmp_path, pinned):
+def test_damaged_images_are_named(tmp_path, refuses):
     image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
     pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
     image_module.fromarray(pixels).save(tmp_path / "whole.png")
@@ -97,18 +93,16 @@ def test_damaged_images_are_named(tmp_path, pinned):
     (tmp_path / "page.jpg").write_text("<html>Not found</html>")
     (tmp_path / "empty.jpg").touch()
     for name in ("cut.png", "page.jpg", "empty.jpg", "missing.jpg"):
-        with pytest.raises(BadInput) as caught:
-            read_image(tmp_path / name)
-        pinned(caught.value)
-        assert caught.value.where == str(tmp_path / name)
+        caught = refuses(BadInput, read_image, tmp_path / name)
+        assert caught.where == str(tmp_path / name)
 
 
-def test_every_mode_becomes_rgb(tmp_path):
-    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+def test_every_mode_becomes_rgb_and_a_jpeg_may_be_decoded_smaller(tmp_path):
     for mode in ("L", "P", "RGBA", "CMYK", "1"):
-        image_module.new(mode, (5, 4)).save(tmp_path / "image.tiff")
-        image = read_image(tmp_path / "image.tiff")
+        image = read_image(new_image(tmp_path / "image.tiff", mode))
         assert (image.mode, image.size) == ("RGB", (5, 4))
+    path = new_image(tmp_path / "a.jpg", size=(1600, 1200), color=(10, 200, 90))
+    assert read_image(path).size == (1600, 1200) and read_image(path, 288).size == (400, 300)
 
 
 GREY = np.arange(256, dtype=np.uint8).reshape(16, 16)  # all levels of 8 bits
@@ -193,7 +187,7 @@ def png_of(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
 
 
-def test_the_size_of_an_image_is_checked_before_it_is_decoded(tmp_path, recwarn, monkeypatch, pinned):
+def test_the_size_of_an_image_is_checked_before_it_is_decoded(tmp_path, recwarn, monkeypatch, pinned, refuses):
     """Of all these one row is there. Pillow itself only warns of those in the middle."""
     pytest.importorskip("PIL", reason="Pillow is not installed (extra: scenes)")
     path = tmp_path / "bomb.jpg"
@@ -207,9 +201,7 @@ def test_the_size_of_an_image_is_checked_before_it_is_decoded(tmp_path, recwarn,
     path.write_bytes(png_of(100, 10))
     assert read_image(path).size == (100, 10)
     path.write_bytes(png_of(100, 11))
-    with pytest.raises(BadInput) as caught:
-        read_image(path)
-    pinned(caught.value)
+    refuses(BadInput, read_image, path)
     assert not recwarn.list
 
 
@@ -223,26 +215,16 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_other_formats_are_not_opened(tmp_path, monkeypatch, kind, pinned):
+def test_other_formats_are_not_opened(tmp_path, monkeypatch, kind, refuses):
     pytest.importorskip("PIL", reason="Pillow is not installed (extra: scenes)")
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a program was started"))
     path = tmp_path / "image.jpg"
     path.write_bytes(OTHERS[kind])
-    with pytest.raises(BadInput) as caught:
-        read_image(path)
-    pinned(caught.value)
-
-
-def test_a_small_jpeg_is_decoded_at_a_smaller_size(tmp_path):
-    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
-    image_module.new("RGB", (1600, 1200), (10, 200, 90)).save(tmp_path / "a.jpg")
-    assert read_image(tmp_path / "a.jpg").size == (1600, 1200)
-    assert read_image(tmp_path / "a.jpg", 288).size == (400, 300)
+    refuses(BadInput, read_image, path)
 
 
 def test_bad_images_of_a_report_are_counted_and_named(tmp_path):
-    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
-    image_module.new("RGB", (30, 20)).save(tmp_path / "0.png")
+    new_image(tmp_path / "0.png", size=(30, 20))
     for at, content in enumerate(OTHERS.values(), start=1):
         (tmp_path / f"{at}.jpg").write_bytes(content)
     os.mkfifo(tmp_path / "6.jpg")

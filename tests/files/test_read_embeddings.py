@@ -25,7 +25,7 @@ from tests.embedding_files import (
     save,
     save_deflated,
 )
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from tests.notes import with_notes
 from vsebench import memory
 from vsebench.errors import BadInput, UsageError
@@ -183,13 +183,7 @@ def header(shape: Any, descr: str = "<f4") -> bytes:
 
 
 @pytest.mark.parametrize(
-    "data",
-    [
-        npy_bytes(IMAGES) * 2,
-        header("x"),
-        header((2,), "no such"),
-        b"\x93NUMPY\x09\x00" + b" " * 64,
-    ],
+    "data", [npy_bytes(IMAGES) * 2, header("x"), header((2,), "no such"), b"\x93NUMPY\x09\x00" + b" " * 64]
 )
 def test_members_with_wrong_headers(tmp_path: Path, data: bytes, pinned: Pinned) -> None:
     pinned(refused(zipped(tmp_path / "e.npz", images=data, texts=npy_bytes(TEXTS))))
@@ -199,28 +193,28 @@ def test_members_with_wrong_headers(tmp_path: Path, data: bytes, pinned: Pinned)
         pinned(refused(tmp_path / "e.npy", texts=tmp_path / "t.npy"))
 
 
-def test_too_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_archives_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(tmp_path / "d.npz", "w") as archive:
+        archive.writestr("images.npy", npy_bytes(IMAGES))
+        archive.writestr("images.npy", npy_bytes(TEXTS))
+    pinned(refused(tmp_path / "d.npz"))
+    path = save(tmp_path / "e.npz", images=IMAGES, texts=TEXTS)
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        start = archive.start_dir
+    data[start + 8] |= 1  # encrypted: flag bits of the first entry in the directory
+    data[6] |= 1
+    path.write_bytes(data)
+    pinned(refused(path))
     path = save_deflated(tmp_path / "e.npz", images=np.zeros((4096, 64), np.float32), texts=TEXTS)
     read_embeddings(path)
     monkeypatch.setattr(memory, "free_memory", lambda: 2**19)
     pinned(refused(path))
 
+    def denied(*_: Any, **__: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
 
-def test_an_array_that_occurs_twice_is_refused(tmp_path: Path, pinned: Pinned) -> None:
-    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(tmp_path / "d.npz", "w") as archive:
-        archive.writestr("images.npy", npy_bytes(IMAGES))
-        archive.writestr("images.npy", npy_bytes(TEXTS))
-    pinned(refused(tmp_path / "d.npz"))
-
-
-def test_an_encrypted_archive_is_refused(tmp_path: Path, pinned: Pinned) -> None:
-    path = save(tmp_path / "e.npz", images=IMAGES, texts=TEXTS)
-    data = bytearray(path.read_bytes())
-    with zipfile.ZipFile(path) as archive:
-        start = archive.start_dir
-    data[start + 8] |= 1  # flag bits of the first entry in the directory
-    data[6] |= 1
-    path.write_bytes(data)
+    monkeypatch.setattr(Path, "open", denied)
     pinned(refused(path))
 
 
@@ -236,32 +230,24 @@ def test_npy_pair(tmp_path: Path) -> None:
     assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS) and raw.image_ids is None
 
 
-def test_npy_pairs_that_do_not_work(tmp_path: Path, pinned: Pinned) -> None:
-    np.save(tmp_path / "i.npy", IMAGES)
-    np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)
-    np.save(tmp_path / "s.npy", np.zeros((3, 15)))
-    pinned(refused(tmp_path / "i.npy"))
-    pinned(refused(tmp_path / "s.npy"))
-    pinned(refused(tmp_path / "o.npy", texts=tmp_path / "i.npy"))
-    pinned(refused(tmp_path / "i.npy", error=UsageError, image_key="x", texts=tmp_path / "i.npy"))
+def test_npy_pairs_that_do_not_work(tmp_path: Path, pinned: Pinned, refuses: Refuses) -> None:
+    i, o, s = (tmp_path / f"{name}.npy" for name in "ios")
+    np.save(i, IMAGES)
+    np.save(o, np.array([{}], dtype=object), allow_pickle=True)
+    np.save(s, np.zeros((3, 15)))
+    pinned(refused(i))
+    pinned(refused(s))
+    pinned(refused(o, texts=i))
+    pinned(refused(i, error=UsageError, image_key="x", texts=i))
     path = save(tmp_path / "e.npz", **FULL)
-    pinned(refused(path, error=UsageError, texts=tmp_path / "i.npy"))
-    with pytest.raises(UsageError) as caught:
-        read_embeddings(tmp_path / "i.npy", texts=path)
-    pinned(caught.value)
+    pinned(refused(path, error=UsageError, texts=i))
+    refuses(UsageError, read_embeddings, i, texts=path)
 
 
 # --- what a path can be ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"  <HTML>",
-        b'{"i2t": {}}',
-        ("\u00e9" * 5000).encode()[:4097],
-    ],
-)
+@pytest.mark.parametrize("data", [b"  <HTML>", b'{"i2t": {}}', ("\u00e9" * 5000).encode()[:4097]])
 def test_files_that_hold_no_arrays(tmp_path: Path, data: bytes, pinned: Pinned) -> None:
     (tmp_path / "e.npz").write_bytes(data)
     pinned(refused(tmp_path / "e.npz"))
@@ -274,16 +260,6 @@ def test_paths_that_are_no_files(tmp_path: Path, pinned: Pinned) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "gone")
     pinned(refused(tmp_path / "link"))
     pinned(refused(Path("a\0b")))
-
-
-def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
-    path = save(tmp_path / "e.npz", **FULL)
-
-    def denied(*_: Any, **__: Any) -> Any:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "open", denied)
-    pinned(refused(path))
 
 
 # --- the real thing --------------------------------------------------------------------------------------

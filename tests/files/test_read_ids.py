@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import BadInput
 from vsebench.files.ids import as_ids, canonical
 from vsebench.sets.caption_files import from_file
@@ -40,18 +40,10 @@ def test_ids_are_numbers_or_names(given: np.ndarray, expected: list[Any]) -> Non
 
 
 @pytest.mark.parametrize(
-    "given",
-    [
-        np.array([1.0, np.nan]),
-        np.array([2.0**25], np.float32),
-        np.array(5),
-        np.array([True]),
-    ],
+    "given", [np.array([1.0, np.nan]), np.array([2.0**25], np.float32), np.array(5), np.array([True])]
 )
-def test_ids_that_are_refused(given: np.ndarray, pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        as_ids(given, "image_ids", "f.npz")
-    pinned(caught.value)
+def test_ids_that_are_refused(given: np.ndarray, refuses: Refuses) -> None:
+    refuses(BadInput, as_ids, given, "image_ids", "f.npz")
 
 
 @pytest.mark.timeout(20)  # a second; a search of the folder from every place of an id would take hours
@@ -62,15 +54,11 @@ def test_folders_of_long_ids_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("name", ["#NAME?", "#VALUE!", "#REF!", "#N/A", "7.90012E+17", "1,2e+15"])
-def test_ids_that_a_spreadsheet_destroyed(name: str, tmp_path: Path, pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        as_ids(np.array(["a", name]), "image_ids", "f.npz")
-    pinned(caught.value)
+def test_ids_that_a_spreadsheet_destroyed(name: str, tmp_path: Path, refuses: Refuses) -> None:
+    refuses(BadInput, as_ids, np.array(["a", name]), "image_ids", "f.npz")
     rows = [("image", "caption"), ("a", "a dog"), (name, "a cat")]
     (tmp_path / "captions.csv").write_text("".join(f'"{a}","{b}"\n' for a, b in rows))
-    with pytest.raises(BadInput) as caught:
-        from_file(tmp_path / "captions.csv")
-    pinned(caught.value)
+    refuses(BadInput, from_file, tmp_path / "captions.csv")
 
 
 @pytest.mark.parametrize("name", ["#1", "NAME?", "1E5", "e+10", "3E+1x", "#NAME"])

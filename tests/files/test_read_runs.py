@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.pairs import LISTS, Pairs
 from vsebench.files.read_pairs import read_pairs
@@ -167,7 +167,7 @@ def test_scores_that_ascend_with_the_rank_are_doubted(tmp_path: Path) -> None:
         assert not of_lines(calm, tmp_path).doubt
 
 
-def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path, pinned: Pinned) -> None:
+def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path, pinned: Pinned, refuses: Refuses) -> None:
     found = of_lines(DISTANCES[::-1], tmp_path, "rank")
     assert lists_of(found) == {"q": ["a", "b", "c"], "p": ["a", "b"], "o": ["a"]}
     assert ties_of(found) == 1 and not found.doubt
@@ -176,9 +176,7 @@ def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path, pinn
         of_lines(["q Q0 a 1 0.1 t", "q Q0 b 1 0.9 t"], tmp_path, "rank")
     pinned(caught.value)
     for run in ({"1": [2]}, {"1": {2: 0.5}}, [("1", 2, 0.5)], write(tmp_path / "three", "q a 0.5\n")):
-        with pytest.raises(UsageError) as caught:
-            read(run, order="rank")
-        pinned(caught.value)
+        refuses(UsageError, read, run, order="rank")
 
 
 @pytest.mark.parametrize(

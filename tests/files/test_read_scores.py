@@ -62,12 +62,9 @@ def test_the_only_matrix(tmp_path: Path, pinned: Pinned) -> None:
 
 
 def test_matrices_that_are_refused(tmp_path: Path, pinned: Pinned) -> None:
-    np.savez(tmp_path / "e.npz", images=SCORES, texts=SCORES)
-    pinned(refused(tmp_path / "e.npz"))
-    np.savez(tmp_path / "i.npz", images=SCORES)
-    pinned(refused(tmp_path / "i.npz"))
-    np.savez(tmp_path / "two.npz", scores=SCORES, sims=SCORES)
-    pinned(refused(tmp_path / "two.npz"))
+    for names in (("images", "texts"), ("images",), ("scores", "sims")):
+        np.savez(tmp_path / "e.npz", **dict.fromkeys(names, SCORES))
+        pinned(refused(tmp_path / "e.npz"))
     pinned(refused(tmp_path))
 
 
@@ -82,19 +79,13 @@ def test_a_stored_member_behind_an_odd_offset(tmp_path: Path) -> None:
 
 
 def test_other_formats(tmp_path: Path) -> None:
-    h5py = pytest.importorskip("h5py")
+    h5py, torch = pytest.importorskip("h5py"), pytest.importorskip("torch")
     with h5py.File(tmp_path / "s.h5", "w") as file:
         file["run/sims"], file["run/img_ids"] = SCORES, IDS
-    raw = read_scores(tmp_path / "s.h5")
-    assert raw.format == "hdf5" and np.array_equal(raw.values, SCORES) and raw.image_ids is not None
-    safetensors = pytest.importorskip("safetensors.numpy")
-    safetensors.save_file({"scores": SCORES}, tmp_path / "s.safetensors")
-    assert np.array_equal(read_scores(tmp_path / "s.safetensors").values, SCORES)
-
-
-def test_a_single_torch_tensor(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    assert read_scores(tmp_path / "s.h5").image_ids is not None
+    pytest.importorskip("safetensors.numpy").save_file({"scores": SCORES}, tmp_path / "s.safetensors")
     torch.save(torch.from_numpy(SCORES), tmp_path / "s.pt")
-    raw = read_scores(tmp_path / "s.pt")
-    assert raw.format == "torch" and np.array_equal(raw.values, SCORES)
+    for ending, name in (("h5", "hdf5"), ("safetensors", "safetensors"), ("pt", "torch")):
+        raw = read_scores(tmp_path / f"s.{ending}")
+        assert raw.format == name and np.array_equal(raw.values, SCORES)
     assert raw.notes == ("scores are read from 'tensor', the only two-dimensional array",)

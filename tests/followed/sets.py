@@ -198,7 +198,7 @@ FOLLOWED: list[Followed | By] = [
         r"^pip install 'vsebench\[spice\]', which brings a Java of its own, or name one: (java=|--java )PATH$",
         f"{SPICE}::test_missing_tools_name_the_command",
     ),
-    By(r"^add --yes$", f"{SPICE}::test_clear_needs_a_confirmation"),
+    By(r"^add --yes$", f"{SPICE}::test_clear_needs_a_confirmation_and_removes_the_tools_by_name_only"),
     By(
         r"^if it has a list of tuples for every caption, add (synsets=|--synsets )FILE|^leave out --split and "
         r"--captions, or give rows of "

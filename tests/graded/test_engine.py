@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from tests import oracle_graded
 from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured, same_found
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.worlds import tied_world
 from vsebench.errors import BadInput, UsageError
 from vsebench.graded.engine import run
 from vsebench.graded.lists import from_lists
-from vsebench.metrics import parse
+from vsebench.metrics import metric, parse
+from vsebench.metrics.declare import Option
 from vsebench.rank.order import top_lists
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.types import DIRECTIONS, Direction, Split, Tops
@@ -78,10 +79,10 @@ def test_blocks_and_threads_change_nothing(scorer_of: str) -> None:
     for block, threads in ((1, 2), (7, 3), (89, 1), (10**6, 2), (None, 5)):
         same_found(default, run(scorer, world.split, metrics, gains, threads=threads, block=block))
     # The other metrics of a run do not change a metric.
-    for metric in metrics:
-        alone = run(scorer, world.split, [metric], gains, threads=1)
+    for one in metrics:
+        alone = run(scorer, world.split, [one], gains, threads=1)
         for key, values in alone.items():
-            assert np.array_equal(values.values, default[key].values, equal_nan=True), str(metric)
+            assert np.array_equal(values.values, default[key].values, equal_nan=True), str(one)
 
 
 def test_permuted_items_give_permuted_values() -> None:
@@ -98,9 +99,9 @@ def test_permuted_items_give_permuted_values() -> None:
     )
     names = [n for n in NAMES if "captions=first" not in n and not n.startswith("CS@") and "tau=a" not in n]
     a, b = measured(world, *names), measured(permuted, *names)
-    for (metric, direction), values in b.items():
+    for (one, direction), values in b.items():
         index = images if direction == "i2t" else captions
-        assert np.allclose(values.values, a[metric, direction].values[index], rtol=1e-12, equal_nan=True), str(metric)
+        assert np.allclose(values.values, a[one, direction].values[index], rtol=1e-12, equal_nan=True), str(one)
 
 
 def lists_of(scorer: Matrix, depth: int) -> dict[Direction, Tops]:
@@ -121,15 +122,13 @@ def test_lists_that_are_deep_enough_give_the_same() -> None:
     same_found(run(scorer, world.split, shallow, gains), from_lists(lists_of(scorer, 7), world.split, shallow, gains))
 
 
-def test_lists_that_are_too_short(pinned: Pinned) -> None:
+def test_lists_that_are_too_short(refuses: Refuses) -> None:
     world = large_world(50, 3, seed=5)
     gains = {"cider": FakeGains(world.gains)}
     lists = lists_of(Matrix(world.scores), 5)
     own = lists["t2i"]
     lists["t2i"] = Tops.ragged([own.of_query(q)[: 2 if q == 3 else None] for q in range(len(own.depth))], own.gallery)
-    with pytest.raises(BadInput) as error:
-        from_lists({"t2i": lists["t2i"]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains)
-    pinned(error.value)
+    refuses(BadInput, from_lists, {"t2i": lists["t2i"]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains)
     found = from_lists({"t2i": lists["t2i"]}, world.split, [parse("NCS@1")], gains)
     assert found[parse("NCS@1"), "t2i"].undefined == 0
 
@@ -235,41 +234,87 @@ def test_progress_ends_at_the_number_of_blocks() -> None:
 
 
 @pytest.mark.parametrize(("names", "views"), [(["R@1"], ["cider"]), (["spice:NCS@1"], ["cider"])])
-def test_metrics_that_are_refused(names: list[str], views: list[str], pinned: Pinned) -> None:
+def test_metrics_that_are_refused(names: list[str], views: list[str], refuses: Refuses) -> None:
     world = large_world(9, 2, seed=11)
-    with pytest.raises(UsageError) as error:
-        run(Matrix(world.scores), world.split, [parse(n) for n in names], {v: FakeGains(world.gains) for v in views})
-    pinned(error.value)
+    refuses(
+        UsageError,
+        run,
+        Matrix(world.scores),
+        world.split,
+        [parse(n) for n in names],
+        {v: FakeGains(world.gains) for v in views},
+    )
 
 
-def test_shapes_that_are_refused(pinned: Pinned) -> None:
+def test_shapes_that_are_refused(refuses: Refuses) -> None:
     world = large_world(9, 2, seed=11)
     gains = {"cider": FakeGains(world.gains)}
-    with pytest.raises(UsageError) as caught:
-        run(Matrix(world.scores[1:]), world.split, [parse("NCS@1")], gains)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        run(Matrix(world.scores), world.split, [parse("NCS@1")], {"cider": FakeGains(world.gains[:, 1:])})
-    pinned(caught.value)
+    refuses(UsageError, run, Matrix(world.scores[1:]), world.split, [parse("NCS@1")], gains)
+    refuses(
+        UsageError, run, Matrix(world.scores), world.split, [parse("NCS@1")], {"cider": FakeGains(world.gains[:, 1:])}
+    )
     without_folds = Split("custom", np.arange(9), np.arange(21), world.split.image_of)
-    with pytest.raises(UsageError) as error:
-        run(Matrix(world.scores), without_folds, [parse("NCS[on=folds]@1")], gains)
-    pinned(error.value)
+    refuses(UsageError, run, Matrix(world.scores), without_folds, [parse("NCS[on=folds]@1")], gains)
 
 
 @pytest.mark.parametrize("name", ["NCS@21", "nDCG@21", "MLD@21"])
-def test_gains_below_the_lowest_of_a_metric_are_refused(name: str, pinned: Pinned) -> None:
+def test_gains_below_the_lowest_of_a_metric_are_refused(name: str, refuses: Refuses) -> None:
     world = large_world(9, 2, seed=12)
     world.gains[2, 5] = -0.25
-    with pytest.raises(BadInput) as error:
-        measured(world, name)
-    pinned(error.value)
+    refuses(BadInput, measured, world, name)
 
 
 @pytest.mark.parametrize("gain", [0.0, 1.5])
-def test_gains_that_are_not_of_distances_are_refused(gain: float, pinned: Pinned) -> None:
+def test_gains_that_are_not_of_distances_are_refused(gain: float, refuses: Refuses) -> None:
     world = large_world(9, 2, seed=12)
     world.gains[:] = gain
-    with pytest.raises(BadInput) as error:
-        measured(world, "MLD@3")
-    pinned(error.value)
+    refuses(BadInput, measured, world, "MLD@3")
+
+
+# What a block of queries computes for its metrics.
+
+
+@pytest.mark.parametrize("images", [20, 100, 200])
+@pytest.mark.parametrize(
+    "names", [("Kendall",), ("CS@1000", "nDCG@10"), ("Kendall", "SR[m=2]@5", "CS@100", "nDCG@300")]
+)
+def test_gains_are_made_once(images: int, names: tuple[str, ...]) -> None:
+    """Also where metrics read the complete ranking of a small gallery."""
+    made: list[int] = []
+
+    class Counted(FakeGains):
+        def rows(self, direction: Direction, start: int, stop: int) -> Any:
+            found = super().rows(direction, start, stop)
+            made.append(found.size)
+            return found
+
+    rng = np.random.default_rng(images)
+    one = np.arange(images)
+    dot = Dot(*(rng.normal(size=(images, 8)).astype(np.float32) for _ in range(2)))
+    gains = {"cider": Counted(rng.random((images, images)))}
+    run(dot, Split("custom", one, one, one), [parse(name) for name in names], gains)
+    assert sum(made) <= 2 * images**2
+
+
+@pytest.mark.usefixtures("new_metrics")
+def test_a_metric_may_read_the_gain_order_and_the_pseudo_positives(refuses: Refuses) -> None:
+    """A new metric gets the fields it reads, and its lowest gain is checked whatever it reads."""
+
+    def both(gain_order: Any, pseudo_positive: Any, ks: Any) -> Any:
+        assert (np.sort(gain_order.items, axis=1) < pseudo_positive.shape[1]).all()
+        return np.stack([pseudo_positive[:, :k].sum(1) for k in ks], 1)
+
+    def ideal_alone(ideal: Any, ks: Any) -> Any:
+        return np.stack([ideal[:, :k].sum(1) for k in ks], 1)
+
+    facts: dict[str, Any] = {"formula": "x", "cite": (), "ks": (5,)}
+    metric("Both@{k}", options={"m": Option(("5",), "x", number=True)}, **facts)(both)
+    metric("IdealAlone@{k}", lowest_gain=0.0, **facts)(ideal_alone)
+    rng = np.random.default_rng(1)
+    one = np.arange(300)
+    split = Split("custom", one, one, one)
+    dot = Dot(*(rng.normal(size=(300, 8)).astype(np.float32) for _ in range(2)))
+    gains = {"cider": FakeGains(rng.normal(size=(300, 300)))}
+    found = run(dot, split, [parse("cider:Both@5"), parse("SR[m=5]@5")], gains)
+    assert all(np.isfinite(v.values).all() for v in found.values())
+    refuses(BadInput, run, dot, split, [parse("cider:IdealAlone@5")], gains)

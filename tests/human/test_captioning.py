@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.relevance import captioning
 from vsebench.relevance.captioning import TITLES, pair_scores
@@ -112,23 +112,17 @@ def test_a_java_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says
     pinned(caught.value.what)
 
 
-def test_what_is_missing(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_what_is_missing(monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     from vsebench.text import java as spice_java
 
-    with pytest.raises(UsageError) as caught:
-        pair_scores("bleu-5", TEXTS, REFERENCES, CAPTIONS, IMAGES)
-    pinned(caught.value)
+    refuses(UsageError, pair_scores, "bleu-5", TEXTS, REFERENCES, CAPTIONS, IMAGES)
 
     def nowhere(asked: object = None) -> None:
         raise MissingPackage("there is no java on the path", fix="x")
 
     if find_spec("pycocoevalcap") is not None:
         monkeypatch.setattr(spice_java, "find_java", nowhere)
-        with pytest.raises(MissingPackage) as caught:
-            pair_scores("meteor", TEXTS, REFERENCES, CAPTIONS, IMAGES)
-        pinned(caught.value)
+        refuses(MissingPackage, pair_scores, "meteor", TEXTS, REFERENCES, CAPTIONS, IMAGES)
     monkeypatch.setattr(captioning, "package_file", lambda *_: None)
     for name in TITLES:
-        with pytest.raises(MissingPackage) as caught:
-            pair_scores(name, TEXTS, REFERENCES, CAPTIONS, IMAGES)
-        pinned(caught.value)
+        refuses(MissingPackage, pair_scores, name, TEXTS, REFERENCES, CAPTIONS, IMAGES)

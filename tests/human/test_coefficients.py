@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError
 from vsebench.human.coefficients import Points, agreement, interval
 from vsebench.human.correlation import COEFFICIENTS, Tau
@@ -121,13 +121,7 @@ def test_a_constant_side_is_undefined_and_a_cluster_that_decides_leaves_no_inter
     assert interval(0.5, np.array([0.5]), 0.9) is None
 
 
-def test_what_is_refused(pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        Points(np.zeros(2), np.zeros(3))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        Points(np.array([0, np.nan]), np.zeros(2))
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        agreement(Points(np.arange(2), np.arange(2)), np.arange(2), np.arange(2), over="captions")  # type: ignore[arg-type]
-    pinned(caught.value)
+def test_what_is_refused(refuses: Refuses) -> None:
+    refuses(BadInput, Points, np.zeros(2), np.zeros(3))
+    refuses(BadInput, Points, np.array([0, np.nan]), np.zeros(2))
+    refuses(UsageError, agreement, Points(np.arange(2), np.arange(2)), np.arange(2), np.arange(2), over="captions")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import human_files as files
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.human.cxc import read_cxc
 from vsebench.human.flickr8k import read_flickr8k
@@ -45,24 +45,16 @@ def test_gzip_subfolders_and_the_variable(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(read_cxc("sits").score) == 2
 
 
-def test_absent_files_end_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_absent_files_end_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     monkeypatch.delenv("VSEBENCH_HUMAN_DATA", raising=False)
-    with pytest.raises(MissingPackage) as error:
-        read_cxc("sts")
-    pinned(error.value)
+    refuses(MissingPackage, read_cxc, "sts")
     files.flickr8k(tmp_path / "f")
     (tmp_path / "f" / "ExpertAnnotations.txt").unlink()
-    with pytest.raises(MissingPackage) as caught:
-        read_flickr8k(tmp_path / "f")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        find(["x"], tmp_path / "absent", "run: x")
-    pinned(caught.value)
+    refuses(MissingPackage, read_flickr8k, tmp_path / "f")
+    refuses(UsageError, find, ["x"], tmp_path / "absent", "run: x")
     monkeypatch.setenv("VSEBENCH_HUMAN_DATA", str(tmp_path / "absent"))
-    with pytest.raises(UsageError) as caught:
-        find(["x"], None, "run: x")
-    pinned(caught.value)
+    refuses(UsageError, find, ["x"], None, "run: x")
 
 
 @pytest.mark.parametrize(
@@ -76,28 +68,20 @@ def test_absent_files_end_with_the_command(tmp_path: Path, monkeypatch: pytest.M
         "7,COCO_val2014_000000000001.jpg,5,random",
     ],
 )
-def test_a_bad_line_of_cxc(tmp_path: Path, line: str, pinned: Pinned) -> None:
+def test_a_bad_line_of_cxc(tmp_path: Path, line: str, refuses: Refuses) -> None:
     path = files.cxc(tmp_path, "sits", SITS[:1])
     path.write_text(path.read_text() + line + "\n")
-    with pytest.raises(BadInput) as error:
-        read_cxc("sits", tmp_path)
-    pinned(error.value)
-    assert error.value.where == str(path)
+    error = refuses(BadInput, read_cxc, "sits", tmp_path)
+    assert error.where == str(path)
 
 
-def test_another_file(tmp_path: Path, pinned: Pinned) -> None:
+def test_another_file(tmp_path: Path, refuses: Refuses) -> None:
     files.cxc(tmp_path, "sts", []).rename(tmp_path / "sits_test.csv")
-    with pytest.raises(BadInput) as caught:
-        read_cxc("sits", tmp_path)
-    pinned(caught.value)
+    refuses(BadInput, read_cxc, "sits", tmp_path)
     files.cxc(tmp_path, "sits", [])
-    with pytest.raises(BadInput) as caught:
-        read_cxc("sits", tmp_path)
-    pinned(caught.value)
+    refuses(BadInput, read_cxc, "sits", tmp_path)
     (tmp_path / "sits_test.csv").write_bytes(b"\x1f\x8b\x08garbage")
-    with pytest.raises(BadInput) as caught:
-        read_cxc("sits", tmp_path)
-    pinned(caught.value)
+    refuses(BadInput, read_cxc, "sits", tmp_path)
 
 
 def test_flickr8k(tmp_path: Path) -> None:
@@ -123,10 +107,8 @@ def test_flickr8k(tmp_path: Path) -> None:
         {"crowd": "a.jpg\tb.jpg#0\t0\t0\t0\n"},
     ],
 )
-def test_a_bad_line_of_flickr8k(tmp_path: Path, changed: dict[str, str], pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as error:
-        read_flickr8k(files.flickr8k(tmp_path, **changed))
-    pinned(error.value)
+def test_a_bad_line_of_flickr8k(tmp_path: Path, changed: dict[str, str], refuses: Refuses) -> None:
+    refuses(BadInput, read_flickr8k, files.flickr8k(tmp_path, **changed))
 
 
 @pytest.mark.real_data

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests import human_files as files
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.human import sources
 from vsebench.human.cxc import read_cxc
@@ -64,10 +64,8 @@ def test_sis_lets_an_image_stand_for_its_captions(tmp_path: Path) -> None:
     assert list(sis.subsets) == ["all"] and sis.image.tolist() == [0, 2]
 
 
-def test_items_outside_the_split(tmp_path: Path, pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        task(tmp_path, "sits", [(77, 20, 5, "c2i_original")])
-    pinned(caught.value)
+def test_items_outside_the_split(tmp_path: Path, refuses: Refuses) -> None:
+    refuses(BadInput, task, tmp_path, "sits", [(77, 20, 5, "c2i_original")])
 
 
 def test_expert_leaves_out_captions_that_are_references(tmp_path: Path) -> None:
@@ -147,30 +145,24 @@ def test_cider_counts_references_once_a_rating(tmp_path: Path, monkeypatch: pyte
         assert sorted(copies.captions or ()) == want
 
 
-def test_names_are_checked_before_anything_is_read(tmp_path: Path, pinned: Pinned) -> None:
+def test_names_are_checked_before_anything_is_read(tmp_path: Path, refuses: Refuses) -> None:
     for name in (
         "rogue", "meteor:x",
         "cider:tokens=words",
     ):  # fmt: skip
-        with pytest.raises(UsageError) as caught:
-            correlate("cxc", gains=[name], human_data=tmp_path / "absent")
-        pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        correlate("cxc", gains=[])
-    pinned(caught.value)
+        refuses(UsageError, correlate, "cxc", gains=[name], human_data=tmp_path / "absent")
+    refuses(UsageError, correlate, "cxc", gains=[])
 
 
 def test_captions_of_flickr8k_that_are_not_parsed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     def load(*_: object) -> None:
         raise MissingPackage("3 of 6 captions are not parsed", fix="vsebench spice build --split custom")
 
     monkeypatch.setattr(sources, "load_gains", load)
     expert, _ = flickr8k_tasks(read_flickr8k(files.flickr8k(tmp_path)))
-    with pytest.raises(MissingPackage) as caught:
-        sources.open_source("spice", expert)
-    pinned(caught.value)
+    refuses(MissingPackage, sources.open_source, "spice", expert)
 
 
 @pytest.fixture(scope="module")

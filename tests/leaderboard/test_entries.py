@@ -236,26 +236,22 @@ def test_tampered_numbers_are_refused_with_both_values(submitted):
     assert found.startswith("R@1 i2t is")
 
 
-def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted, pinned):
+def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted, refuses):
     folder, path = submitted
     before = path.read_bytes()
-    with pytest.raises(UsageError) as caught:
-        submit.add(path, "A model", folder=folder, replace=True)
-    pinned(caught.value)
+    refuses(UsageError, submit.add, path, "A model", folder=folder, replace=True)
     kept = tmp_path / "thesis.json"
     kept.write_text("{}")
     path.rename(tmp_path / "kept.json")
     for target in (kept, tmp_path / "nowhere.json"):
         path.unlink(missing_ok=True)
         path.symlink_to(target)
-        with pytest.raises(UsageError) as caught:
-            submit.add(tmp_path / "A.json", "A model", folder=folder, replace=True)
-        pinned(caught.value)
+        refuses(UsageError, submit.add, tmp_path / "A.json", "A model", folder=folder, replace=True)
     assert kept.read_text() == "{}" and (tmp_path / "kept.json").read_bytes() == before
     assert not (tmp_path / "nowhere.json").exists()
 
 
-def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch, pinned):
+def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch, pinned, refuses):
     """Those of suites are kept first, and a smaller one behind one that is too large; chosen metrics always."""
     folder = worlds.folder(tmp_path / "board")
     given = "MRR,R@1,R@5,R@10,R@7,MedR,RSum"
@@ -272,13 +268,9 @@ def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch, pin
     assert done.exit_code == 0
     pinned(done.stderr)
     assert read(folder, again=True).faults == ()
-    with pytest.raises(UsageError) as caught:
-        submit.add(tmp_path / "A.json", "chosen", metrics=given, folder=folder)
-    pinned(caught.value)
+    refuses(UsageError, submit.add, tmp_path / "A.json", "chosen", metrics=given, folder=folder)
     monkeypatch.setattr("vsebench.leaderboard.submit.LARGEST", 10)
-    with pytest.raises(UsageError) as caught:
-        submit.add(tmp_path / "A.json", "none", folder=folder)
-    pinned(caught.value)
+    refuses(UsageError, submit.add, tmp_path / "A.json", "none", folder=folder)
 
 
 @pytest.mark.real_data
@@ -299,31 +291,21 @@ def test_the_documented_submission(tmp_path, monkeypatch, real_data):
     assert (tmp_path / "leaderboards" / "site" / "entries" / "my-model-vit-b-32-coco-5k.html").is_file()
 
 
-def test_add_refuses(tmp_path, submitted, pinned):
+def test_add_refuses(tmp_path, submitted, refuses):
     folder, _ = submitted
-    with pytest.raises(UsageError) as caught:
-        submit.add(tmp_path / "A.json", "A model", folder=folder)
-    pinned(caught.value)
+    refuses(UsageError, submit.add, tmp_path / "A.json", "A model", folder=folder)
     assert submit.add(tmp_path / "A.json", "A model", folder=folder, replace=True)
     bare = tmp_path / "bare.json"
     bare.write_text(worlds.report().to_json(per_query=False))
-    with pytest.raises(BadInput) as caught:
-        submit.add(bare, "Other", folder=folder)
-    pinned(caught.value)
+    refuses(BadInput, submit.add, bare, "Other", folder=folder)
     worlds.report().save(bare)
     added = submit.add(bare, "Other", folder=folder)
     (folder / "entries" / f"{added.id}.json").unlink()
     edit(bare, lambda d: d.update(intervals=None))
-    with pytest.raises(BadInput) as caught:
-        submit.add(bare, "Other", folder=folder)
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        submit.add(tmp_path / "A.json", "Other", folder=tmp_path)
-    pinned(caught.value)
+    refuses(BadInput, submit.add, bare, "Other", folder=folder)
+    refuses(BadInput, submit.add, tmp_path / "A.json", "Other", folder=tmp_path)
     edit(tmp_path / "A.json", lambda d: d["results"][0].update(value=0.25))
-    with pytest.raises(BadInput) as caught:
-        submit.add(tmp_path / "A.json", "Other", folder=folder)
-    pinned(caught.value)
+    refuses(BadInput, submit.add, tmp_path / "A.json", "Other", folder=folder)
     assert [p.name for p in (folder / "entries").iterdir()] == ["a-model-custom.json"]
 
 
@@ -359,13 +341,11 @@ def test_wrong_options_of_add_are_those_of_the_command_line(tmp_path, submitted,
     assert run("leaderboard", "add", str(tmp_path / "A.json"), *words, "--folder", str(folder)).exit_code == 0
 
 
-def test_add_some_metrics(tmp_path, submitted, pinned):
+def test_add_some_metrics(tmp_path, submitted, refuses):
     folder, _ = submitted
     entry = submit.add(tmp_path / "A.json", "Sum alone", metrics="RSum", folder=folder)
     assert list(entry.values) == [("RSum", None)] and read(folder, again=True).faults == ()
-    with pytest.raises(UsageError) as caught:
-        submit.add(tmp_path / "A.json", "Other", metrics="MeanR", folder=folder)
-    pinned(caught.value)
+    refuses(UsageError, submit.add, tmp_path / "A.json", "Other", metrics="MeanR", folder=folder)
     assert submit.add(tmp_path / "A.json", "Other", metrics="MedR", folder=folder)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graded_worlds import large_world, measured, spec_of
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import UsageError
 from vsebench.metrics import Metric, families, metric, parse
 from vsebench.metrics.declare import known_names, separate
@@ -70,10 +70,8 @@ def test_a_graded_name_in_a_graded_view_is_the_graded_metric() -> None:
         "CS[]@5", "C[m=1,m=1]@5", "CS[tau=a,tau=b]@10", "gt:MedR[m=1]", "C@5[m=1]",
     ],
 )  # fmt: skip
-def test_what_is_refused(text: str, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as error:
-        parse(text)
-    pinned(error.value)
+def test_what_is_refused(text: str, refuses: Refuses) -> None:
+    refuses(UsageError, parse, text)
 
 
 @pytest.mark.parametrize("m", SINGLE + CHOICES, ids=str)
@@ -99,18 +97,14 @@ def test_the_best_possible_ranking(m: Metric) -> None:
 
 
 @pytest.mark.usefixtures("new_metrics")
-def test_declarations_that_are_refused(pinned: Pinned) -> None:
+def test_declarations_that_are_refused(refuses: Refuses) -> None:
     def unknown(gains: Any, colour: Any) -> Any:
         return gains
 
-    with pytest.raises(UsageError) as error:
-        metric("Colour@{k}", formula="x", cite=("x",))(unknown)
-    pinned(error.value)
+    refuses(UsageError, metric("Colour@{k}", formula="x", cite=("x",)), unknown)
     assert families(graded=True) == GRADED
 
 
 @pytest.mark.parametrize("m", SUMS, ids=str)
-def test_a_sum_has_no_value_for_a_query(m: Metric, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        values([m], None)  # type: ignore[arg-type]
-    pinned(caught.value)
+def test_a_sum_has_no_value_for_a_query(m: Metric, refuses: Refuses) -> None:
+    refuses(UsageError, values, [m], None)  # type: ignore[arg-type]

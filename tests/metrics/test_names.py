@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vsebench
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.errors import USAGE, UsageError
 from vsebench.evaluation.plan import choose_metrics
 from vsebench.metrics import Metric, families, parse
@@ -120,24 +120,18 @@ def test_lists_of_names() -> None:
 
 
 @pytest.mark.parametrize("words", ["", " , ", "ecv", "R@1,eccv:cs", "R@1,R@0"])
-def test_lists_that_are_refused(words: str, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as error:
-        expand(words, ["gt"])
-    pinned(error.value)
+def test_lists_that_are_refused(words: str, refuses: Refuses) -> None:
+    refuses(UsageError, expand, words, ["gt"])
 
 
 @pytest.mark.parametrize("word", ["eccv", "cxc:R@5", "1k"])
-def test_views_that_a_split_does_not_have(word: str, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as error:
-        vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics=word)
-    pinned(error.value)
+def test_views_that_a_split_does_not_have(word: str, refuses: Refuses) -> None:
+    refuses(UsageError, vsebench.evaluate, np.eye(3), np.eye(3), captions_per_image=1, metrics=word)
 
 
-def test_a_sum_needs_both_directions(pinned: Pinned) -> None:
+def test_a_sum_needs_both_directions(refuses: Refuses) -> None:
     split = Split("custom", np.arange(3), np.arange(3), np.arange(3))
-    with pytest.raises(UsageError) as error:
-        choose_metrics("RSum", split=split, directions=["i2t"], judgements=judgements_of(split))
-    pinned(error.value)
+    refuses(UsageError, choose_metrics, "RSum", split=split, directions=["i2t"], judgements=judgements_of(split))
     alone = choose_metrics("recall", split=split, directions=["i2t"], judgements=judgements_of(split))
     assert "RSum" not in [str(m) for m in alone]
     both = choose_metrics("RSum,R@1", split=split, directions=DIRECTIONS, judgements=judgements_of(split))
@@ -151,10 +145,8 @@ def test_a_sum_needs_both_directions(pinned: Pinned) -> None:
         ("direction", "i2i"), ("direction", ""),
     ],
 )  # fmt: skip
-def test_options_that_are_refused(option: str, value: object, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as error:
-        vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, **{option: value})  # type: ignore[arg-type]
-    pinned(error.value)
+def test_options_that_are_refused(option: str, value: object, refuses: Refuses) -> None:
+    refuses(UsageError, vsebench.evaluate, np.eye(3), np.eye(3), captions_per_image=1, **{option: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["cider:R-P", "cider:MedR", "cider:mAP@R", "spice:MRR"])

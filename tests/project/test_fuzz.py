@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz import bundle, change, contract
 from tests.fuzz.targets import TARGETS, Target
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import BadInput
 from vsebench.files.formats import FORMATS
 from vsebench.files.read_pairs import FORMS
@@ -91,7 +91,7 @@ def test_every_format_has_a_target() -> None:
     assert covered == read
 
 
-def test_the_contract_can_be_broken(tmp_path: Path, pinned: Pinned) -> None:
+def test_the_contract_can_be_broken(tmp_path: Path, refuses: Refuses) -> None:
     """Each rule fails for a reader that does not keep it, so that the other tests show something."""
 
     def refuse(path: Path) -> None:
@@ -108,13 +108,11 @@ def test_the_contract_can_be_broken(tmp_path: Path, pinned: Pinned) -> None:
 
     assert contract.reads(refuse, tmp_path) is None
     for reader in (unnamed, helpless, unexpected):
-        with pytest.raises(contract.Broken) as caught:
-            contract.reads(reader, tmp_path)
-        pinned(caught.value)
+        refuses(contract.Broken, contract.reads, reader, tmp_path)
 
 
 def test_limits_of_time_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contract, "SECONDS", 0.01)
+    monkeypatch.setattr(contract, "SECONDS", 0.0)
     with pytest.raises(contract.Broken, match="took"):
         contract.reads(lambda path: sum(range(1 << 20)), tmp_path)
     monkeypatch.setattr(contract, "SECONDS", 60)

@@ -21,7 +21,7 @@ from tests.devices import DEVICES, GRADED, same_observations
 from tests.gates import gate
 from tests.graded_worlds import same_values, vector_world
 from tests.hard_vectors import hard_vectors
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.reports import same_reports
 from vsebench.errors import DeviceFault, DeviceMemory, UsageError
 from vsebench.graded import engine as graded
@@ -241,16 +241,14 @@ def reduced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_reduced_precision_is_found_before_a_device_is_used(
-    reduced: Any, monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+    reduced: Any, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     cpu, kind = torch.device("cpu"), str(reduced).removeprefix("torch.")
     failed = settings.fault.__wrapped__(cpu)
     assert failed is not None
     assert re.fullmatch(rf"products of {kind} have [\d.e+]+ times the error that they can have in {kind}", failed.what)
     monkeypatch.setattr(settings, "fault", settings.fault.__wrapped__)
-    with pytest.raises(UsageError) as caught:
-        backends.ranker("torch:cpu")
-    pinned(caught.value)
+    refuses(UsageError, backends.ranker, "torch:cpu")
 
 
 @pytest.mark.parametrize("dim", [64, 256])
@@ -315,7 +313,7 @@ WANTS = (torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("CUDA error:
 
 @pytest.mark.parametrize("error", WANTS)
 @pytest.mark.parametrize("attempts", [1, 2])
-def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     world = worlds.tied_world(40, 300, 3, 2, seed=1)
     scorer, requests = Dot(world.images, world.captions), [Targets("x", r) for r in world.judged.values()]
     queries, cpu = np.arange(40), torch.device("cpu")
@@ -328,12 +326,8 @@ def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.
         found = order.order_of(cpu, scorer, "i2t", queries, 20, None)
         assert np.array_equal(found.items, ordering.order(scorer, "i2t", queries, 20, None).items)
     else:
-        with pytest.raises(DeviceMemory) as caught:
-            observe(scorer, requests, scan=partial(scan.scan, cpu))
-        pinned(caught.value)
-        with pytest.raises(DeviceMemory) as caught:
-            order.order_of(cpu, scorer, "i2t", queries, 20, None)
-        pinned(caught.value)
+        refuses(DeviceMemory, observe, scorer, requests, scan=partial(scan.scan, cpu))
+        refuses(DeviceMemory, order.order_of, cpu, scorer, "i2t", queries, 20, None)
     assert [height for _, height, _ in calls] == [40, 5]
     assert [len(arguments[3]) for arguments in orders] == [40, *[5] * (8 if attempts == 1 else 1)]
 
@@ -348,10 +342,8 @@ def test_other_errors_are_no_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_gpu_that_is_not_there(pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, backend="torch:cuda")
-    pinned(caught.value)
+def test_a_gpu_that_is_not_there(refuses: Refuses) -> None:
+    refuses(UsageError, vb.evaluate, np.eye(3), np.eye(3), captions_per_image=1, backend="torch:cuda")
 
 
 @pytest.fixture
@@ -365,13 +357,11 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 
 def test_auto_takes_torch_where_it_finds_a_gpu(
-    two_gpus: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pinned: Pinned
+    two_gpus: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refuses: Refuses
 ) -> None:
     assert backends.chosen("auto") == ("torch:cuda:0", "torch finds a GPU")
     assert backends.chosen("torch:cuda:1") == ("torch:cuda:1", "requested")
-    with pytest.raises(UsageError) as caught:
-        backends.chosen("torch:cuda:2")
-    pinned(caught.value)
+    refuses(UsageError, backends.chosen, "torch:cuda:2")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert backends.chosen("auto") == ("numpy", "torch finds no GPU")
     monkeypatch.setattr(backends, "DRIVERS", (tmp_path / "absent",))
@@ -384,7 +374,9 @@ def test_drivers_of_linux_of_wsl_and_of_a_jetson(name: str, monkeypatch: pytest.
     assert backends.has_driver()
 
 
-def test_auto_leaves_a_gpu_that_does_not_work(two_gpus: None, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_auto_leaves_a_gpu_that_does_not_work(
+    two_gpus: None, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
+) -> None:
     def old(*_: Any, **__: Any) -> Any:
         raise RuntimeError("CUDA error: no kernel image is available for execution on the device\nmore")
 
@@ -399,9 +391,7 @@ def test_auto_leaves_a_gpu_that_does_not_work(two_gpus: None, monkeypatch: pytes
     assert backends.chosen("auto") == ("numpy", f"torch fails on the GPU: {failed.what}; {failed.fix}")
     report = vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="R@1", ci=0, trust=True)
     assert report.provenance is not None and report.provenance["backend"] == "numpy"
-    with pytest.raises(UsageError) as caught:
-        backends.ranker("torch:cuda")
-    pinned(caught.value)
+    refuses(UsageError, backends.ranker, "torch:cuda")
 
 
 def test_auto_and_doctor_with_a_torch_that_does_not_import(tmp_path: Path) -> None:

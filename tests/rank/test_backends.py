@@ -9,7 +9,7 @@ import pytest
 
 import vsebench as vb
 from tests.graded_worlds import same_values, vector_world
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import MissingPackage, UsageError
 from vsebench.rank import backends
 from vsebench.rank import order as ordering
@@ -20,18 +20,14 @@ NAMES = ("cider:CS@30", "cider:CS[captions=all]@100", "cider:Kendall[gt=out]", "
 @pytest.mark.parametrize(
     "name", ["nmpy", "x", "numpy:cpu", "torch:gpu", "torch:", "torch:cuda:", "torch:cuda:x", "torch:cpu:0"]
 )
-def test_unknown_name(name: str, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, backend=name)
-    pinned(caught.value)
+def test_unknown_name(name: str, refuses: Refuses) -> None:
+    refuses(UsageError, vb.evaluate, np.eye(3), np.eye(3), captions_per_image=1, backend=name)
 
 
-def test_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     absent = dataclasses.replace(backends.BACKENDS["numpy"], module="no_such_module", install="'vsebench[gpu]'")
     monkeypatch.setitem(backends.BACKENDS, "numpy", absent)
-    with pytest.raises(MissingPackage) as caught:
-        vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, backend="numpy")
-    pinned(caught.value)
+    refuses(MissingPackage, vb.evaluate, np.eye(3), np.eye(3), captions_per_image=1, backend="numpy")
 
 
 def test_orders_of_another_back_end_give_the_same_values() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds
 from vsebench.errors import BadInput, UsageError
 from vsebench.numeric.parallel import default_threads
@@ -90,29 +90,23 @@ def test_ties_of_lists_and_items_that_are_no_candidates() -> None:
     assert placed.counts.tolist() == [[1, 0, 1], [0, 0, 1], [1, 0, 0]] and placed.depth.tolist() == [3]
 
 
-def test_excluded_items_that_are_relevant_are_refused(pinned: Pinned) -> None:
+def test_excluded_items_that_are_relevant_are_refused(refuses: Refuses) -> None:
     judged = relevance("i2t", {0: [1, 2]}, name="eccv")
     excluded = relevance("i2t", {0: [2]}, name="gt")
-    with pytest.raises(UsageError) as caught:
-        observe(Matrix(np.eye(3)), [Targets("x", judged, Candidates(excluded=excluded))])
-    pinned(caught.value)
+    refuses(UsageError, observe, Matrix(np.eye(3)), [Targets("x", judged, Candidates(excluded=excluded))])
 
 
 @pytest.mark.parametrize(
     "rule",
     ["pesimistic", "zzz"],
 )
-def test_unknown_tie_rules_are_refused(rule: str, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as error:
-        observe(Matrix(np.eye(2)), [], ties=rule)
-    pinned(error.value)
+def test_unknown_tie_rules_are_refused(rule: str, refuses: Refuses) -> None:
+    refuses(UsageError, observe, Matrix(np.eye(2)), [], ties=rule)
 
 
 @pytest.mark.parametrize("length", [1e-20, 1e20])
-def test_lengths_that_float32_cannot_multiply_are_refused(length: float, pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        Dot(np.ones((2, 1), np.float32), np.array([[1.0], [length], [1.0]], np.float32))
-    pinned(caught.value)
+def test_lengths_that_float32_cannot_multiply_are_refused(length: float, refuses: Refuses) -> None:
+    refuses(BadInput, Dot, np.ones((2, 1), np.float32), np.array([[1.0], [length], [1.0]], np.float32))
 
 
 def test_similarity_is_chosen_from_the_lengths() -> None:
@@ -139,13 +133,11 @@ def test_similarity_is_chosen_from_the_lengths() -> None:
         assert decision.startswith(note)
 
 
-def test_threads_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_threads_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     monkeypatch.setenv("VSEBENCH_NUM_THREADS", "3")
     assert default_threads() == 3
     monkeypatch.setenv("VSEBENCH_NUM_THREADS", "many")
-    with pytest.raises(UsageError) as caught:
-        default_threads()
-    pinned(caught.value)
+    refuses(UsageError, default_threads)
     monkeypatch.delenv("VSEBENCH_NUM_THREADS")
     assert default_threads() >= 1
 

@@ -96,10 +96,8 @@ def test_the_saved_run_keeps_its_depth(tmp_path):
 
 
 @pytest.mark.parametrize("lists", [-1, 101])
-def test_too_many(lists, pinned):
-    with pytest.raises(UsageError) as caught:
-        evaluate(lists=lists)
-    pinned(caught.value)
+def test_too_many(lists, refuses):
+    refuses(UsageError, evaluate, lists=lists)
 
 
 def test_lists_that_no_page_would_show_are_left_out(coco, monkeypatch):
@@ -122,20 +120,16 @@ def test_lists_that_no_page_would_show_are_left_out(coco, monkeypatch):
         {"k": 0},
     ],
 )  # fmt: skip
-def test_damaged_lists_are_refused(tmp_path, change, pinned):
+def test_damaged_lists_are_refused(tmp_path, change, refuses):
     document = json.loads(evaluate(metrics="R@1,NCS@5", gains=GAINS).to_json())
     document["lists"][0] |= change
     (tmp_path / "a.json").write_text(json.dumps(document))
-    with pytest.raises(BadInput) as caught:
-        vb.load(tmp_path / "a.json")
-    pinned(caught.value)
+    refuses(BadInput, vb.load, tmp_path / "a.json")
 
 
-def test_an_item_that_does_not_exist_is_refused(tmp_path, pinned):
+def test_an_item_that_does_not_exist_is_refused(tmp_path, refuses):
     document = json.loads(evaluate().to_json())
     document["lists"][1]["items"] = document["lists"][0]["items"]
     document["lists"][1] |= {"k": 4}
     (tmp_path / "a.json").write_text(json.dumps(document))
-    with pytest.raises(BadInput) as caught:
-        vb.load(tmp_path / "a.json")
-    pinned(caught.value)
+    refuses(BadInput, vb.load, tmp_path / "a.json")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.worlds import World, relevance, tied_world, worlds
 from vsebench.errors import UsageError
 from vsebench.rank import order as ordering
@@ -122,11 +122,9 @@ def test_observations_of_the_requests_alone() -> None:
 
 
 @pytest.mark.parametrize("k", [0, -1])
-def test_a_depth_below_one_is_refused(k: int, pinned: Pinned) -> None:
+def test_a_depth_below_one_is_refused(k: int, refuses: Refuses) -> None:
     world = tied_world(5, 8, 2, 1, seed=3)
-    with pytest.raises(UsageError) as caught:
-        observe(Dot(world.images, world.captions), [], depth={"i2t": k})
-    pinned(caught.value)
+    refuses(UsageError, observe, Dot(world.images, world.captions), [], depth={"i2t": k})
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

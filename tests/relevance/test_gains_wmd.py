@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_gains
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.word_world import lines_of, saved, split_of, whole
 from vsebench.errors import MissingPackage, UsageError, VsebenchError
 from vsebench.relevance import load_gains, parse_spec
@@ -87,35 +87,25 @@ def test_gains_by_the_definition(vectors: Path, own: str, rng: np.random.Generat
     assert not got[:, 12].any()  # no word with a vector
 
 
-def test_rows_of_a_large_split_are_refused(vectors: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_rows_of_a_large_split_are_refused(vectors: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     assert load(vectors, split_of(["w1", "w2"], [0, 1])).rows_affordable
     monkeypatch.setattr(wmd, "MOST_PAIRS", 3)
     gains = load(vectors, split_of(["w1", "w2"], [0, 1]))
-    with pytest.raises(UsageError) as caught:
-        gains.rows("i2t", 0, 1)
-    pinned(caught.value)
+    refuses(UsageError, gains.rows, "i2t", 0, 1)
     assert not gains.rows_affordable
     assert gains.at("i2t", np.array([0]), np.array([[0]])) == 1
 
 
-def test_errors(vectors: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_errors(vectors: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     split = split_of(["w1", "w2"], [0, 1])
-    with pytest.raises(UsageError) as caught:
-        load_gains("wmd", split)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        parse_spec("wmd:v:top=5")
-    pinned(caught.value)
+    refuses(UsageError, load_gains, "wmd", split)
+    refuses(UsageError, parse_spec, "wmd:v:top=5")
     transport = load(vectors, split_of(["w1 w2", "w3 w4"], [0, 0])).values.transport
     failing = Transport(**{**vars_of(transport), "solver": lambda *_: (None, 0.0, None, None, 3)})
-    with pytest.raises(VsebenchError) as caught:
-        failing.distance(0, 1)
-    pinned(caught.value)
+    refuses(VsebenchError, failing.distance, 0, 1)
     monkeypatch.setitem(sys.modules, "ot", None)
     monkeypatch.setitem(sys.modules, "ot.lp.emd_wrap", None)
-    with pytest.raises(MissingPackage) as caught:
-        load(vectors, split)
-    pinned(caught.value)
+    refuses(MissingPackage, load, vectors, split)
 
 
 def vars_of(transport: Transport) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench import relevance
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.metrics import parse
@@ -80,31 +80,19 @@ def test_judgements_are_matched_by_id(coco: Split, rng: np.random.Generator) -> 
         assert moved == as_sets(a)
 
 
-def test_errors(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_errors(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch, pinned: Pinned, refuses: Refuses) -> None:
     assert list(relevance.judgements_of(coco)) == ["gt", "1k", "eccv", "cxc"]
     one = Split("coco-1k", coco.image_ids, coco.caption_ids, coco.image_of)
     assert list(relevance.judgements_of(one)) == ["gt"] and identities(one) == {}
-    with pytest.raises(UsageError) as caught:
-        relevance.load("eccv", one, "i2t")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        relevance.load("ecv", coco, "i2t")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        relevance.load("gt", coco, "i2i")  # type: ignore[arg-type]
-    pinned(caught.value)
+    for name, split, direction in (("eccv", one, "i2t"), ("ecv", coco, "i2t"), ("gt", coco, "i2i")):
+        refuses(UsageError, relevance.load, name, split, direction)
     part = Split("coco-5k", coco.image_ids[1:], coco.caption_ids[5:], coco.image_of[5:] - 1)
-    with pytest.raises(BadInput) as caught:
-        relevance.load("cxc", part, "i2t")
-    pinned(caught.value.what)
-    named = Split("coco-5k", np.array(["a"]), np.array(["b"]), np.array([0]))
-    with pytest.raises(BadInput) as caught:
-        relevance.load("cxc", named, "i2t")
-    pinned(caught.value.what)
+    for split in (part, Split("coco-5k", np.array(["a"]), np.array(["b"]), np.array([0]))):
+        with pytest.raises(BadInput) as caught:
+            relevance.load("cxc", split, "i2t")
+        pinned(caught.value.what)
     monkeypatch.setattr(wheels, "package_file", lambda package, relative: None)
-    with pytest.raises(MissingPackage) as caught:
-        relevance.load("cxc", coco, "t2i")
-    pinned(caught.value)
+    refuses(MissingPackage, relevance.load, "cxc", coco, "t2i")
     assert identities(coco) == {}
 
 
@@ -114,19 +102,10 @@ def test_identities_name_the_judgements(coco: Split) -> None:
     assert all(v.startswith("eccv_caption#") and len(v) == len("eccv_caption#") + 8 for v in found.values())
 
 
-@pytest.mark.parametrize(
-    "pairs",
-    [
-        [(3, 2), (3, 5), (3, 2)],
-        [(-1, 2)],
-        [(1, -2)],
-    ],
-)
-def test_invalid_pairs_are_refused(pairs: list[tuple[int, int]], pinned: Pinned) -> None:
+@pytest.mark.parametrize("pairs", [[(3, 2), (3, 5), (3, 2)], [(-1, 2)], [(1, -2)]])
+def test_invalid_pairs_are_refused(pairs: list[tuple[int, int]], refuses: Refuses) -> None:
     query, item = np.array(pairs).T
-    with pytest.raises(BadInput) as caught:
-        of_pairs("x", "i2t", (9, 9), query, item)
-    pinned(caught.value)
+    refuses(BadInput, of_pairs, "x", "i2t", (9, 9), query, item)
 
 
 @given(st.dictionaries(st.integers(0, 30), st.sets(st.integers(0, 20))), st.randoms())

@@ -63,27 +63,17 @@ def words(text: str) -> str:
     return " ".join(re.sub("[│╭╮╰╯─┃|]", " ", text).split())
 
 
-@pytest.mark.parametrize("name", ["build", "list", "clear", "export", "import"])
-def test_every_command_has_help(name):
-    result = invoke(name, "--help")
-    assert result.exit_code == 0
-    assert name in result.stdout
-
-
 def test_build_parses_a_file_once(captions, log):
+    found = document("build", "--captions", captions)
+    assert 0 < found.pop("seconds") < 60
+    assert found == {"captions": 2, "before": 0, "parsed": 2, "broken": [], "java": "99"}
+    store.clear()
     first = invoke("build", "--captions", captions)
     assert first.exit_code == 0, first.stderr
     assert re.match(r"spice: 2 distinct captions, 0 parsed before, 2 now in \d+ s \(\d+ a second\)\n", first.stdout)
     again = invoke("build", "--captions", captions)
     assert again.stdout == "spice: 2 distinct captions, 2 parsed before, 0 now\n"
-    assert sorted(requested(log)) == ["a horse", "a man"]
-
-
-def test_build_in_json(captions):
-    found = document("build", "--captions", captions)
-    seconds = found.pop("seconds")
-    assert 0 < seconds < 60
-    assert found == {"captions": 2, "before": 0, "parsed": 2, "broken": [], "java": "99"}
+    assert sorted(requested(log)) == sorted(["a horse", "a man"] * 2)
 
 
 def test_build_from_lines_and_from_ptb_tokens(tmp_path, log):
@@ -134,15 +124,11 @@ def test_missing_tools_name_the_command(captions, monkeypatch, pinned):
     monkeypatch.delenv("VSEBENCH_JAVA", raising=False)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr("shutil.which", lambda name: None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    result = invoke("build", "--captions", captions)
-    assert result.exit_code == 4
-    assert "no Java" in result.stderr
-    pinned(result.stderr)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    result = invoke("build", "--captions", captions)
-    assert result.exit_code == 4
-    pinned(result.stderr)
+    for found in (object(), None):
+        monkeypatch.setattr("importlib.util.find_spec", lambda name, found=found: found)
+        result = invoke("build", "--captions", captions)
+        assert result.exit_code == 4
+        pinned(result.stderr)
 
 
 def test_a_parser_that_does_not_work_is_explained(captions, log, pinned):
@@ -176,24 +162,18 @@ def test_list(captions, monkeypatch):
     assert found["kinds"][0]["content"] == "2 captions"
 
 
-def test_clear_needs_a_confirmation(captions, pinned):
-    invoke("build", "--captions", captions)
-    result = invoke("clear", "spice")
-    assert result.exit_code == 2
-    pinned(result.stderr)
-    assert len(tuple_cache.stored().texts) == 2
-    assert document("clear", "spice", "--yes")["removed"] == 1
-    assert tuple_cache.stored().texts == ()
-    assert invoke("clear").stdout == "removed 0 files, 0 bytes\n"
-
-
-def test_clear_removes_the_tools_by_name_only(captions):
+def test_clear_needs_a_confirmation_and_removes_the_tools_by_name_only(captions, pinned):
     invoke("build", "--captions", captions)
     folder = spice_install.tools_folder()
     folder.mkdir(parents=True)
     (folder / spice_install.CODE).write_bytes(b"x" * 5000)
+    result = invoke("clear", "spice")
+    assert result.exit_code == 2
+    pinned(result.stderr)
+    assert len(tuple_cache.stored().texts) == 2
     assert document("clear", "--yes")["removed"] == 1
-    assert folder.exists()
+    assert tuple_cache.stored().texts == () and folder.exists()
+    assert invoke("clear").stdout == "removed 0 files, 0 bytes\n"
     assert document("clear", "tools", "--yes") == {"removed": 1, "bytes": 5000}
     assert not folder.exists()
 
@@ -233,15 +213,10 @@ def test_rows_of_tuples_are_imported(captions, tmp_path, pinned):
 
 def test_rows_of_tuples_need_synsets(captions, tmp_path, pinned):
     (tmp_path / "t.jsonl").write_text('[["man"]]\n[["horse"]]\n[["man"]]\n', encoding="utf-8")
-    rows = str(tmp_path / "t.jsonl")
-    result = invoke("import", rows)
-    assert result.exit_code == 3
-    pinned(result.stderr)
-    result = invoke("import", rows, "--captions", captions)
-    assert result.exit_code == 2
-    pinned(result.stderr)
-    (tmp_path / "s.tsv").write_text("man\t1 2\nhorse\t\n", encoding="utf-8")
-    assert invoke("import", rows, "--captions", captions, "--synsets", str(tmp_path / "s.tsv")).exit_code == 0
+    for words, code in (((), 3), (("--captions", captions), 2)):
+        result = invoke("import", str(tmp_path / "t.jsonl"), *words)
+        assert result.exit_code == code
+        pinned(result.stderr)
 
 
 @pytest.mark.parametrize("gains", ["spice", "spice:text=ptb", "coarse:spice:above=0.1:spice"])

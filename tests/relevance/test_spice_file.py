@@ -93,14 +93,10 @@ def test_load_gives_the_wanted_captions_in_their_order():
     assert loaded.row == {"a brown horse": 0, "": 1}
 
 
-def test_missing_captions_name_the_command(pinned):
+def test_missing_captions_name_the_command(refuses):
     store_tuples(SMALL)
-    with pytest.raises(MissingPackage) as caught:
-        tuple_cache.load_tuples(["a brown horse", "a cat", "a dog", " a dog"], "--split f30k")
-    pinned(caught.value)
-    with pytest.raises(MissingPackage) as caught:
-        tuple_cache.load_tuples(["a cat"])
-    pinned(caught.value)
+    refuses(MissingPackage, tuple_cache.load_tuples, ["a brown horse", "a cat", "a dog", " a dog"], "--split f30k")
+    refuses(MissingPackage, tuple_cache.load_tuples, ["a cat"])
 
 
 def test_tuples_stay_and_replace_a_failure_of_the_parser():
@@ -125,21 +121,17 @@ def test_the_identity_is_that_of_the_file():
     assert tuple_cache.identity() not in ("", first)
 
 
-def test_imported_tuples_that_contradict_the_cache_are_refused(tmp_path, pinned):
+def test_imported_tuples_that_contradict_the_cache_are_refused(tmp_path, refuses):
     assert tuple_cache.add_agreeing(SMALL, "file") == 3
     assert tuple_cache.add_agreeing(SMALL, "file") == 0
     other = Tuples(("a cat", "a brown horse"), ((), (("horse",),)), SYNSETS)
-    with pytest.raises(BadInput) as caught:
-        tuple_cache.add_agreeing(other, tmp_path / "file")
-    pinned(caught.value)
-    assert caught.value.where == str(tmp_path / "file")
+    caught = refuses(BadInput, tuple_cache.add_agreeing, other, tmp_path / "file")
+    assert caught.where == str(tmp_path / "file")
     assert "a cat" not in tuple_cache.stored().texts
 
 
-def test_an_export_to_a_missing_folder(tmp_path, pinned):
-    with pytest.raises(UsageError) as caught:
-        tuple_cache.export_tuples(tmp_path / "no" / "file", SMALL)
-    pinned(caught.value)
+def test_an_export_to_a_missing_folder(tmp_path, refuses):
+    refuses(UsageError, tuple_cache.export_tuples, tmp_path / "no" / "file", SMALL)
 
 
 @pytest.mark.parametrize(
@@ -173,21 +165,17 @@ def test_an_export_to_a_missing_folder(tmp_path, pinned):
         lines(CAPTION, MAN) + "5\n",
     ],
 )
-def test_errors_of_files(tmp_path, content, pinned):
+def test_errors_of_files(tmp_path, content, refuses):
     path = tmp_path / "tuples.jsonl"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(BadInput) as caught:
-        unpack(path)
-    pinned(caught.value)
-    assert str(caught.value.where).startswith(str(path))
+    caught = refuses(BadInput, unpack, path)
+    assert str(caught.where).startswith(str(path))
 
 
-def test_a_truncated_gzip(tmp_path, pinned):
+def test_a_truncated_gzip(tmp_path, refuses):
     path = tmp_path / "tuples.jsonl.gz"
     path.write_bytes(pack(SMALL, compress=True)[:-9])
-    with pytest.raises(BadInput) as caught:
-        unpack(path)
-    pinned(caught.value)
+    refuses(BadInput, unpack, path)
 
 
 # Rows in the order of captions
@@ -218,16 +206,12 @@ def test_rows_in_the_order_of_captions(tmp_path):
         (["[]", "[]"], "man\t1\nman\t2\n"),
     ],
 )
-def test_errors_of_rows(tmp_path, tuples, synsets, pinned):
-    with pytest.raises(BadInput) as caught:
-        rows(tmp_path, tuples, synsets, ["a", "b"])
-    pinned(caught.value)
+def test_errors_of_rows(tmp_path, tuples, synsets, refuses):
+    refuses(BadInput, rows, tmp_path, tuples, synsets, ["a", "b"])
 
 
-def test_equal_captions_must_have_equal_rows(tmp_path, pinned):
-    with pytest.raises(BadInput) as caught:
-        rows(tmp_path, ['[["man"]]', "[]"], "man\t1\n", ["a", " a"])
-    pinned(caught.value)
+def test_equal_captions_must_have_equal_rows(tmp_path, refuses):
+    refuses(BadInput, rows, tmp_path, ['[["man"]]', "[]"], "man\t1\n", ["a", " a"])
 
 
 def test_a_word_may_be_a_space_or_have_no_synsets(tmp_path):

@@ -76,39 +76,27 @@ def test_installed_jars_are_found(bare, jars, monkeypatch):
     assert found[-1] == str(bare / "mine" / MODELS)
 
 
-def test_a_folder_without_both_jars(bare, jars, monkeypatch, pinned):
+def test_a_folder_without_both_jars(bare, jars, monkeypatch, refuses):
     (copy(jars, bare / "mine") / MODELS).unlink()
     monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(bare / "mine"))
-    with pytest.raises(BadInput) as caught:
-        spice_install.find()
-    pinned(caught.value)
+    refuses(BadInput, spice_install.find)
 
 
-def test_a_jar_packed_at_another_time_is_the_same(bare, jars, monkeypatch):
+def test_another_or_a_damaged_jar_is_refused(bare, jars, monkeypatch, refuses):
     monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(copy(jars, bare / "mine")))
     before = (bare / "mine" / CODE).read_bytes()
     assert jar(bare / "mine" / CODE, CODE, 2020).read_bytes() != before
-    spice_install.class_path()
-
-
-def test_another_or_a_damaged_jar_is_refused(bare, jars, monkeypatch, pinned):
-    monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(copy(jars, bare / "mine")))
+    spice_install.class_path()  # a jar packed at another time is the same
     jar(bare / "mine" / MODELS, "CoreNLP 4")
-    with pytest.raises(BadInput) as caught:
-        spice_install.class_path()
-    pinned(caught.value)
-    assert caught.value.where == str(bare / "mine" / MODELS)
+    caught = refuses(BadInput, spice_install.class_path)
+    assert caught.where == str(bare / "mine" / MODELS)
     (bare / "mine" / MODELS).write_bytes(b"half a jar")
-    with pytest.raises(BadInput) as caught:
-        spice_install.class_path()
-    pinned(caught.value)
+    refuses(BadInput, spice_install.class_path)
 
 
-def test_a_missing_package_names_the_command(monkeypatch, pinned):
+def test_a_missing_package_names_the_command(monkeypatch, refuses):
     monkeypatch.setattr(spice_install, "package_file", lambda name, relative: None)
-    with pytest.raises(MissingPackage) as caught:
-        spice_install.class_path()
-    pinned(caught.value)
+    refuses(MissingPackage, spice_install.class_path)
 
 
 # Fetching
@@ -182,12 +170,10 @@ def test_a_damaged_download_is_not_kept(jars, server, damage, pinned):
     assert not list(spice_install.tools_folder().glob("*.zip")) and spice_install.find() is None
 
 
-def test_another_version_in_the_archive_is_refused(jars, server, pinned):
+def test_another_version_in_the_archive_is_refused(jars, server, refuses):
     jar(jars / MODELS, "other")
     pack(jars, server.folder, CODE, MODELS)
-    with pytest.raises(BadInput) as caught:
-        spice_install.class_path()
-    pinned(caught.value)
+    refuses(BadInput, spice_install.class_path)
 
 
 def test_a_failure_names_the_address_and_the_commands(server, pinned):
@@ -196,16 +182,12 @@ def test_a_failure_names_the_address_and_the_commands(server, pinned):
     pinned(str(caught.value).replace(spice_install.STANFORD, "URL"))
 
 
-def test_offline_nothing_is_fetched(jars, monkeypatch, pinned):
+def test_offline_nothing_is_fetched(jars, monkeypatch, refuses):
     monkeypatch.setenv("VSEBENCH_OFFLINE", "1")
-    with pytest.raises(MissingPackage) as caught:
-        spice_install.fetch()
-    pinned(caught.value)
+    refuses(MissingPackage, spice_install.fetch)
 
 
-def test_a_folder_that_cannot_be_made(bare, monkeypatch, pinned):
+def test_a_folder_that_cannot_be_made(bare, monkeypatch, refuses):
     (bare / "file").write_text("")
     monkeypatch.setenv("VSEBENCH_CACHE", str(bare / "file"))
-    with pytest.raises(DiskError) as caught:
-        spice_install.fetch()
-    pinned(caught.value)
+    refuses(DiskError, spice_install.fetch)

@@ -75,60 +75,34 @@ def test_the_order_in_which_java_is_looked_for(bare, monkeypatch):
     assert spice_java.find_java(str(homes["asked"])).home == homes["asked"]
 
 
-def test_no_java_names_the_command(pinned):
-    with pytest.raises(MissingPackage) as caught:
-        spice_java.find_java()
-    pinned(caught.value)
-    assert caught.value.fix is not None
+def test_no_java_names_the_command(refuses):
+    assert refuses(MissingPackage, spice_java.find_java).fix is not None
 
 
 @posix
 @pytest.mark.parametrize("version", ["7.0.1", "26.0.1"])
-def test_a_java_too_old_or_new_is_refused(bare, version, pinned):
+def test_a_java_too_old_or_new_is_refused(bare, version, refuses):
     java(bare / "java", version)
-    with pytest.raises(MissingPackage) as caught:
-        spice_java.find_java(bare / "java")
-    pinned(caught.value)
+    refuses(MissingPackage, spice_java.find_java, bare / "java")
 
 
 @posix
-def test_things_that_are_no_java(bare, monkeypatch, pinned):
-    with pytest.raises(UsageError) as caught:
-        spice_java.find_java(bare / "nowhere")
-    pinned(caught.value)
+def test_things_that_are_no_java(bare, monkeypatch, refuses):
+    refuses(UsageError, spice_java.find_java, bare / "nowhere")
     monkeypatch.setenv("VSEBENCH_JAVA", str(bare / "nowhere"))
-    with pytest.raises(UsageError) as caught:
-        spice_java.find_java()
-    pinned(caught.value)
-    other = program(bare / "other", "echo hello")
-    with pytest.raises(MissingPackage) as caught:
-        spice_java.find_java(other)
-    pinned(caught.value)
-    text = bare / "text"
-    text.write_text("no program")
-    with pytest.raises(MissingPackage) as caught:
-        spice_java.find_java(text)
-    pinned(caught.value)
+    refuses(UsageError, spice_java.find_java)
+    program(bare / "other", "echo hello")
+    (bare / "text").write_text("no program")
     java(bare / "half", "17.0.1", library=False)
-    with pytest.raises(MissingPackage) as caught:
-        spice_java.find_java(bare / "half")
-    pinned(caught.value)
+    for name in ("other", "text", "half"):
+        refuses(MissingPackage, spice_java.find_java, bare / name)
 
 
-def test_the_heap_follows_the_free_memory(monkeypatch, pinned):
+def test_the_heap_follows_the_free_memory(monkeypatch, refuses):
     gib = 1 << 30
-    for free, threads, heap in (
-        (100 * gib, 2, 3 * gib),
-        (100 * gib, 8, 6 * gib),
-        (4 * gib, 2, 2 * gib),
-        (gib, 2, gib),
-    ):
+    for free, threads, heap in ((100 * gib, 2, 3 * gib), (100 * gib, 8, 6 * gib), (4 * gib, 2, 2 * gib), (gib, 2, gib)):
         monkeypatch.setattr(spice_java, "free_memory", lambda free=free: free)
         assert spice_java.choose_heap(threads=threads) == heap
     assert spice_java.choose_heap("1.5G") == 3 * gib // 2
-    with pytest.raises(UsageError) as caught:
-        spice_java.choose_heap("lots")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        spice_java.choose_heap("100M")
-    pinned(caught.value)
+    refuses(UsageError, spice_java.choose_heap, "lots")
+    refuses(UsageError, spice_java.choose_heap, "100M")

@@ -11,7 +11,7 @@ import pytest
 
 import vsebench as vb
 from tests import browser as browsers
-from tests.commands import invoke
+from tests.commands import invoke, refused
 from vsebench.analysis import page_queries, thumbnails
 from vsebench.errors import BadInput, UsageError
 from vsebench.results import explorer
@@ -342,9 +342,9 @@ def test_command_lines_that_are_refused(tmp_path, monkeypatch, words, message):
 def test_a_folder_of_figures_that_cannot_be_made_is_refused_first(tmp_path, pinned):
     report(0.5, lists=0).save(tmp_path / "a.json")
     (tmp_path / "file").write_text("")
-    done = invoke("page", tmp_path / "a.json", "-o", tmp_path / "r.html", "--figures", tmp_path / "file" / "f")
-    assert done.exit_code == 6
-    pinned(done.stderr)
+    pinned(
+        refused("page", tmp_path / "a.json", "-o", tmp_path / "r.html", "--figures", tmp_path / "file" / "f", code=6)
+    )
     assert not (tmp_path / "r.html").exists()
 
 
@@ -363,14 +363,10 @@ def test_captions_that_are_not_those_of_the_gains(tmp_path):
     assert "the captions that are shown (#" in warning
 
 
-def test_reports_without_per_query_values(tmp_path, pinned):
+def test_reports_without_per_query_values(tmp_path, refuses):
     (tmp_path / "a.json").write_text(report(0.5).to_json(per_query=False))
-    with pytest.raises(BadInput) as caught:
-        vb.page(tmp_path / "a.json")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        vb.page([])
-    pinned(caught.value)
+    refuses(BadInput, vb.page, tmp_path / "a.json")
+    refuses(UsageError, vb.page, [])
 
 
 # ---- in a browser

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import vsebench
 from tests import reports
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.worlds import per_query_columns
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
@@ -110,33 +110,25 @@ def damaged(report: Report, change: Any) -> str:
         lambda d: d["results"][0].update(value=float("nan")),
     ],
 )
-def test_damaged_documents_are_refused(report: Report, tmp_path: Path, change: Any, pinned: Pinned) -> None:
+def test_damaged_documents_are_refused(report: Report, tmp_path: Path, change: Any, refuses: Refuses) -> None:
     path = tmp_path / "report.json"
     path.write_text(damaged(report, change), encoding="utf-8")
-    with pytest.raises(BadInput) as error:
-        document.read(path, parse)
-    pinned(error.value)
+    refuses(BadInput, document.read, path, parse)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 1}'])
-def test_other_files_are_refused(tmp_path: Path, text: str, pinned: Pinned) -> None:
+def test_other_files_are_refused(tmp_path: Path, text: str, refuses: Refuses) -> None:
     path = tmp_path / "report.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(BadInput) as caught:
-        document.read(path, parse)
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        document.read(tmp_path / "absent.json", parse)
-    pinned(caught.value)
+    refuses(BadInput, document.read, path, parse)
+    refuses(BadInput, document.read, tmp_path / "absent.json", parse)
 
 
-def test_documents_of_other_commands_are_named(tmp_path: Path, pinned: Any) -> None:
+def test_documents_of_other_commands_are_named(tmp_path: Path, refuses: Refuses) -> None:
     items = [{"image": "a", "captions": ["a", "b"]}]
     vsebench.choice([[1.0, 0.0]], set=items, ci=0).save(tmp_path / "choices.json")
     for read in (vsebench.load, vsebench.compare):
-        with pytest.raises(BadInput) as caught:
-            read(tmp_path / "choices.json")
-        pinned(caught.value)
+        refuses(BadInput, read, tmp_path / "choices.json")
     kinds = {
         "".join(word)
         for file in Path(vsebench.__file__).parent.rglob("*.py")
@@ -146,10 +138,8 @@ def test_documents_of_other_commands_are_named(tmp_path: Path, pinned: Any) -> N
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_result_is_a_finite_number(value: float, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        Result(parse("R@1"), "i2t", value, 3)
-    pinned(caught.value)
+def test_a_result_is_a_finite_number(value: float, refuses: Refuses) -> None:
+    refuses(UsageError, Result, parse("R@1"), "i2t", value, 3)
 
 
 def test_per_query_values(report: Report, tmp_path: Path) -> None:
@@ -210,10 +200,8 @@ def test_ids_of_queries_are_integers_where_all_of_them_are(
         "absent/values.csv",
     ],
 )
-def test_per_query_paths_that_are_refused(tmp_path: Path, name: str, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        per_query.check_path(tmp_path / name)
-    pinned(caught.value)
+def test_per_query_paths_that_are_refused(tmp_path: Path, name: str, refuses: Refuses) -> None:
+    refuses(UsageError, per_query.check_path, tmp_path / name)
 
 
 def test_the_table(report: Report) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import UsageError
 from vsebench.scenes import settings
 from vsebench.scenes.settings import PARTS, Settings, parse
@@ -85,18 +85,14 @@ def test_the_name_of_settings_is_read_as_these_settings(asked: Settings) -> None
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors(name: str, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as error:
-        parse(name)
-    pinned(error.value)
+def test_errors(name: str, refuses: Refuses) -> None:
+    refuses(UsageError, parse, name)
 
 
 @pytest.mark.parametrize("field", [f.name for f in fields(Settings) if f.name != "leaks"])
 @pytest.mark.parametrize("value", [-1, -0.001, float("nan"), float("inf"), 10**10])
-def test_values_out_of_range(field: str, value: Any, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        Settings(**{field: value})
-    pinned(caught.value)
+def test_values_out_of_range(field: str, value: Any, refuses: Refuses) -> None:
+    refuses(UsageError, Settings, **{field: value})
 
 
 @given(st.integers(10, 1_000_000))

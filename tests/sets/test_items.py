@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.files.raw import Raw
 from vsebench.log import logged
@@ -72,23 +72,19 @@ def test_rows_that_repeat_nearly_in_any_order_and_number(counts: np.ndarray, dty
     assert len(groups) == 40 == len({a for a, _ in groups}) == len({b for _, b in groups})
 
 
-def test_few_equal_images_are_images_of_their_own(pinned: Pinned) -> None:
+def test_few_equal_images_are_images_of_their_own(refuses: Refuses) -> None:
     images = X.copy()
     images[:4] = images[4:8]
     ready = aligned(images=images, texts=Y[:40], image_of_text=np.arange(40))
     assert len(ready.split.image_ids) == 40 and not any("repeat" in note for note in ready.notes) and not ready.warnings
-    with pytest.raises(BadInput) as refused:
-        aligned(images=images, texts=Y[:40])
-    pinned(refused.value)
-    assert "captions_per_image" not in str(refused.value.fix)
+    refused = refuses(BadInput, aligned, images=images, texts=Y[:40])
+    assert "captions_per_image" not in str(refused.fix)
     (warning,) = (words for words in aligned(images, Y[:40], 1).warnings if "equal" in words)
     assert warning.startswith("4 image rows equal another exactly, of 40")
 
 
-def test_rows_with_ids_of_their_own_are_not_removed(pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        aligned(image_ids=np.arange(200))
-    pinned(caught.value)
+def test_rows_with_ids_of_their_own_are_not_removed(pinned: Pinned, refuses: Refuses) -> None:
+    refuses(BadInput, aligned, image_ids=np.arange(200))
     with pytest.raises(BadInput) as caught:
         aligned(image_ids=np.arange(200), text_ids=np.arange(200))  # ids of pairs, on both sides
     pinned(caught.value)
@@ -106,36 +102,28 @@ def test_text_ids_that_name_images_come_before_pairs() -> None:
         assert [names[FIVE[row[v.tobytes()]]] for v in ready.captions.vectors] == image.tolist()
 
 
-def test_one_id_of_several_images_is_that_of_a_class(pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as refused:
-        aligned(images=X, texts=Y[:40], image_ids=np.arange(40) // 2)
-    pinned(refused.value)
-    assert "judgements={'NAME': {'labels': ...}}" in str(refused.value.fix) or "labels:" in str(refused.value.fix)
+def test_one_id_of_several_images_is_that_of_a_class(refuses: Refuses) -> None:
+    refused = refuses(BadInput, aligned, images=X, texts=Y[:40], image_ids=np.arange(40) // 2)
+    assert "judgements={'NAME': {'labels': ...}}" in str(refused.fix) or "labels:" in str(refused.fix)
 
 
-def test_texts_that_repeat_have_several_images(pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        aligned(images=X, texts=np.repeat(Y[:20], 2, axis=0))
-    pinned(caught.value)
+def test_texts_that_repeat_have_several_images(refuses: Refuses) -> None:
+    refuses(BadInput, aligned, images=X, texts=np.repeat(Y[:20], 2, axis=0))
 
 
-def test_rows_that_are_near_and_nearer_are_refused(pinned: Pinned) -> None:
+def test_rows_that_are_near_and_nearer_are_refused(refuses: Refuses) -> None:
     base = X / np.linalg.norm(X, axis=1, keepdims=True)
     step = np.zeros((1, 6), np.float32)
     step[0, 0] = 1
     images = np.concatenate([base, base + np.float32(0.001) * step, base + np.float32(0.04) * step])
-    with pytest.raises(BadInput) as caught:
-        aligned(images=images, texts=Y[:120])
-    pinned(caught.value)
+    refuses(BadInput, aligned, images=images, texts=Y[:120])
 
 
 @pytest.mark.parametrize("captions_per_image", [None, 5])
-def test_rows_of_a_pair_beside_the_number_of_captions(captions_per_image: int | None, pinned: Pinned) -> None:
+def test_rows_of_a_pair_beside_the_number_of_captions(captions_per_image: int | None, refuses: Refuses) -> None:
     report = vb.evaluate(X[FIVE], Y, metrics="R@1", ci=0, captions_per_image=captions_per_image)
     assert report["R@1", "t2i"].value == vb.evaluate(X, Y, metrics="R@1", ci=0)["R@1", "t2i"].value
-    with pytest.raises(UsageError) as caught:
-        vb.evaluate(X[FIVE], Y, metrics="R@1", ci=0, captions_per_image=1)
-    pinned(caught.value)
+    refuses(UsageError, vb.evaluate, X[FIVE], Y, metrics="R@1", ci=0, captions_per_image=1)
 
 
 def padded(fill: float, most: int = 6) -> tuple[np.ndarray, np.ndarray]:
@@ -150,21 +138,15 @@ def padded(fill: float, most: int = 6) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("form", ["blocks", "rows", "owners", "ids", "ids and owners"])
 def test_padded_captions_are_left_out(fill: float, form: str) -> None:
     texts, there = padded(fill)
-    owner = np.repeat(np.arange(40), there.sum(axis=1))
-    flat = texts.reshape(-1, 6)
-    given = {
+    owner, six = np.repeat(np.arange(40), there.sum(axis=1)), np.repeat(np.arange(40), 6)
+    given: dict[str, Any] = {
         "blocks": {"texts": texts},
-        "rows": {"texts": flat},
-        "owners": {"texts": flat, "image_of_text": np.repeat(np.arange(40), 6)},
-        "ids": {"texts": flat, "image_ids": IDS, "text_ids": np.array([f"{i}#{k}" for i in IDS for k in range(6)])},
-        "ids and owners": {
-            "texts": flat,
-            "text_ids": np.arange(240),
-            "image_of_text": np.repeat(IDS, 6),
-            "image_ids": IDS,
-        },
+        "rows": {},
+        "owners": {"image_of_text": six},
+        "ids": {"image_ids": IDS, "text_ids": np.array([f"{i}#{k}" for i in IDS for k in range(6)])},
+        "ids and owners": {"text_ids": np.arange(240), "image_of_text": IDS[six], "image_ids": IDS},
     }[form]
-    ready = aligned(images=X, **given)
+    ready = aligned(images=X, **{"texts": texts.reshape(-1, 6), **given})
     assert np.array_equal(ready.split.image_of, owner) and np.array_equal(ready.captions.vectors, texts[there])
     assert any(f"{(~there).sum()} text rows are all zeros or NaN, of 240" in note for note in ready.notes)
 
@@ -181,35 +163,30 @@ def test_one_vector_at_the_ends_of_images_is_padding() -> None:
     assert len(aligned(images=X, texts=texts).captions.vectors) == 240
 
 
-def test_what_is_no_padding(pinned: Pinned) -> None:
+def test_what_is_no_padding(refuses: Refuses) -> None:
     failed = Y.copy()
     failed[[3, 51, 102, 155]] = 0  # inside of images
-    with pytest.raises(BadInput) as caught:
-        aligned(images=X, texts=failed)
-    pinned(caught.value)
+    refuses(BadInput, aligned, images=X, texts=failed)
     whole = Y.copy()
     whole[10:15] = 0  # all captions of an image
-    with pytest.raises(BadInput) as caught:
-        aligned(images=X, texts=whole)
-    pinned(caught.value)
+    refuses(BadInput, aligned, images=X, texts=whole)
     texts, _ = padded(0.0)
-    with pytest.raises(BadInput) as caught:
-        aligned(images=np.repeat(X[:, None], 3, axis=1), texts=texts)
-    pinned(caught.value)
+    refuses(BadInput, aligned, images=np.repeat(X[:, None], 3, axis=1), texts=texts)
 
 
 @pytest.mark.parametrize("fill", [-np.inf, -1e4, 0.0, np.nan])
-@pytest.mark.parametrize("captions_per_image", [None, 6])
-def test_columns_of_padded_captions_are_left_out(fill: float, captions_per_image: int | None) -> None:
+@pytest.mark.parametrize("known", [{"captions_per_image": 6}, {"image_id_of_text": np.repeat(np.arange(40), 6)}])
+def test_columns_of_padded_captions_are_left_out(fill: float, known: dict[str, Any]) -> None:
     texts, there = padded(0.0)
     full = (X @ texts.reshape(-1, 6).T).astype(np.float32)
     scores = np.where(there.ravel(), full, np.float32(fill))
+    of: dict[str, Any] = {"metrics": "R@1,Recall@5", "ci": 0, "image_ids": np.arange(40)}
+    if "captions_per_image" in known:
+        del of["image_ids"]
+    found = vb.evaluate(scores=scores, **known, **of)
     owner = np.repeat(np.arange(40), there.sum(axis=1))
-    options: dict[str, Any] = {"metrics": "R@1,Recall@5", "ci": 0}
-    found = vb.evaluate(scores=scores, captions_per_image=captions_per_image, **options) if captions_per_image else None
-    ids = {"image_ids": np.arange(40), "image_id_of_text": np.repeat(np.arange(40), 6)}
-    found = found or vb.evaluate(scores=scores, **ids, **options)
-    right = vb.evaluate(scores=full[:, there.ravel()], image_ids=np.arange(40), image_id_of_text=owner, **options)
+    given: dict[str, Any] = {**of, "image_ids": np.arange(40), "image_id_of_text": owner}
+    right = vb.evaluate(scores=full[:, there.ravel()], **given)
     assert [r.value for r in found.results] == [r.value for r in right.results]
     assert any("hold no scores, of 240: captions that are padding, left out" in note for note in found.notes)
 
@@ -218,7 +195,7 @@ def test_columns_of_padded_captions_are_left_out(fill: float, captions_per_image
 @pytest.mark.parametrize("side", ["rows", "columns"])
 @pytest.mark.parametrize("share", [slice(20, 40), slice(0, 10), slice(7, 8)])
 def test_shares_of_processes_are_refused_in_every_direction(
-    fill: float, side: str, share: slice, pinned: Pinned
+    fill: float, side: str, share: slice, refuses: Refuses
 ) -> None:
     scores = (X @ Y.T).astype(np.float32)
     if side == "rows":
@@ -226,25 +203,20 @@ def test_shares_of_processes_are_refused_in_every_direction(
     else:
         scores[:, 5 * share.start : 5 * share.stop] = fill
     for direction in ("both", "i2t", "t2i"):
-        with pytest.raises(BadInput) as refused:
-            vb.evaluate(scores=scores, metrics="R@1", ci=0, direction=direction)
-        pinned(refused.value)
-        assert "direction=" not in str(refused.value.fix) and "trust" not in str(refused.value.fix)
+        refused = refuses(BadInput, vb.evaluate, scores=scores, metrics="R@1", ci=0, direction=direction)
+        assert "direction=" not in str(refused.fix) and "trust" not in str(refused.fix)
 
 
 def test_reference_images_that_are_no_candidates_are_last() -> None:
-    scores = (X @ Y.T).astype(np.float32)
+    scores, of = (X @ Y.T).astype(np.float32), {"metrics": "R@1,R@40", "ci": 0, "direction": "t2i"}
     best = scores.argmax(axis=0)
-    without = scores.copy()
-    without[best, np.arange(200)] = -np.inf
-    report = vb.evaluate(scores=without, metrics="R@1,R@40", ci=0, direction="t2i")
-    lowered = without.copy()
-    lowered[best, np.arange(200)] = -1e3
-    assert (
-        report["R@1", "t2i"].value
-        == vb.evaluate(scores=lowered, metrics="R@1", ci=0, direction="t2i")["R@1", "t2i"].value
-    )
-    assert report["R@40", "t2i"].value == 1 and "200 scores are -inf: these pairs are ranked last" in report.notes
+    reports = []
+    for lowest in (-np.inf, -1e3):
+        scores[best, np.arange(200)] = lowest
+        reports.append(vb.evaluate(scores=scores.copy(), **of))
+    assert reports[0]["R@1", "t2i"].value == reports[1]["R@1", "t2i"].value
+    assert reports[0]["R@40", "t2i"].value == 1
+    assert "200 scores are -inf: these pairs are ranked last" in reports[0].notes
 
 
 def test_transposed_arrays() -> None:
@@ -264,20 +236,15 @@ def test_transposed_arrays() -> None:
 def test_square_arrays_are_transposed_where_columns_have_unit_length(ids: dict[str, Any]) -> None:
     images, texts = (RNG.standard_normal((40, 40)) for _ in range(2))
     unit = [(rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32) for rows in (images, texts)]
-    turned, upright = (
-        aligned(unit[0].T, unit[1].T, None if ids else 1, **ids),
-        aligned(*unit, None if ids else 1, **ids),
-    )
-    assert np.array_equal(turned.images.vectors, unit[0]) and np.array_equal(upright.images.vectors, unit[0])
-    assert "the arrays are (dim, item), (40, 40) and (40, 40): transposed" in turned.notes
-    assert not any("transposed" in note for note in upright.notes)
+    for sides, said in (((unit[0].T, unit[1].T), True), (unit, False)):
+        found = aligned(*sides, None if ids else 1, **ids)
+        assert np.array_equal(found.images.vectors, unit[0])
+        assert ("the arrays are (dim, item), (40, 40) and (40, 40): transposed" in found.notes) == said
 
 
-def test_where_the_axes_are_not_known(pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as refused:
-        aligned(images=X.T, texts=Y[:40].T)
-    pinned(refused.value)
-    assert "captions_per_image" not in str(refused.value.fix)
+def test_where_the_axes_are_not_known(refuses: Refuses) -> None:
+    refused = refuses(BadInput, aligned, images=X.T, texts=Y[:40].T)
+    assert "captions_per_image" not in str(refused.fix)
     (warning,) = aligned(X.T, Y[:40].T, 1).warnings
     assert warning.startswith("6 items of 40 dimensions are unusual")
     wide = aligned(images=X[:4], texts=Y[:20], image_of_text=FIVE[:20])  # fewer items than dimensions, and known
@@ -304,12 +271,8 @@ def test_a_changed_world_has_the_right_value_or_none(reading: str, seed: int, tm
         file["image_embeddings"], options = images[owner], {}
     elif reading == "shuffle":
         a, b = rng.permutation(n), rng.permutation(n * times)
-        file = {
-            "image_embeddings": images[a],
-            "text_embeddings": texts[b],
-            "image_ids": ids[a],
-            "text_ids": ids[owner[b]],
-        }
+        file = {"image_embeddings": images[a], "text_embeddings": texts[b]}
+        file |= {"image_ids": ids[a], "text_ids": ids[owner[b]]}
         options = {}
     elif reading == "pad":
         blocks = np.zeros((n, times + 1, dim), np.float32)
@@ -355,15 +318,13 @@ def test_constant_lines() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-4])
-def test_score_matrices_of_pairs_are_refused(noise: float, pinned: Pinned) -> None:
+def test_score_matrices_of_pairs_are_refused(noise: float, refuses: Refuses) -> None:
     images = (X[FIVE] * (1 + noise * RNG.standard_normal((200, 6)))).astype(np.float32)
     for captions_per_image in (None, 1, 5):
-        with pytest.raises(BadInput) as refused:
-            vb.evaluate(scores=images @ Y.T, metrics="R@1", ci=0, captions_per_image=captions_per_image)
-        pinned(refused.value)
-        assert "captions_per_image" not in str(refused.value.fix)
-    with pytest.raises(BadInput) as caught:
-        vb.evaluate(scores=Y @ images.T, metrics="R@1", ci=0, captions_per_image=1)
-    pinned(caught.value)
+        refused = refuses(
+            BadInput, vb.evaluate, scores=images @ Y.T, metrics="R@1", ci=0, captions_per_image=captions_per_image
+        )
+        assert "captions_per_image" not in str(refused.fix)
+    refuses(BadInput, vb.evaluate, scores=Y @ images.T, metrics="R@1", ci=0, captions_per_image=1)
     known = {"image_ids": np.arange(40), "image_id_of_text": FIVE}
     assert vb.evaluate(scores=X @ Y.T, **known, metrics="R@1", ci=0).results

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench import plugins
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.files.caption_rows import CaptionRows
@@ -56,12 +56,10 @@ def coco_lines(n: int = 2) -> list[dict[str, Any]]:
 # --- the declared splits -----------------------------------------------------------------------------------
 
 
-def test_names_and_unknown_names(pinned: Pinned) -> None:
+def test_names_and_unknown_names(refuses: Refuses) -> None:
     scenes = [f"{name}-{part}" for name in ("scenes-tiny", "scenes-10k") for part in ("train", "val", "test")]
     assert splits.names() == ["coco-5k", "coco-1k", "f30k", *scenes]
-    with pytest.raises(UsageError) as caught:
-        splits.load_split("coco5k")
-    pinned(caught.value)
+    refuses(UsageError, splits.load_split, "coco5k")
     for split in DECLARED.values():
         assert split.captions == 5 * split.images and split.cite and split.licence and split.sources
 
@@ -78,7 +76,7 @@ def test_coco_ids_come_from_the_installed_package_without_reading_captions(monke
 
 
 @needs_captions
-def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     assert {r.name: r.available for r in splits.status() if r.name in DECLARED} == {
         "coco-5k": "packages", "coco-1k": "packages", "f30k": "absent",
     }  # fmt: skip
@@ -95,26 +93,18 @@ def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPa
     )
     assert all(c.ok for c in splits.verify("coco-5k"))
     before = path.stat().st_mtime_ns
-    with pytest.raises(UsageError) as caught:
-        splits.build("coco-5k", "no such file")
-    pinned(caught.value)
+    refuses(UsageError, splits.build, "coco-5k", "no such file")
     assert splits.build("coco-5k") == path and path.stat().st_mtime_ns == before
-    with pytest.raises(BadInput) as caught:
-        splits.build("coco-5k", "no such file", replace=True)
-    pinned(caught.value)
+    refuses(BadInput, splits.build, "coco-5k", "no such file", replace=True)
     assert path.stat().st_mtime_ns == before
 
 
 @needs_captions
-def test_verify_checks_order_and_captions() -> None:
+def test_verify_checks_order_captions_and_the_published_numbers() -> None:
     checks = {c.name: c for c in splits.verify("coco-5k")}
     assert all(c.ok for c in checks.values())
     assert checks["order of eccv_caption"].detail == "the same"
     assert {"images", "captions", "captions per image", "ids and order", "texts"} <= checks.keys()
-
-
-@needs_captions
-def test_verify_judgements_checks_the_published_numbers() -> None:
     checks = {c.name: c for c in verify_judgements("coco-1k")}
     assert all(c.ok for c in checks.values())
     assert checks["eccv i2t"].detail == "1,261 queries, 22,550 positives, 2 not among the captions"
@@ -122,14 +112,10 @@ def test_verify_judgements_checks_the_published_numbers() -> None:
     assert verify_judgements("f30k") == []
 
 
-def test_absent_splits_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
-    with pytest.raises(MissingPackage) as caught:
-        splits.load_split("f30k")
-    pinned(caught.value)
+def test_absent_splits_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
+    refuses(MissingPackage, splits.load_split, "f30k")
     no_packages(monkeypatch)
-    with pytest.raises(MissingPackage) as caught:
-        splits.load_split("coco-5k")
-    pinned(caught.value)
+    refuses(MissingPackage, splits.load_split, "coco-5k")
     assert [r.available for r in splits.status() if r.name in DECLARED] == ["absent"] * 3
     assert splits.status()[0].needs == "pip install 'vsebench[text]', or vsebench data build coco-5k --from PATH"
 
@@ -145,13 +131,11 @@ def test_captions_without_their_package(monkeypatch: pytest.MonkeyPatch) -> None
     assert {c.name: c.ok for c in splits.verify("coco-5k")}["texts"] is False
 
 
-def test_a_damaged_cache_is_refused(cache: Path, pinned: Pinned) -> None:
+def test_a_damaged_cache_is_refused(cache: Path, refuses: Refuses) -> None:
     path = cache / "splits" / "f30k.npz"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"PK\x03\x04 nothing")
-    with pytest.raises(BadInput) as caught:
-        splits.load_split("f30k")
-    pinned(caught.value)
+    refuses(BadInput, splits.load_split, "f30k")
 
 
 def test_a_bit_that_has_changed_in_a_stored_split_is_noticed(tmp_path: Path) -> None:
@@ -176,17 +160,11 @@ def test_a_bit_that_has_changed_in_a_stored_split_is_noticed(tmp_path: Path) -> 
 
 
 @needs_ids
-def test_sources_that_are_not_the_split(tmp_path: Path, pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        splits.build("coco-5k", write(tmp_path / "few.jsonl", lines(coco_lines())))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        splits.build("coco-5k", write(tmp_path / "other.jsonl", lines(_shifted(coco_lines(5000)))))
-    pinned(caught.value)
+def test_sources_that_are_not_the_split(tmp_path: Path, refuses: Refuses) -> None:
+    refuses(BadInput, splits.build, "coco-5k", write(tmp_path / "few.jsonl", lines(coco_lines())))
+    refuses(BadInput, splits.build, "coco-5k", write(tmp_path / "other.jsonl", lines(_shifted(coco_lines(5000)))))
     train = {"annotations": [{"id": 1, "image_id": 1, "caption": "x"}]}
-    with pytest.raises(BadInput) as caught:
-        splits.build("coco-5k", write(tmp_path / "train.json", train))
-    pinned(caught.value)
+    refuses(BadInput, splits.build, "coco-5k", write(tmp_path / "train.json", train))
 
 
 def _shifted(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -195,21 +173,17 @@ def _shifted(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @needs_ids
 def test_rows_in_another_order_are_sorted_and_wrong_owners_refused(
-    coco: Split, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, pinned: Pinned
+    coco: Split, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, refuses: Refuses
 ) -> None:
-    owner = coco.image_ids[coco.image_of]
+    owner, declared = coco.image_ids[coco.image_of], DECLARED["coco-5k"]
     captions = tuple(map(str, coco.caption_ids.tolist()))
-    rows = CaptionRows(owner, coco.caption_ids, captions, "a file")
-    shuffled = rows.take(rng.permutation(25000))
-    settled = identity.settle(shuffled, DECLARED["coco-5k"])
+    shuffled = CaptionRows(owner, coco.caption_ids, captions, "a file").take(rng.permutation(25000))
+    settled = identity.settle(shuffled, declared)
     assert settled.captions == captions and np.array_equal(settled.image_id, owner)
-    with pytest.raises(BadInput) as caught:
-        identity.settle(CaptionRows(np.roll(owner, 5), coco.caption_ids, captions, "a file"), DECLARED["coco-5k"])
-    pinned(caught.value)
+    wrong = CaptionRows(np.roll(owner, 5), coco.caption_ids, captions, "a file")
+    refuses(BadInput, identity.settle, wrong, declared)
     no_packages(monkeypatch)
-    with pytest.raises(BadInput) as caught:
-        identity.settle(shuffled, DECLARED["coco-5k"])
-    pinned(caught.value)
+    refuses(BadInput, identity.settle, shuffled, declared)
 
 
 @needs_ids
@@ -260,12 +234,10 @@ def test_real_flickr_lines_in_any_order_and_as_a_karpathy_file(real_data: Path, 
     pinned(caught.value.what)
 
 
-def test_a_plug_in_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_a_plug_in_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     found = EntryPoint("mine", "no_such_module.sets", plugins.GROUP)
     monkeypatch.setattr(plugins, "entry_points", lambda group: [found])
     plugins.load.cache_clear()
-    with pytest.raises(MissingPackage) as caught:
-        splits.names()
-    pinned(caught.value)
+    refuses(MissingPackage, splits.names)
     monkeypatch.undo()
     assert splits.names()  # it is tried again

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import vsebench
 from tests import oracle_stats as oracle
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import UsageError
 from vsebench.results.model import Resampling
 from vsebench.stats import bootstrap
@@ -236,10 +236,8 @@ def test_a_constant_metric_has_its_value_as_interval() -> None:
     "options",
     [{"ci": 100}, {"ci": 0.95}, {"ci": 0.999}, {"ci": -1}, {"resamples": 2}, {"seed": -3}, {"interval": "exact"}],
 )
-def test_settings_that_are_refused(options: dict[str, Any], pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as error:
-        report(**options)
-    pinned(error.value)
+def test_settings_that_are_refused(options: dict[str, Any], refuses: Refuses) -> None:
+    refuses(UsageError, report, **options)
 
 
 def test_misses_count_in_the_interval(rng: np.random.Generator) -> None:

@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 import vsebench
 from tests import reports
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.analysis import systems
 from vsebench.errors import BadInput, UsageError
 from vsebench.results.packed import pack, unpack
@@ -60,10 +60,8 @@ def test_the_format_is_what_the_documentation_says() -> None:
         "text:" + base64.b64encode(zlib.compress(b"[" * 100_000)).decode(),
     ],
 )
-def test_damaged_arrays_are_refused(text: str, pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        unpack(text)
-    pinned(caught.value)
+def test_damaged_arrays_are_refused(text: str, refuses: Refuses) -> None:
+    refuses(BadInput, unpack, text)
 
 
 @given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30)))
@@ -100,7 +98,7 @@ def test_ids_may_be_texts(tmp_path: Path) -> None:
     assert again.items.caption_ids.tolist() == named.caption_ids.tolist()
 
 
-def test_a_report_without_per_query_values(tmp_path: Path, pinned: Pinned) -> None:
+def test_a_report_without_per_query_values(tmp_path: Path, refuses: Refuses) -> None:
     done = reports.report(1.0, metrics="RSum")
     data = json.loads(done.to_json(per_query=False))
     assert "per_query" not in data and "parts" not in data
@@ -108,20 +106,16 @@ def test_a_report_without_per_query_values(tmp_path: Path, pinned: Pinned) -> No
     for text in (done.to_json(per_query=False), json.dumps({k: v for k, v in data.items() if k != "intervals"})):
         path.write_text(text, encoding="utf-8")
         assert systems.load(path).items is None
-        with pytest.raises(BadInput) as error:
-            systems.load_systems([str(path)])
-        pinned(error.value)
+        refuses(BadInput, systems.load_systems, [str(path)])
     path.write_text(done.to_json(), encoding="utf-8")
     assert systems.load_systems([str(path)])
 
 
-def check_refused(path: Path, data: dict[str, Any], pinned: Pinned) -> None:
+def check_refused(path: Path, data: dict[str, Any], refuses: Refuses) -> None:
     """The message about a document in this file names the file."""
     path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(BadInput) as error:
-        systems.load(path)
-    pinned(error.value)
-    assert error.value.where == str(path)
+    error = refuses(BadInput, systems.load, path)
+    assert error.where == str(path)
 
 
 def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
@@ -145,10 +139,10 @@ def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
         lambda d: d["intervals"].update(level=400.0),
     ],
 )
-def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, pinned: Pinned) -> None:
+def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, refuses: Refuses) -> None:
     data = json.loads(reports.report(1.0, metrics="R@1,R@5").to_json())
     change(data)
-    check_refused(tmp_path / "r.json", data, pinned)
+    check_refused(tmp_path / "r.json", data, refuses)
 
 
 def entry(data: dict[str, Any], metric: str, direction: str | None, section: str = "results") -> dict[str, Any]:
@@ -187,25 +181,23 @@ def flip(data: dict[str, Any], metric: str, direction: str) -> None:
         lambda d: d["per_query"].update(captions=pack(np.arange(72) + 5)),
     ],
 )
-def test_a_report_that_contradicts_itself_is_refused(tmp_path: Path, change: Any, pinned: Pinned) -> None:
+def test_a_report_that_contradicts_itself_is_refused(tmp_path: Path, change: Any, refuses: Refuses) -> None:
     data = json.loads(reports.report(1.0, metrics="R@1,RSum,MedR,1k:R@1").to_json())
     path = tmp_path / "r.json"
     path.write_text(json.dumps(data), encoding="utf-8")
     systems.load(path)
     change(data)
-    check_refused(path, data, pinned)
+    check_refused(path, data, refuses)
 
 
-def test_values_without_per_query_values_are_checked_by_their_range(tmp_path: Path, pinned: Pinned) -> None:
+def test_values_without_per_query_values_are_checked_by_their_range(tmp_path: Path, refuses: Refuses) -> None:
     data = json.loads(reports.report(1.0, metrics="R@1,RSum,MedR").to_json(per_query=False))
     path = tmp_path / "r.json"
     path.write_text(json.dumps(data), encoding="utf-8")
     assert systems.load(path).items is None
     entry(data, "R@1", "i2t")["value"] = 1e308
     path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(BadInput) as caught:
-        systems.load(path)
-    pinned(caught.value)
+    refuses(BadInput, systems.load, path)
 
 
 @pytest.mark.slow
@@ -230,7 +222,7 @@ def test_graded_reports_agree_with_themselves(tmp_path: Path) -> None:
     assert systems.load(tmp_path / "r.json").to_json() == done.to_json()
 
 
-def test_systems_and_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_systems_and_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     done = reports.report(1.0, metrics="R@1")
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
@@ -241,18 +233,10 @@ def test_systems_and_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [s.name for s in systems.load_systems([str(tmp_path / "x=y.json")])] == ["x=y"]
     for again in ([texts[0], texts[0]], ["x=a/r.json", "x=b/r.json"]):
         monkeypatch.chdir(tmp_path)
-        with pytest.raises(UsageError) as caught:
-            systems.load_systems(again)
-        pinned(caught.value)
+        refuses(UsageError, systems.load_systems, again)
     assert [s.name for s in systems.load_systems({"x-1": "a/r.json", "x-2": "b/r.json"})] == ["x-1", "x-2"]
     vsebench.joint({"x": done, "y": done}).save(tmp_path / "joint.json")
-    with pytest.raises(UsageError) as caught:
-        systems.load_systems(["joint.json", "x=a/r.json"])
-    pinned(caught.value)
+    refuses(UsageError, systems.load_systems, ["joint.json", "x=a/r.json"])
     assert [s.name for s in systems.load_systems(["joint.json", "x-2=a/r.json"])] == ["x", "y", "x-2"]
-    with pytest.raises(UsageError) as caught:
-        systems.load_systems(["joint.json", "joint.json"])
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        systems.load_systems(texts[:1], needed=2)
-    pinned(caught.value)
+    refuses(UsageError, systems.load_systems, ["joint.json", "joint.json"])
+    refuses(UsageError, systems.load_systems, texts[:1], needed=2)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
+import hashlib
+import json
+from pathlib import Path
 
-from studies import coverage
+import numpy as np
+import pytest
+
+from studies import coco_objects, coverage
+from studies.validity.ratings import judged, rated, ratings_of, sampled
+from vsebench import load_split
+from vsebench.scenes.draws import Draws
+from vsebench.sets import packages
+from vsebench.types import Split
 
 
 def test_a_test_set_is_measured_with_all_metrics():
@@ -20,3 +30,82 @@ def test_relevance_grows_with_the_place_in_the_latent_space():
     test = coverage.draw(40, np.random.default_rng(0))
     own = test.gains[test.split.image_of, np.arange(len(test.split.image_of))]
     assert own.mean() > 3 * test.gains.mean() and test.gains.min() >= 0
+
+
+# Simulated ratings of scenes: the same digits everywhere, and the judgements made of them.
+
+
+def test_ratings_are_the_same_on_every_machine(scenes_split: Split) -> None:
+    gains = np.float32(np.arange(200) * 37 % 97 / 97)
+    chosen = sampled(gains, np.arange(200) < 5, Draws(0, "a", 1))
+    assert chosen.tolist() == [0, 1, 2, 3, 4, 55, 76, 152, 173, 102, 123, 165, 18, 64, 162]
+    scores = rated(gains[:9], np.array([0.0, 0.1, -0.1]), Draws(0, "b", 1))
+    assert scores.dtype == np.int8 and scores.tolist() == [
+        [0, 1, 0], [4, 5, 3], [5, 5, 5], [2, 2, 0], [4, 4, 5], [3, 5, 4], [2, 2, 2], [4, 5, 4], [0, 2, 0]
+    ]  # fmt: skip
+    made = b"".join(np.ascontiguousarray(a, a.dtype.newbyteorder("<")).tobytes() for a in ratings_of(scenes_split))
+    assert hashlib.sha256(made).hexdigest()[:16] == "180f92ca904547fa"
+
+
+def test_judged_are_the_pairs_rated_three_or_more(scenes_split: Split) -> None:
+    images, captions, scores = ratings_of(scenes_split)
+    pairs = zip(images.tolist(), captions.tolist(), scores.tolist(), strict=True)
+    good = {(image, caption) for image, caption, of_pair in pairs if sum(of_pair) >= 3 * len(of_pair)}
+    assert set(zip(*(x.tolist() for x in np.nonzero(judged(scenes_split))), strict=True)) == good
+
+
+# The folder of COCO's objects: the numbers of a file, the parts, and the objects that other people have counted.
+
+
+INSTANCES = {
+    "images": [{"id": 7, "height": 10, "width": 20}, {"id": 9, "height": 4, "width": 5}],
+    "categories": [{"id": 3, "name": "dog"}, {"id": 1, "name": "cat"}],
+    "annotations": [{"image_id": 7, "category_id": 3, "area": area} for area in (50.0, 8.0, 2)],
+}
+
+
+def test_a_folder_of_made_up_objects(tmp_path, monkeypatch, refuses):
+    test = Split("coco-5k", np.array([9]), np.array([95, 91, 92, 93, 94]), np.zeros(5, int))
+    captions = {image: {10 * image + n: f"a dog {n}" for n in range(6)} for image in (7, 8, 9)}
+    monkeypatch.setattr(coco_objects, "load_split", lambda name: test)
+    monkeypatch.setattr(coco_objects, "read_captions", lambda: captions)
+    (tmp_path / "i.json").write_text(json.dumps(INSTANCES))
+    (tmp_path / "t.tsv").write_text("9\tdog\n7\tzebra, dog\n")
+    (tmp_path / "val.txt").write_text("8\n")
+    (tmp_path / "val.json").write_text(json.dumps({"images": [{"cocoid": 8, "split": "val"}, {"split": "test"}]}))
+    coco_objects.main([str(tmp_path / name) for name in ("i.json", "val.txt", "one")])
+    coco_objects.main([str(tmp_path / name) for name in ("t.tsv", "val.json", "two")])
+    found = [[np.load(tmp_path / f / f"{part}_ims.npy").tolist() for part in ("train", "dev", "testall")]
+             for f in ("one", "two")]  # fmt: skip
+    # three dogs: log2(1 + 3) = 2; the largest one covers 50 of 200 pixels, whose root is 0.5
+    assert found == [[[[0, 2, 0, 0.5]], [[0, 0, 0, 0]], [[0, 0, 0, 0]]], [[[1, 1]], [[0, 0]], [[1, 0]]]]
+    assert (tmp_path / "one" / "train_ids.tsv").read_text().splitlines() == [f"7\t{n}" for n in range(70, 75)]
+    assert (tmp_path / "one" / "testall_caps.txt").read_text().splitlines()[:2] == ["a dog 5", "a dog 1"]
+    (tmp_path / "val.txt").write_text("9\n")
+    refuses(SystemExit, coco_objects.main, [str(tmp_path / name) for name in ("i.json", "val.txt", "three")])
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_the_folder_of_the_test_data(real_data: Path, tmp_path: Path) -> None:
+    """Other files with the same content, made by other people."""
+    if not (packages.has_ids() and packages.has_captions()):
+        pytest.skip("eccv_caption and pycocoevalcap are not installed (extra: text)")
+    pytest.importorskip("torch", reason="torch is not installed (extra: train)")
+    from train_reference.config import from_dict
+    from train_reference.sources import open_data
+
+    np.savetxt(tmp_path / "val.txt", np.load(real_data / "coco_splits/karpathy_val_image_ids.npz")["image_ids"], "%d")
+    labels = real_data / "coco_val2014_labels/labels.tsv.gz"
+    coco_objects.main([str(labels), str(tmp_path / "val.txt"), str(tmp_path / "objects")])
+    parts = open_data(from_dict({"data": {"name": str(tmp_path / "objects")}}))
+    sizes = {name: (len(part.images), len(part.captions), part.split.name) for name, part in parts.items()}
+    assert sizes == {
+        "train": (30504, 152520, "objects-train"), "val": (5000, 25000, "objects-val"), "test": (5000, 25000, "coco-5k")
+    }  # fmt: skip
+    assert np.array_equal(parts["test"].split.fold, load_split("coco-5k").fold)  # its signature is that of the set
+    ids = np.load(real_data / "coco_splits/karpathy_caption_ids.npz")
+    assert parts["val"].split.caption_ids.tolist() == ids["dev"].tolist()
+    assert set(parts["train"].split.caption_ids.tolist()) <= set(ids["restval"].tolist())
+    matrix = np.load(real_data / "coco5k/label_matrix.npy")
+    assert np.array_equal(parts["test"].images.take(np.arange(5000))["images"].numpy(), matrix)

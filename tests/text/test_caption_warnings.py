@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import vsebench
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import UsageError
 from vsebench.text.warnings import of_captions
 from vsebench.types import Embeddings
@@ -73,7 +73,7 @@ def test_gains_that_are_all_zero() -> None:
     assert not [w for w in evaluate(ENGLISH, gains=some, metrics="matrix:SR@1").warnings if said in w]
 
 
-def test_masked_entries_are_refused(pinned: Pinned) -> None:
+def test_masked_entries_are_refused(refuses: Refuses) -> None:
     images = np.random.default_rng(0).standard_normal((4, 3))
     texts, mask = np.repeat(images, 5, axis=0), np.zeros((4, 3), bool)
     report = vsebench.evaluate(np.ma.masked_array(images, mask), texts, metrics="R@1", ci=0)
@@ -85,9 +85,7 @@ def test_masked_entries_are_refused(pinned: Pinned) -> None:
         lambda: vsebench.evaluate(scores=masked), lambda: vsebench.evaluate(images, texts, gains=masked, metrics="ncs"),
         lambda: vsebench.evaluate_unimodal(images, masked), lambda: Embeddings("image", np.arange(4), masked),
     ):  # fmt: skip
-        with pytest.raises(UsageError) as caught:
-            call()
-        pinned(caught.value)
+        refuses(UsageError, call)
 
 
 @pytest.mark.parametrize("blank", [" {}", "{} ", "\t{}"])

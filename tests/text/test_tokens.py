@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.gates import gate
 from tests.java_tokens import java_tokens
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import UsageError
 from vsebench.text import java as spice_java
 from vsebench.text import ptb
@@ -42,10 +42,8 @@ def test_whitespace_keeps_punctuation() -> None:
     assert tokenise(["A man's  dog,\nran."], "whitespace").lists() == [["a", "man's", "dog,", "ran."]]
 
 
-def test_an_unknown_tokeniser_is_named(pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        tokenise([], "pbt")
-    pinned(caught.value)
+def test_an_unknown_tokeniser_is_named(refuses: Refuses) -> None:
+    refuses(UsageError, tokenise, [], "pbt")
 
 
 @given(st.lists(st.lists(st.text(max_size=4), max_size=5), max_size=6))

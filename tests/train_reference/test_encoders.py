@@ -17,10 +17,11 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.train_reference.test_sources import TINY, karpathy  # noqa: E402
 from tests.training import OPTIONS, silent, small  # noqa: E402
 from train_reference import checkpoint, config, encode, train  # noqa: E402
-from train_reference.data import PARTS, open_data, vocabulary_of  # noqa: E402
+from train_reference.data import PARTS, vocabulary_of  # noqa: E402
 from train_reference.encoders import encoder, encoder_names, get_encoder  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 from train_reference.model import build  # noqa: E402
+from train_reference.sources import open_data  # noqa: E402
 
 OWN = """
 import torch
@@ -52,7 +53,7 @@ def needs_depth(depth):
 """
 
 
-def test_encoders_of_a_file_are_trained_and_encode(tmp_path, pinned):
+def test_encoders_of_a_file_are_trained_and_encode(tmp_path, pinned, refuses):
     file, out = tmp_path / "my_encoder.py", tmp_path / "run"
     file.write_text(OWN)
     own = [*OPTIONS, "--encoder", f"{file}:of_regions", "--set", f"model.text={file}:LastWord", "--out", out]
@@ -67,15 +68,9 @@ def test_encoders_of_a_file_are_trained_and_encode(tmp_path, pinned):
     changed = cli("train-reference", *own, "--epochs", "2", "--resume")
     assert changed.exit_code == 2
     pinned(changed.stderr)
-    with pytest.raises(UsageError) as caught:
-        train.prepare(small(model={"image": f"{file}:needs_depth"}))
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        encoder("x", of="sounds")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        encoder("x", of="vectors", pretrained=True)
-    pinned(caught.value)
+    refuses(UsageError, train.prepare, small(model={"image": f"{file}:needs_depth"}))
+    refuses(UsageError, encoder, "x", of="sounds")
+    refuses(UsageError, encoder, "x", of="vectors", pretrained=True)
 
 
 FAULTY = """
@@ -116,7 +111,7 @@ def later(dim):
 """
 
 
-def test_a_fault_of_an_encoder_of_a_file_names_what_its_network_takes_and_returns(tmp_path, monkeypatch, pinned):
+def test_a_fault_of_an_encoder_of_a_file_names_what_its_network_takes_and_returns(tmp_path, monkeypatch, refuses):
     """Of the function itself, of two items before anything is computed, and of a later batch."""
     (file := tmp_path / "own.py").write_text(FAULTY)
     for function in [
@@ -129,17 +124,13 @@ def test_a_fault_of_an_encoder_of_a_file_names_what_its_network_takes_and_return
         "later",
         "linear",
     ]:
-        with pytest.raises(UsageError) as caught:
-            train.train(small(model={"image": f"{file}:{function}"}), tmp_path / "run", say=train.no_say)
-        pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        train.train(small(model={"text": f"{file}:words"}), tmp_path / "run", say=train.no_say)
-    pinned(caught.value)
+        refuses(
+            UsageError, train.train, small(model={"image": f"{file}:{function}"}), tmp_path / "run", say=train.no_say
+        )
+    refuses(UsageError, train.train, small(model={"text": f"{file}:words"}), tmp_path / "run", say=train.no_say)
     assert not any((tmp_path / "run").glob("*.*"))
     pixels = {"data": {"features": "pixels"}, "model": {"image": f"{file}:flat"}}
-    with pytest.raises(UsageError) as caught:
-        train.prepare(small(**pixels))
-    pinned(caught.value)
+    refuses(UsageError, train.prepare, small(**pixels))
     with pytest.raises(MemoryError):
         train.prepare(small(model={"image": f"{file}:large"}))
     own = small(model={"image": f"{file}:draws"})
@@ -288,16 +279,12 @@ def test_another_loss_says_which_settings_of_the_first_it_keeps(tmp_path, log, p
     assert len(log.notes) == 1
 
 
-def test_a_hyper_parameter_without_a_number_is_not_trained(tmp_path, pinned):
+def test_a_hyper_parameter_without_a_number_is_not_trained(tmp_path, refuses):
     (tmp_path / "c.toml").write_text('[loss]\nname = "info_nce"\nlearned = ["scale"]\n')
     other = config.configured("sh", tmp_path / "c.toml").loss
     assert (other.name, other.learned) == ("sh", []), "those of the other loss"
-    with pytest.raises(UsageError) as caught:
-        train.prepare(small(loss={"name": "info_nce", "learned": ["scale"], "settings": {"scale": 0}}))
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        train.prepare(small(loss={"learned": ["margin"]}))
-    pinned(caught.value)
+    refuses(UsageError, train.prepare, small(loss={"name": "info_nce", "learned": ["scale"], "settings": {"scale": 0}}))
+    refuses(UsageError, train.prepare, small(loss={"learned": ["margin"]}))
     own = tmp_path / "my_loss.py"
     own.write_text("def f(scores, positive, *, a=1.0, b=2, reduction='sum'):\n    return (a * scores).sum()\n")
     assert get_loss(f"{own}:f").learnable == ("a",)

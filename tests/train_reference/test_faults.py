@@ -24,7 +24,8 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.devices import DEVICES  # noqa: E402
 from tests.training import OPTIONS, begun, silent, small  # noqa: E402
 from train_reference import checkpoint, config, encode, encoders, parallel, train  # noqa: E402
-from train_reference.data import Images, Part, open_data  # noqa: E402
+from train_reference.data import Images, Part  # noqa: E402
+from train_reference.sources import open_data  # noqa: E402
 
 
 def command(out: Path, *more: str) -> list[str]:
@@ -131,17 +132,13 @@ def test_two_runs_in_one_folder(tmp_path, pinned):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_epochs_evaluate_the_model_as_it_begins(tmp_path, pinned):
+def test_no_epochs_evaluate_the_model_as_it_begins(tmp_path, refuses):
     report = train.train(small(train={"epochs": 0}), tmp_path, say=silent)
     assert report["R@1", "i2t"].value < 0.5
     assert checkpoint.read(tmp_path).log == []
     other = small(train={"lr": 0.1})
-    with pytest.raises(UsageError) as caught:
-        train.train(other, tmp_path, say=silent)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        train.train(other, tmp_path, resume=True, say=silent)
-    pinned(caught.value)
+    refuses(UsageError, train.train, other, tmp_path, say=silent)
+    refuses(UsageError, train.train, other, tmp_path, resume=True, say=silent)
 
 
 def test_a_batch_that_is_larger_than_the_data(tmp_path):
@@ -152,7 +149,7 @@ def test_a_batch_that_is_larger_than_the_data(tmp_path):
     train.train(small(train={"batch": 1000}), tmp_path, say=silent)
 
 
-def test_features_that_are_no_numbers(tmp_path, monkeypatch, pinned):
+def test_features_that_are_no_numbers(tmp_path, monkeypatch, refuses):
     """NaN in the features of an image that is trained on, and in one of the validation part."""
 
     def broken(part: str):
@@ -169,13 +166,9 @@ def test_features_that_are_no_numbers(tmp_path, monkeypatch, pinned):
         return opened
 
     monkeypatch.setattr(train, "open_data", broken("train"))
-    with pytest.raises(BadInput) as caught:
-        train.train(small(), tmp_path / "one", say=silent)
-    pinned(caught.value)
+    refuses(BadInput, train.train, small(), tmp_path / "one", say=silent)
     monkeypatch.setattr(train, "open_data", broken("val"))
-    with pytest.raises(BadInput) as caught:
-        train.train(small(), tmp_path / "two", say=silent)
-    pinned(caught.value)
+    refuses(BadInput, train.train, small(), tmp_path / "two", say=silent)
 
 
 def test_a_damaged_description_of_a_run(tmp_path, pinned):
@@ -209,11 +202,9 @@ def test_encoding_other_data(tmp_path, monkeypatch, pinned):
     assert not (tmp_path / "a.npz").exists()
 
 
-def test_without_safetensors(tmp_path, monkeypatch, pinned):
+def test_without_safetensors(tmp_path, monkeypatch, refuses):
     monkeypatch.setitem(sys.modules, "safetensors", None)
-    with pytest.raises(MissingPackage) as caught:
-        train.train(small(), tmp_path / "run", say=silent)
-    pinned(caught.value)
+    refuses(MissingPackage, train.train, small(), tmp_path / "run", say=silent)
     assert not (tmp_path / "run").exists()
 
 
@@ -255,14 +246,12 @@ def test_settings_that_cannot_be_used_are_found_before_training(changes, tmp_pat
         assert train.prepare(small(**whole), train.no_bar)
 
 
-def test_a_gradient_that_is_no_number(monkeypatch, pinned):
+def test_a_gradient_that_is_no_number(monkeypatch, refuses):
     """The loss of the step is finite; the weights are those of before it."""
     run = train.prepare(small(), train.no_bar)
     before = {name: w.clone() for name, w in run.model.state_dict().items()}
     run.model.images.project.bias.register_hook(lambda g: g * torch.inf)
-    with pytest.raises(Diverged) as caught:
-        train.step(run, next(iter(run.loader(0))), 1, 3)
-    pinned(caught.value)
+    refuses(Diverged, train.step, run, next(iter(run.loader(0))), 1, 3)
     for name, weights in run.model.state_dict().items():
         assert torch.equal(weights, before[name])
 
@@ -270,28 +259,24 @@ def test_a_gradient_that_is_no_number(monkeypatch, pinned):
 @pytest.mark.parametrize(("image", "finetune", "refused"), [
     ("vgg19", True, True), ("vgg19", False, False), ("cnn", False, True), ("resnet152", True, False),
 ])  # fmt: skip
-def test_pooling_without_a_deterministic_gradient_is_refused_before_training(image, finetune, refused, pinned):
+def test_pooling_without_a_deterministic_gradient_is_refused_before_training(image, finetune, refused, refuses):
     found = small(model={"image": image, "finetune": finetune}, train={"deterministic": True})
     gpu, cpu = torch.device("cuda"), torch.device("cpu")
     train.check_pooling(found, cpu)
     train.check_pooling(small(model={"image": image, "finetune": finetune}, train={"deterministic": False}), gpu)
     if refused:
-        with pytest.raises(UsageError) as caught:
-            train.check_pooling(found, gpu)
-        pinned(caught.value)
+        refuses(UsageError, train.check_pooling, found, gpu)
     else:
         train.check_pooling(found, gpu)
 
 
-def test_a_run_has_no_fewer_epochs_when_it_is_resumed(tmp_path, pinned):
+def test_a_run_has_no_fewer_epochs_when_it_is_resumed(tmp_path, refuses):
     """One whose epochs are all of the warm-up says so."""
     said: list[str] = []
     settings = {"loss": {"name": "sam", "warmup": 2}, "train": {"epochs": 2}}
     train.train(small(**settings), tmp_path, say=said.append)
     assert "the run ends in its warm-up (loss.warmup = 2): loss sam is never used" in said
-    with pytest.raises(UsageError) as caught:
-        train.train(small(loss=settings["loss"]), tmp_path, resume=True, say=silent)
-    pinned(caught.value)
+    refuses(UsageError, train.train, small(loss=settings["loss"]), tmp_path, resume=True, say=silent)
 
 
 def test_a_resumed_run_may_change_whether_it_is_deterministic(tmp_path):
@@ -312,26 +297,22 @@ def test_states_of_a_gru_are_float32_in_mixed_precision(device):
     assert torch.allclose(states, encoders.last_states(gru, words, lengths), atol=0.02)
 
 
-def test_more_processes_than_gpus_are_refused(monkeypatch, pinned):
+def test_more_processes_than_gpus_are_refused(monkeypatch, refuses):
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     parallel.check(4, 4, torch.device("cpu"))
-    with pytest.raises(UsageError) as caught:
-        parallel.check(4, 4, torch.device("cuda"))
-    pinned(caught.value)
+    refuses(UsageError, parallel.check, 4, 4, torch.device("cuda"))
 
 
 @pytest.mark.parametrize(
     ("processes", "batch", "least", "alone"),
     [(2, 6, 6, True), (1, 5, 5, True), (2, 4, 3, True), (2, 5, 5, False), (2, 4, 1, False)],
 )
-def test_batches_that_processes_cannot_share_are_refused(processes, batch, least, alone, monkeypatch, pinned):
+def test_batches_that_processes_cannot_share_are_refused(processes, batch, least, alone, monkeypatch, refuses):
     """Of images alone every process has as many anchors as candidates: of 6 images, two processes would use 4."""
     monkeypatch.setattr(parallel, "count", lambda: processes)
     parallel.check(8, 8, torch.device("cpu"), alone)
-    with pytest.raises(UsageError) as caught:
-        parallel.check(batch, least, torch.device("cpu"), alone)
-    pinned(caught.value)
+    refuses(UsageError, parallel.check, batch, least, torch.device("cpu"), alone)
 
 
 def test_a_run_that_is_continued_is_not_finished(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 
 import train_reference.losses as losses
 from tests.devices import needs_gpu
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from train_reference import config
 from vsebench.errors import MissingPackage, UsageError
 
@@ -153,16 +153,14 @@ def test_single_precision_is_sorted_as_double(name):
     assert np.abs(found[1][1] - found[0][1]).max() <= 1e-4 * np.abs(found[0][1]).max()
 
 
-def test_names_aliases_and_facts(pinned: Pinned):
+def test_names_aliases_and_facts(refuses: Refuses):
     mh = losses.get_loss("mh")
     assert losses.get_loss("max_hinge") is mh
     assert losses.get_loss("vse++") is mh
     assert mh.settings == {"margin": 0.2}
     assert not mh.needs_degree
     assert {"sh", "mh"} <= set(losses.loss_names())
-    with pytest.raises(UsageError) as caught:
-        losses.get_loss("max_hing")
-    pinned(caught.value)
+    refuses(UsageError, losses.get_loss, "max_hing")
     for name in NAMES:
         assert losses.get_loss(name).cite, f"loss {name} has no source"
 
@@ -182,17 +180,11 @@ def test_misshapen_batches_are_refused(scores, positive, pinned):
     pinned(caught.value)
 
 
-def test_wrong_dtypes_and_reductions_are_refused(pinned: Pinned):
+def test_wrong_dtypes_and_reductions_are_refused(refuses: Refuses):
     sh, identity = losses.get_loss("sh").function, torch.eye(2)
-    with pytest.raises(UsageError) as caught:
-        sh(torch.zeros(2, 2, dtype=torch.int64), identity.bool())
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        sh(torch.zeros(2, 2), identity)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        sh(torch.zeros(2, 2), identity.bool(), reduction="none")
-    pinned(caught.value)
+    refuses(UsageError, sh, torch.zeros(2, 2, dtype=torch.int64), identity.bool())
+    refuses(UsageError, sh, torch.zeros(2, 2), identity)
+    refuses(UsageError, sh, torch.zeros(2, 2), identity.bool(), reduction="none")
 
 
 def test_a_function_that_is_no_loss_is_refused(pinned: Pinned):
@@ -230,16 +222,14 @@ def test_package_imports_without_torch_and_says_what_is_missing():
         ("sam", {"relevance": "sentence"}),
     ],
 )
-def test_a_degree_of_another_range_is_refused(name: str, settings: dict[str, Any], pinned: Pinned) -> None:
-    from train_reference.losses.checks import check_range
+def test_a_degree_of_another_range_is_refused(name: str, settings: dict[str, Any], refuses: Refuses) -> None:
+    from train_reference.loss_checks import check_range
 
-    with pytest.raises(UsageError) as caught:
-        check_range(config.Loss(name, **settings), losses.get_loss(name).degree)
-    pinned(caught.value)
+    refuses(UsageError, check_range, config.Loss(name, **settings), losses.get_loss(name).degree)
 
 
 def test_degrees_of_every_recipe_are_in_range() -> None:
-    from train_reference.losses.checks import check_range
+    from train_reference.loss_checks import check_range
 
     for recipe in config.recipes():
         found = config.read(recipe).loss

@@ -115,14 +115,12 @@ def test_faults_of_a_file_are_found_before_training(name, options, file, tmp_pat
 
 
 @pytest.mark.parametrize("text", ["def f(:", "import no_such_package", "1 / 0", "raise SystemExit(0)"])
-def test_a_file_that_cannot_be_imported(text, file, pinned):
+def test_a_file_that_cannot_be_imported(text, file, refuses):
     file.write_text(text)
-    with pytest.raises(UsageError) as caught:
-        get_loss(f"{file}:f")
-    pinned(caught.value)
+    refuses(UsageError, get_loss, f"{file}:f")
 
 
-def test_the_declaration_of_a_loss_of_a_file_counts(file, monkeypatch, pinned):
+def test_the_declaration_of_a_loss_of_a_file_counts(file, monkeypatch, refuses):
     """Its range of the degree; a name that is taken, and an unknown range, are faults of this file."""
     table = losses._LOSSES if get_loss("mh") else None
     monkeypatch.setattr(table, "_items", dict(table._items))
@@ -130,37 +128,29 @@ def test_the_declaration_of_a_loss_of_a_file_counts(file, monkeypatch, pinned):
     file.write_text(declared)
     found = get_loss(f"{file}:squared")
     assert (found.name, found.degree, found.settings) == (f"{file}:squared", "cosine", {"margin": 0.2})
-    with pytest.raises(UsageError) as caught:
-        train.prepare(small(loss={"name": f"{file}:squared"}))
-    pinned(caught.value)
+    refuses(UsageError, train.prepare, small(loss={"name": f"{file}:squared"}))
     for number, (old, new) in enumerate([("mine", "mh"), ("cosine", "cosin")]):
         other = file.with_name(f"other_{number}.py")
         other.write_text(declared.replace(f"'{old}'", f"'{new}'"))
-        with pytest.raises(UsageError) as caught:
-            get_loss(f"{other}:squared")
-        pinned(caught.value)
+        refuses(UsageError, get_loss, f"{other}:squared")
 
 
-def test_a_loss_that_fails_for_a_batch_of_the_data(file, pinned):
+def test_a_loss_that_fails_for_a_batch_of_the_data(file, refuses):
     name = f"{file}:fails_later"
     run = train.prepare(small(loss={"name": name}))
     for what in ("raises", "vector", "complex", "detached", "nothing"):
         run.config.loss.settings["what"] = what
-        with pytest.raises(UsageError) as caught:
-            train.step(run, next(iter(run.loader(0))), 0)
-        pinned(caught.value)
+        refuses(UsageError, train.step, run, next(iter(run.loader(0))), 0)
 
 
-def test_a_file_imports_its_neighbour(file, pinned):
+def test_a_file_imports_its_neighbour(file, refuses):
     file.with_name("neighbour_of_it.py").write_text(OWN)
     with_class = "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int = 1\n"
     file.write_text(f"from __future__ import annotations\nfrom neighbour_of_it import squared as f\n{with_class}")
     assert get_loss(f"{file}:f").settings == {"margin": 0.2}
     assert str(file.parent) not in sys.path
     (empty := file.with_name("empty.py")).write_text("\n")
-    with pytest.raises(UsageError) as caught:
-        get_loss(f"{empty}:f")
-    pinned(caught.value)
+    refuses(UsageError, get_loss, f"{empty}:f")
 
 
 def test_a_suite_of_chosen_losses(file):

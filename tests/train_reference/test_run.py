@@ -125,7 +125,7 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(settings, device, tm
 
 
 @pytest.mark.parametrize("warmup", [0, 3])
-def test_training_stops_when_the_validation_does_not_improve(warmup, tmp_path, pinned):
+def test_training_stops_when_the_validation_does_not_improve(warmup, tmp_path, refuses):
     """The run ends at the first epoch without a better value, in one part or resumed before and after that."""
 
     def patient(epochs: int, patience: int = 2) -> config.Config:
@@ -147,9 +147,7 @@ def test_training_stops_when_the_validation_does_not_improve(warmup, tmp_path, p
     parts = [json.loads(line) for line in (tmp_path / "parts" / "log.jsonl").read_text().splitlines()]
     assert without_time(parts) == without_time(lines)
     assert report["RSum"].value == vsebench.load(tmp_path / "whole" / "result.json")["RSum"].value
-    with pytest.raises(UsageError) as caught:
-        train.train(patient(40, 3), tmp_path / "parts", resume=True, say=silent)
-    pinned(caught.value)
+    refuses(UsageError, train.train, patient(40, 3), tmp_path / "parts", resume=True, say=silent)
 
 
 @pytest.mark.nightly
@@ -167,27 +165,21 @@ def test_a_killed_run_is_resumed(tmp_path):
     assert bits(killed / checkpoint.LAST) == bits(whole / checkpoint.LAST)
 
 
-def test_a_folder_with_a_run_is_not_overwritten(tmp_path, pinned):
+def test_a_folder_with_a_run_is_not_overwritten(tmp_path, refuses):
     train.train(small(), tmp_path, say=silent)
     before = (tmp_path / checkpoint.LAST).read_bytes()
-    with pytest.raises(UsageError) as caught:
-        train.train(small(), tmp_path, say=silent)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        train.train(small(train={"lr": 0.1}), tmp_path, resume=True, say=silent)
-    pinned(caught.value)
+    refuses(UsageError, train.train, small(), tmp_path, say=silent)
+    refuses(UsageError, train.train, small(train={"lr": 0.1}), tmp_path, resume=True, say=silent)
     assert (tmp_path / checkpoint.LAST).read_bytes() == before
     train.train(small(), tmp_path, resume=True, say=silent)
 
 
-def test_a_loss_that_is_no_number_ends_the_run(tmp_path, monkeypatch, pinned):
+def test_a_loss_that_is_no_number_ends_the_run(tmp_path, monkeypatch, refuses):
     run = train.prepare(small(), train.no_bar)
     with torch.no_grad():
         run.model.images.project.weight.fill_(torch.nan)
     batch = next(iter(run.loader(0)))
-    with pytest.raises(Diverged) as caught:
-        train.step(run, batch, 0, 7)
-    pinned(caught.value)
+    refuses(Diverged, train.step, run, batch, 0, 7)
 
 
 def two_processes(*options: str | Path, command: list[str] = COMMAND) -> tuple[list[int], list[tuple[str, str]]]:
@@ -279,13 +271,11 @@ def test_batches_that_two_processes_cannot_divide(tmp_path):
         {"data": 3},
     ],
 )
-def test_wrong_configurations(given, pinned):
-    with pytest.raises(UsageError) as caught:
-        config.from_dict(given)
-    pinned(caught.value)
+def test_wrong_configurations(given, refuses):
+    refuses(UsageError, config.from_dict, given)
 
 
-def test_configurations_from_files_and_options(tmp_path, pinned):
+def test_configurations_from_files_and_options(tmp_path, refuses):
     file = tmp_path / "a.toml"
     file.write_text('[train]\nepochs = 7\nlr = 1\n[loss]\nname = "ladder"\nsettings = { betas = [1.0, 0.5] }\n')
     found = config.configured(
@@ -297,25 +287,13 @@ def test_configurations_from_files_and_options(tmp_path, pinned):
         {"betas": [1.0, 0.5], "sampling": "sum"},
     )
     file.write_text("[train\n")
-    with pytest.raises(BadInput) as caught:
-        config.read(file)
-    pinned(caught.value)
+    refuses(BadInput, config.read, file)
     file.write_bytes(b"\x80\x04\x95 pickled")
-    with pytest.raises(BadInput) as caught:
-        config.read(file)
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        config.read(tmp_path)
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        config.read(tmp_path / "b.toml")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        train.prepare(small(loss={"name": "sam", "settings": {"tau": math.nan}}), train.no_bar)
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        train.prepare(small(loss={"settings": {"tau": 3}}), train.no_bar)
-    pinned(caught.value)
+    refuses(BadInput, config.read, file)
+    refuses(BadInput, config.read, tmp_path)
+    refuses(BadInput, config.read, tmp_path / "b.toml")
+    refuses(UsageError, train.prepare, small(loss={"name": "sam", "settings": {"tau": math.nan}}), train.no_bar)
+    refuses(UsageError, train.prepare, small(loss={"settings": {"tau": 3}}), train.no_bar)
 
 
 def own_data(folder: Path, between: str = " ") -> str:
@@ -362,10 +340,8 @@ def test_the_share_of_words_without_a_vector_is_told_before_training(between, tm
     pinned(told or "nothing")
 
 
-def test_a_vocabulary_needs_words(pinned):
-    with pytest.raises(BadInput) as caught:
-        vocabulary_of(["one", "two"], 4)
-    pinned(caught.value)
+def test_a_vocabulary_needs_words(refuses):
+    refuses(BadInput, vocabulary_of, ["one", "two"], 4)
     forms = [unicodedata.normalize(form, "caf\u00e9") for form in ("NFC", "NFD")]
     assert vocabulary_of(forms, 2).encode(forms) == [[1, 4, 2], [1, 4, 2]]
     found = vocabulary_of(["a dog", "a cat", "A dog."], 2)

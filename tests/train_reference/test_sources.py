@@ -23,9 +23,10 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from tests.commands import invoke as cli  # noqa: E402
 from tests.training import OPTIONS, silent  # noqa: E402
 from train_reference import config, model, train  # noqa: E402
-from train_reference.data import Images, open_data  # noqa: E402
+from train_reference.data import Images  # noqa: E402
 from train_reference.encoders import get_encoder  # noqa: E402
 from train_reference.model import Crops  # noqa: E402
+from train_reference.sources import open_data  # noqa: E402
 from train_reference.sources.image_files import ImageFiles  # noqa: E402
 
 
@@ -106,7 +107,7 @@ def test_rows_that_are_equal_are_one_image_as_in_an_evaluation(tmp_path, name, s
     assert len(report["R@1", "i2t"].per_query) == len(captions), "by the same rule"
 
 
-def test_rows_of_one_image_by_ids(tmp_path, pinned):
+def test_rows_of_one_image_by_ids(tmp_path, refuses):
     """Images have different numbers of captions, and one row, or one for each caption."""
     numbers = NUMBERS["unequal"]
     folder = repeated(tmp_path / "f", numbers)
@@ -123,13 +124,11 @@ def test_rows_of_one_image_by_ids(tmp_path, pinned):
     odd[2] += 1
     for wrong in (odd, array[:-1]):
         np.save(folder / "test_ims.npy", wrong)
-        with pytest.raises(BadInput) as caught:
-            open_data(of(name=str(folder)))
-        pinned(caught.value)
+        refuses(BadInput, open_data, of(name=str(folder)))
 
 
 @pytest.mark.parametrize("ids", [False, True])
-def test_a_file_of_vectors_with_a_row_for_each_caption(tmp_path, ids, pinned):
+def test_a_file_of_vectors_with_a_row_for_each_caption(tmp_path, ids, refuses):
     numbers = [3, 1, 2] * 8
     image_of = np.repeat(np.arange(24), numbers)
     rows = np.random.default_rng(0).random((24, 50)).astype(np.float32)[image_of]
@@ -143,20 +142,16 @@ def test_a_file_of_vectors_with_a_row_for_each_caption(tmp_path, ids, pinned):
         first = np.unique(image_of, return_index=True)[1]
         assert np.array_equal(part.images.take(part.split.owners)["images"].numpy(), rows[first[of_image]])
     np.savez(tmp_path / "f.npz", image_embeddings=rows + (np.arange(len(rows)) == 2)[:, None], **given)
-    with pytest.raises(BadInput) as caught:
-        open_data(settings)
-    pinned(caught.value)
+    refuses(BadInput, open_data, settings)
 
 
-def test_equal_vectors_under_ids_of_their_own(tmp_path, pinned):
+def test_equal_vectors_under_ids_of_their_own(tmp_path, refuses):
     """As in an evaluation: the ids are those of pairs."""
     rows = np.random.default_rng(0).random((8, 5)).astype(np.float32).repeat(3, axis=0)
     np.savez(tmp_path / "f.npz", image_embeddings=rows, image_ids=np.arange(24))
     lines = "".join(f"{i},a dog of {i}\n" for i in range(24))
     (tmp_path / "c.csv").write_text(f"image,caption\n{lines}")
-    with pytest.raises(BadInput) as caught:
-        open_data(of(name=str(tmp_path / "f.npz"), captions=str(tmp_path / "c.csv")))
-    pinned(caught.value)
+    refuses(BadInput, open_data, of(name=str(tmp_path / "f.npz"), captions=str(tmp_path / "c.csv")))
 
 
 def test_one_caption_an_image_is_no_repetition(tmp_path):
@@ -241,7 +236,7 @@ def test_folders_of_features_that_are_wrong(tmp_path, pinned):
 
 
 @pytest.mark.parametrize("parts", [False, True])
-def test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line(parts, tmp_path, cache, pinned):
+def test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line(parts, tmp_path, cache, refuses):
     """Drawn images, encoded by a network with fixed weights; the captions in another order, with ids as text."""
     drawn = open_data(of(name="scenes-40-size16", features="pixels"))["train"]
     torch.manual_seed(0)
@@ -283,14 +278,10 @@ def test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line(par
     ):
         np.save(tmp_path / "few.npy", x[:5])
         np.savez(tmp_path / "few.npz", image_embeddings=x[:5], image_ids=ids[:5])
-        with pytest.raises((UsageError, BadInput)) as caught:
-            open_data(of(name=name, captions=captions))
-        pinned(caught.value)
+        refuses((UsageError, BadInput), open_data, of(name=name, captions=captions))
     if parts:
         file.write_text("".join(json.dumps(line) + "\n" for line in lines if line["split"] != "dev"))
-        with pytest.raises(BadInput) as caught:
-            open_data(of(**named))
-        pinned(caught.value)
+        refuses(BadInput, open_data, of(**named))
 
 
 def test_the_folder_of_a_run_is_named_after_its_data():
@@ -351,14 +342,10 @@ def test_random_crops_are_the_same_for_the_same_batch_only(tmp_path):
     assert np.array_equal(one, again) and not np.array_equal(one[0], other[0])
 
 
-def test_image_files_that_are_wrong(tmp_path, pinned):
+def test_image_files_that_are_wrong(tmp_path, pinned, refuses):
     file, photos = karpathy(tmp_path), tmp_path / "photos"
-    with pytest.raises(UsageError) as caught:
-        open_data(of(name=str(file)))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        open_data(of(name=str(file), images=str(tmp_path / "nowhere")))
-    pinned(caught.value)
+    refuses(UsageError, open_data, of(name=str(file)))
+    refuses(BadInput, open_data, of(name=str(file), images=str(tmp_path / "nowhere")))
     (photos / "val2014" / "5.png").write_bytes(b"no image")
     c = config.assign(of(name=str(file), images=str(photos)), [*TINY, "model.image=cnn"])
     with pytest.raises(BadInput) as caught:
@@ -367,13 +354,9 @@ def test_image_files_that_are_wrong(tmp_path, pinned):
     assert str(caught.value.where).endswith("5.png")
     (photos / "val2014" / "7.png").unlink()
     (photos / "val2014" / "30.png").unlink()
-    with pytest.raises(BadInput) as caught:
-        open_data(c)
-    pinned(caught.value)
+    refuses(BadInput, open_data, c)
     (tmp_path / "other.json").write_text('{"a": 1}')
-    with pytest.raises(BadInput) as caught:
-        open_data(of(name=str(tmp_path / "other.json"), images=str(photos)))
-    pinned(caught.value)
+    refuses(BadInput, open_data, of(name=str(tmp_path / "other.json"), images=str(photos)))
 
 
 def test_image_files_with_captions_as_json_lines(tmp_path):
@@ -461,7 +444,7 @@ def test_other_vectors_or_captions_under_the_same_names_are_not_resumed(tmp_path
     assert "resumed after epoch 1" in trains(2, x, lines)  # 4 images of a test part with a caption each, of 128 numbers
 
 
-def test_an_image_has_one_part_and_all_captions_have_one(tmp_path, pinned):
+def test_an_image_has_one_part_and_all_captions_have_one(tmp_path, refuses):
     lines = [{"image_id": i // 2, "caption": "a b", "split": ("train", "val", "test")[i // 2 % 3]} for i in range(24)]
     file = tmp_path / "c.jsonl"
     np.save(tmp_path / "x.npy", np.eye(12))
@@ -472,9 +455,7 @@ def test_an_image_has_one_part_and_all_captions_have_one(tmp_path, pinned):
     ):
         changed = [{**line, **change} if i == n else line for i, line in enumerate(lines)]
         file.write_text("".join(json.dumps(line) + "\n" for line in changed))
-        with pytest.raises(BadInput) as caught:
-            open_data(named)
-        pinned(caught.value)
+        refuses(BadInput, open_data, named)
 
 
 def test_images_without_a_caption_are_in_one_part(tmp_path):
@@ -498,35 +479,25 @@ def test_vectors_without_ids_are_in_the_order_of_a_karpathy_file(tmp_path):
         assert parts[part].images.take(np.arange(2))["images"].argmax(dim=1).tolist() == own
 
 
-def test_images_too_few_for_three_parts(tmp_path, pinned):
+def test_images_too_few_for_three_parts(tmp_path, refuses):
     np.save(tmp_path / "x.npy", np.eye(2, 4))
     (file := tmp_path / "c.jsonl").write_text('{"image_id": 1, "caption": "a b"}\n{"image_id": 2, "caption": "c"}\n')
-    with pytest.raises(BadInput) as caught:
-        open_data(of(name=str(tmp_path / "x.npy"), captions=str(file)))
-    pinned(caught.value)
+    refuses(BadInput, open_data, of(name=str(tmp_path / "x.npy"), captions=str(file)))
 
 
-def test_settings_that_the_data_do_not_take(tmp_path, pinned):
+def test_settings_that_the_data_do_not_take(tmp_path, pinned, refuses):
     np.save(tmp_path / "x.npy", np.eye(12))
     (tmp_path / "c.jsonl").write_text("".join(f'{{"image_id": {i}, "caption": "a b"}}\n' for i in range(12)))
     named = {"name": str(tmp_path / "x.npy"), "captions": str(tmp_path / "c.jsonl")}
     alone = config.override(of(**named), {"loss.relevance": "labels", "loss.name": "log_ratio", "model.text": "none"})
-    with pytest.raises(UsageError) as caught:
-        open_data(alone)
-    pinned(caught.value)
+    refuses(UsageError, open_data, alone)
     for value in ({}, {"captions": "", "key": "x"}):
-        with pytest.raises(UsageError) as caught:
-            open_data(of(**{**named, **value, "name": "scenes-tiny"}))
-        pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        open_data(of(**named, key="x"))
-    pinned(caught.value)
+        refuses(UsageError, open_data, of(**{**named, **value, "name": "scenes-tiny"}))
+    refuses(UsageError, open_data, of(**named, key="x"))
     np.savez(tmp_path / "x.npz", one=np.eye(12), two=2 * np.eye(12))
     two = {**named, "name": str(tmp_path / "x.npz")}
     assert open_data(of(**two, key="two"))["train"].images.take(np.arange(2))["images"].max() == 2
-    with pytest.raises(BadInput) as caught:
-        open_data(of(**two))
-    pinned(caught.value)
+    refuses(BadInput, open_data, of(**two))
     out, other = tmp_path / "run", tmp_path / "other.npz"
     assert cli("train-reference", *OPTIONS, "--data", two["name"], "--captions", named["captions"], "--key", "two",
                "--epochs", "0", "--out", out).exit_code == 0  # fmt: skip
@@ -535,9 +506,5 @@ def test_settings_that_the_data_do_not_take(tmp_path, pinned):
     for data in (("--data", named["name"]), ("--data", other, "--key", "four"), ()):
         assert cli("encode", out, *data, "-o", tmp_path / "o.npz").exit_code == 0
     pinned(cli("encode", out, "--images", "a", "--images", "b").stderr)
-    with pytest.raises(BadInput) as caught:
-        open_data(of(**{**named, "name": str(tmp_path / "y.npy")}))
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        config.read("vsepp,,f30k")
-    pinned(caught.value)
+    refuses(BadInput, open_data, of(**{**named, "name": str(tmp_path / "y.npy")}))
+    refuses(UsageError, config.read, "vsepp,,f30k")

@@ -26,8 +26,8 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 
 from tests.training import DATA, METRICS, begun, small  # noqa: E402
 from train_reference import config, suites  # noqa: E402
+from train_reference.loss_checks import checked_loss  # noqa: E402
 from train_reference.losses import get_loss, loss_names  # noqa: E402
-from train_reference.losses.checks import checked_loss  # noqa: E402
 from train_reference.suites import Planned, Suite  # noqa: E402
 
 SMOKE = [sys.executable, "-m", "vsebench", "train-reference", "--suite", "smoke"]
@@ -86,7 +86,7 @@ def test_the_summary_has_the_values_of_the_reports(tmp_path):
     assert rows[1][0] == "sh" and float(rows[1][2]) == pytest.approx(100 * entry["values"]["RSum"], abs=0.06)
 
 
-def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path, monkeypatch, pinned):
+def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path, monkeypatch, refuses):
     whole, _ = run(suite_of(runs_of()), tmp_path / "whole")
     trained, real = [], suites.train
 
@@ -102,9 +102,7 @@ def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path, monkeypatch, pi
     with pytest.raises(KeyboardInterrupt):
         run(suite_of(runs_of()), tmp_path / "parts")
     assert not (tmp_path / "parts" / "suite.json").exists()
-    with pytest.raises(UsageError) as caught:
-        run(suite_of(runs_of()), tmp_path / "parts")
-    pinned(caught.value)
+    refuses(UsageError, run, suite_of(runs_of()), tmp_path / "parts")
     summary, notes = run(suite_of(runs_of()), tmp_path / "parts", resume=True)
     assert trained[3:] == ["info_nce-seed0"]
     assert any("resumed after epoch 1 of 2" in note for note in notes)
@@ -121,11 +119,9 @@ def test_several_runs_at_a_time_have_the_same_results(tmp_path):
     assert sorted(note.split(",")[0] for note in notes if " of 3" in note) == ["1 of 3", "2 of 3", "3 of 3"]
 
 
-def test_a_run_of_other_settings_is_refused(tmp_path, pinned):
+def test_a_run_of_other_settings_is_refused(tmp_path, refuses):
     run(suite_of(runs_of()), tmp_path / "s")
-    with pytest.raises(UsageError) as caught:
-        run(suite_of(runs_of(lr=0.5)), tmp_path / "s", resume=True)
-    pinned(caught.value)
+    refuses(UsageError, run, suite_of(runs_of(lr=0.5)), tmp_path / "s", resume=True)
 
 
 @pytest.mark.nightly
@@ -290,15 +286,11 @@ def test_the_command_of_an_entry_on_objects_has_the_settings_of_its_run():
             assert of == of | {key: value for key, value in expected[part].items() if key in of}
 
 
-def test_a_suite_needs_runs_and_losses_of_different_names(tmp_path, pinned):
-    with pytest.raises(UsageError) as caught:
-        suites.get_suite("ablations", ["mh"])
-    pinned(caught.value)
+def test_a_suite_needs_runs_and_losses_of_different_names(tmp_path, refuses):
+    refuses(UsageError, suites.get_suite, "ablations", ["mh"])
     assert suites.get_suite("small", ["mh"])
     body = "return (scores - scores.diagonal()).clamp(min=0).masked_fill(positive, 0).sum()"
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "my.py").write_text(f"def f(scores, positive, *, reduction='sum'):\n    {body}\n")
-    with pytest.raises(UsageError) as caught:
-        suites.get_suite("smoke", [str(tmp_path / folder / "my.py:f") for folder in ("a", "b")])
-    pinned(caught.value)
+    refuses(UsageError, suites.get_suite, "smoke", [str(tmp_path / folder / "my.py:f") for folder in ("a", "b")])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.commands import invoke
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
 
@@ -73,30 +73,18 @@ def test_the_command(world: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> No
     assert done.exit_code == 0 and "labels are 7 classes" in done.output and "classes#" in done.output
 
 
-def test_errors(world: tuple[np.ndarray, np.ndarray], pinned: Pinned) -> None:
+def test_errors(world: tuple[np.ndarray, np.ndarray], refuses: Refuses) -> None:
     vectors, code = world
-    with pytest.raises(UsageError) as caught:
-        values(vectors, code, labels_are="colours")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        values(vectors, code, labels_are="classes", label_distance="euclidean")
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        values(vectors, np.stack([code, code], 1), labels_are="classes")
-    pinned(caught.value)
+    refuses(UsageError, values, vectors, code, labels_are="colours")
+    refuses(UsageError, values, vectors, code, labels_are="classes", label_distance="euclidean")
+    refuses(BadInput, values, vectors, np.stack([code, code], 1), labels_are="classes")
 
 
-def test_missing_classes_and_strings_as_numbers(world: tuple[np.ndarray, np.ndarray], pinned: Pinned) -> None:
+def test_missing_classes_and_strings_as_numbers(world: tuple[np.ndarray, np.ndarray], refuses: Refuses) -> None:
     vectors, code = world
     lost = code.astype(float)
     lost[[3, 7]] = np.nan
-    with pytest.raises(BadInput) as caught:
-        values(vectors, lost, labels_are="classes")
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        values(vectors, np.where(code == code[0], "", code.astype(str)))
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        values(vectors, code.astype(str), labels_are="numbers")
-    pinned(caught.value)
+    refuses(BadInput, values, vectors, lost, labels_are="classes")
+    refuses(BadInput, values, vectors, np.where(code == code[0], "", code.astype(str)))
+    refuses(UsageError, values, vectors, code.astype(str), labels_are="numbers")
     assert values(vectors, code.astype(str), labels_are="classes") == values(vectors, code, labels_are="classes")

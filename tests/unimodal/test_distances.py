@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests import oracle_unimodal as oracle
-from tests.messages import Pinned
+from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput
 from vsebench.unimodal.distances import LabelDistance, euclidean, precomputed
 from vsebench.unimodal.masks import miou
@@ -54,16 +54,10 @@ def test_more_items_than_a_strip(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(got, np.linalg.norm(labels[3:5, None] - labels[None, :599], axis=2), rtol=1e-13)
 
 
-def test_euclidean_refuses(pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        euclidean([[0, 0, 0], [0, 0, np.nan]], "y.npy")
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        euclidean([[np.inf]])
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        euclidean([[1e200]])
-    pinned(caught.value)
+def test_euclidean_refuses(pinned: Pinned, refuses: Refuses) -> None:
+    refuses(BadInput, euclidean, [[0, 0, 0], [0, 0, np.nan]], "y.npy")
+    refuses(BadInput, euclidean, [[np.inf]])
+    refuses(BadInput, euclidean, [[1e200]])
     with pytest.raises(BadInput) as caught:
         euclidean([[1.0], [2.0]]).check(3)
     pinned(caught.value)
@@ -94,22 +88,14 @@ def test_precomputed_distances_are_not_changed() -> None:
     table(precomputed(matrix), 4)
 
 
-def test_precomputed_refuses(pinned: Pinned) -> None:
+def test_precomputed_refuses(refuses: Refuses) -> None:
     for value in (np.nan, np.inf, -0.5):
         matrix = SQUARE.copy()
         matrix[1, 2] = value
-        with pytest.raises(BadInput) as caught:
-            precomputed(matrix, "d.npy")
-        pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        precomputed(np.zeros(4))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        table(precomputed(SQUARE), 5, False, [0, 1])
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        precomputed(1.0 - SQUARE / 10)
-    pinned(caught.value)
+        refuses(BadInput, precomputed, matrix, "d.npy")
+    refuses(BadInput, precomputed, np.zeros(4))
+    refuses(BadInput, table, precomputed(SQUARE), 5, False, [0, 1])
+    refuses(BadInput, precomputed, 1.0 - SQUARE / 10)
 
 
 def test_precomputed_warns() -> None:
@@ -154,25 +140,13 @@ def test_maps_of_classes(rng: np.random.Generator) -> None:
     assert np.array_equal(table(miou(maps.astype(np.uint8)), 6), table(miou(masks.astype(np.uint8)), 6))
 
 
-def test_masks_refuse(pinned: Pinned) -> None:
-    with pytest.raises(BadInput) as caught:
-        miou(np.zeros((2, 2), np.int64))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        miou(np.zeros((2, 2, 2)))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        miou([[[0]], [[-1]]], where="m.npy")
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        miou(np.zeros((2, 3, 4, 4), bool))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        miou(np.array([[[[1]]], [[[2]]]]))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        table(miou([[[0, -1]], [[-1, 0]]]), 2)
-    pinned(caught.value)
+def test_masks_refuse(refuses: Refuses) -> None:
+    refuses(BadInput, miou, np.zeros((2, 2), np.int64))
+    refuses(BadInput, miou, np.zeros((2, 2, 2)))
+    refuses(BadInput, miou, [[[0]], [[-1]]], where="m.npy")
+    refuses(BadInput, miou, np.zeros((2, 3, 4, 4), bool))
+    refuses(BadInput, miou, np.array([[[[1]]], [[[2]]]]))
+    refuses(BadInput, table, miou([[[0, -1]], [[-1, 0]]]), 2)
 
 
 WORDS = {"dog": (1, 0), "cat": (0.8, 0.2), "runs": (0, 1), "sleeps": (0.1, 0.9), "tree": (-1, 0.5)}
@@ -205,7 +179,7 @@ def set_distance(a: tuple[str, ...], b: tuple[str, ...]) -> float:
     return there + sum(min(transport(s, t) for s in x) for t in y)
 
 
-def test_caption_sets_by_definition(tmp_path: Path, pinned: Pinned) -> None:
+def test_caption_sets_by_definition(tmp_path: Path, refuses: Refuses) -> None:
     pytest.importorskip("ot", reason="POT is not installed (pip install 'vsebench[wmd]')")
     from vsebench.unimodal.wmd import read_caption_sets
 
@@ -218,10 +192,6 @@ def test_caption_sets_by_definition(tmp_path: Path, pinned: Pinned) -> None:
     np.testing.assert_allclose(table(picked, 3), np.array(want)[np.ix_([4, 0, 2], [4, 0, 2])], atol=1e-6)
     assert labels.name.startswith("wmd,vectors=words.txt#") and ",tokens=whitespace#" in labels.name
     assert labels.name != picked.name
-    with pytest.raises(BadInput) as caught:
-        read_caption_sets(captions, str(vectors), np.array([10, 99]))
-    pinned(caught.value)
+    refuses(BadInput, read_caption_sets, captions, str(vectors), np.array([10, 99]))
     captions.write_text(captions.read_text(encoding="utf-8").replace("cat sleeps", "unheard"), encoding="utf-8")
-    with pytest.raises(BadInput) as caught:
-        read_caption_sets(captions, f"{vectors}:tokens=whitespace", None)
-    pinned(caught.value)
+    refuses(BadInput, read_caption_sets, captions, f"{vectors}:tokens=whitespace", None)

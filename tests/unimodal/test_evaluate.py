@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests import oracle_unimodal as oracle
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics.discounted import discounted_gain, gain_of_distance, label_distance
@@ -205,58 +205,34 @@ def test_intervals_are_reproducible(rng: np.random.Generator) -> None:
     assert ends(1, 1, "bca") == ends(1, 2, "bca") != ends(1, 1)
 
 
-def test_metric_names(pinned: Pinned) -> None:
+def test_metric_names(refuses: Refuses) -> None:
     def names(words: str | None) -> list[str]:
         return [str(m) for m in label_metrics(words)]
 
     assert names("nDCG@3, labels:MLD@7,ndcg@3") == ["labels:nDCG@3", "labels:MLD@7"]
     assert names(None) == names("all") == [f"labels:{s}@{k}" for s in ("nDCG", "MLD") for k in KS]
     assert names("MLD") == [f"labels:MLD@{k}" for k in KS]
-    with pytest.raises(UsageError) as caught:
-        label_metrics("NDCGG@10")
-    pinned(caught.value)
+    refuses(UsageError, label_metrics, "NDCGG@10")
     for name in ("R@1", "cider:nDCG@3", "nDCG[gt=out]@3"):
-        with pytest.raises(UsageError) as error:
-            label_metrics(name)
-        pinned(error.value)
+        refuses(UsageError, label_metrics, name)
     for k in ("0", "-1", "1.5", "x"):
-        with pytest.raises(UsageError) as caught:
-            label_metrics(f"MLD@{k}")
-        pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        label_metrics("MLD@")
-    pinned(caught.value)
+        refuses(UsageError, label_metrics, f"MLD@{k}")
+    refuses(UsageError, label_metrics, "MLD@")
     for empty in ("", " , "):
-        with pytest.raises(UsageError) as caught:
-            label_metrics(empty)
-        pinned(caught.value)
+        refuses(UsageError, label_metrics, empty)
 
 
-def test_wrong_inputs(rng: np.random.Generator, pinned: Pinned) -> None:
+def test_wrong_inputs(rng: np.random.Generator, refuses: Refuses) -> None:
     vectors, labels = rng.standard_normal((4, 3)), euclidean(np.eye(4))
-    with pytest.raises(BadInput) as caught:
-        evaluate(vectors, labels, range(4))
-    pinned(caught.value)
+    refuses(BadInput, evaluate, vectors, labels, range(4))
     assert evaluate(vectors, labels, range(4), keep_queries=True, metrics="MLD@1").results
-    with pytest.raises(BadInput) as caught:
-        evaluate(vectors[:1], euclidean([[1.0]]))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        evaluate(vectors, labels, [0, 4])
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        evaluate(vectors, labels, [1, 1])
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        evaluate(vectors, labels, [])
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        evaluate(np.zeros(4), labels)
-    pinned(caught.value)
+    refuses(BadInput, evaluate, vectors[:1], euclidean([[1.0]]))
+    refuses(BadInput, evaluate, vectors, labels, [0, 4])
+    refuses(BadInput, evaluate, vectors, labels, [1, 1])
+    refuses(BadInput, evaluate, vectors, labels, [])
+    refuses(BadInput, evaluate, np.zeros(4), labels)
     vectors[2] = 0
-    with pytest.raises(BadInput) as caught:
-        evaluate(vectors, labels, metrics="MLD@1", similarity="cosine")
-    pinned(caught.value)
+    refuses(BadInput, evaluate, vectors, labels, metrics="MLD@1", similarity="cosine")
     evaluate(vectors, labels, metrics="MLD@1")
     for wrong in ({"similarity": "l2"}, {"modality": "video"}, {"metrics": "R@1"}, {"interval": "exact"}):
         with pytest.raises(UsageError):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.messages import Pinned
+from tests.messages import Refuses
 from tests.notes import with_notes
 from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
@@ -20,7 +20,7 @@ X = np.arange(12, dtype=np.float32).reshape(4, 3)
 IDS = np.array([7, 5, 9, 6])
 
 
-def test_vectors_of_every_name(tmp_path: Path, pinned: Pinned) -> None:
+def test_vectors_of_every_name(tmp_path: Path, refuses: Refuses) -> None:
     np.save(tmp_path / "x.npy", X.astype(np.float16))
     read = read_vectors(tmp_path / "x.npy", "image")
     assert np.array_equal(read.values, X) and read.values.dtype == np.float32 and read.image_ids is None
@@ -37,26 +37,20 @@ def test_vectors_of_every_name(tmp_path: Path, pinned: Pinned) -> None:
     )
     np.savez(tmp_path / "x.npz", one=X, two=2 * X)
     assert np.array_equal(read_vectors(tmp_path / "x.npz", "image", "two").values, 2 * X)
-    with pytest.raises(BadInput) as caught:
-        read_vectors(tmp_path / "x.npz", "image")
-    pinned(caught.value)
+    refuses(BadInput, read_vectors, tmp_path / "x.npz", "image")
     np.savez(tmp_path / "y.npz", text_embeddings=X, ids=IDS)
     assert np.array_equal(read_vectors(tmp_path / "y.npz", "caption").values, X)
-    with pytest.raises(BadInput) as caught:
-        read_vectors(tmp_path / "y.npz", "image")
-    pinned(caught.value)
+    refuses(BadInput, read_vectors, tmp_path / "y.npz", "image")
     np.savez(tmp_path / "y.npz", clip_features=X)
     assert np.array_equal(read_vectors(tmp_path / "y.npz", "caption").values, X), "clip may be the model"
-    with pytest.raises(UsageError) as caught:
-        read_vectors(tmp_path / "x.npy", "image", "one")
-    pinned(caught.value)
+    refuses(UsageError, read_vectors, tmp_path / "x.npy", "image", "one")
     np.save(tmp_path / "x.npy", X.astype(np.float64))
     assert with_notes(read_vectors, tmp_path / "x.npy", "image").notes == (
         "vectors are float64 in the file and ranked as float32",
     )
 
 
-def test_vectors_that_are_refused(tmp_path: Path, pinned: Pinned) -> None:
+def test_vectors_that_are_refused(tmp_path: Path, refuses: Refuses) -> None:
     path = tmp_path / "x.npy"
     for array in (
         np.zeros((2, 3, 4), np.float32),
@@ -66,24 +60,16 @@ def test_vectors_that_are_refused(tmp_path: Path, pinned: Pinned) -> None:
         X * np.float32(1e20),
     ):
         np.save(path, array)
-        with pytest.raises(BadInput) as caught:
-            read_vectors(path, "image")
-        pinned(caught.value)
+        refuses(BadInput, read_vectors, path, "image")
     np.savez(tmp_path / "x.npz", images=X, image_ids=IDS[:3])
-    with pytest.raises(BadInput) as caught:
-        read_vectors(tmp_path / "x.npz", "image")
-    pinned(caught.value)
+    refuses(BadInput, read_vectors, tmp_path / "x.npz", "image")
     np.savez(tmp_path / "x.npz", images=X, image_ids=[1, 2, 1, 3])
-    with pytest.raises(BadInput) as caught:
-        read_vectors(tmp_path / "x.npz", "image")
-    pinned(caught.value)
+    refuses(BadInput, read_vectors, tmp_path / "x.npz", "image")
     (tmp_path / "x.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(BadInput) as caught:
-        read_vectors(tmp_path / "x.csv", "image")
-    pinned(caught.value)
+    refuses(BadInput, read_vectors, tmp_path / "x.csv", "image")
 
 
-def test_labels_that_are_refused(tmp_path: Path, pinned: Pinned) -> None:
+def test_labels_that_are_refused(tmp_path: Path, refuses: Refuses) -> None:
     path = tmp_path / "y.npz"
     for array in (
         np.array([["a", "b"]]),
@@ -91,17 +77,13 @@ def test_labels_that_are_refused(tmp_path: Path, pinned: Pinned) -> None:
         np.zeros((4, 0)),
     ):
         np.savez(path, labels=array)
-        with pytest.raises(BadInput) as caught:
-            read_labels_array(path)
-        pinned(caught.value)
+        refuses(BadInput, read_labels_array, path)
     np.savez(path, a=X, b=X)
-    with pytest.raises(BadInput) as caught:
-        read_labels_array(path)
-    pinned(caught.value)
+    refuses(BadInput, read_labels_array, path)
     assert read_labels_array(path, key="a").values.shape == X.shape
 
 
-def test_the_shape_decides_the_distance(tmp_path: Path, pinned: Pinned) -> None:
+def test_the_shape_decides_the_distance(tmp_path: Path, refuses: Refuses) -> None:
     path = tmp_path / "y.npy"
 
     def kind(array: np.ndarray, label_distance: str | None = None) -> str:
@@ -113,33 +95,17 @@ def test_the_shape_decides_the_distance(tmp_path: Path, pinned: Pinned) -> None:
     assert kind(np.zeros((4, 4)), "euclidean") == "euclidean"
     assert kind(np.zeros((4, 2, 2), int), "miou") == "miou"
     assert kind(np.zeros((4, 2, 2), int), "miou:ignore=255") == "miou,ignore=255"
-    with pytest.raises(UsageError) as caught:
-        kind(np.zeros((4, 4)))
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        kind(np.zeros((4, 2, 2), int))
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        kind(np.zeros((4, 4)), "precompute")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        kind(np.zeros((4, 4)), "euclidean:squared")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        kind(np.zeros((4, 2, 2), int), "miou:void=1")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        kind(np.zeros((4, 4)), "wmd")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        kind(np.zeros((4, 4)), "wmd:words.txt:tokens=x")
-    pinned(caught.value)
-    with pytest.raises(UsageError) as caught:
-        read_labels(path, "wmd:words.txt", None, key="x")
-    pinned(caught.value)
+    refuses(UsageError, kind, np.zeros((4, 4)))
+    refuses(UsageError, kind, np.zeros((4, 2, 2), int))
+    refuses(UsageError, kind, np.zeros((4, 4)), "precompute")
+    refuses(UsageError, kind, np.zeros((4, 4)), "euclidean:squared")
+    refuses(UsageError, kind, np.zeros((4, 2, 2), int), "miou:void=1")
+    refuses(UsageError, kind, np.zeros((4, 4)), "wmd")
+    refuses(UsageError, kind, np.zeros((4, 4)), "wmd:words.txt:tokens=x")
+    refuses(UsageError, read_labels, path, "wmd:words.txt", None, key="x")
 
 
-def test_labels_are_matched_by_id(tmp_path: Path, rng: np.random.Generator, pinned: Pinned) -> None:
+def test_labels_are_matched_by_id(tmp_path: Path, rng: np.random.Generator, refuses: Refuses) -> None:
     vectors, labels = rng.standard_normal((6, 3)), rng.standard_normal((6, 2))
     ids, order = np.array([31, 2, 15, 8, 4, 77]), rng.permutation(6)
     distances = np.linalg.norm(labels[:, None] - labels[None], axis=2)
@@ -168,16 +134,12 @@ def test_labels_are_matched_by_id(tmp_path: Path, rng: np.random.Generator, pinn
     assert report.results[0].queries is not None and report.results[0].queries.tolist() == [15, 4]
     assert [i["file"] for i in report.provenance["inputs"]] == ["x.npz", "mixed.npz", "q.txt"]
     np.savez(tmp_path / "few.npz", labels=labels[1:], ids=ids[1:])
-    with pytest.raises(BadInput) as caught:
-        measured("few.npz")
-    pinned(caught.value)
+    refuses(BadInput, measured, "few.npz")
     np.savez(tmp_path / "few.npz", labels=labels[1:])
-    with pytest.raises(BadInput) as caught:
-        measured("few.npz")
-    pinned(caught.value)
+    refuses(BadInput, measured, "few.npz")
 
 
-def test_queries_by_number_and_by_file(tmp_path: Path, pinned: Pinned) -> None:
+def test_queries_by_number_and_by_file(tmp_path: Path, refuses: Refuses) -> None:
     def queries(text: str, ids: np.ndarray | None = None) -> list[int]:
         (tmp_path / "q.txt").write_text(text, encoding="utf-8")
         return read_queries(str(tmp_path / "q.txt"), 4, ids).tolist()
@@ -189,31 +151,15 @@ def test_queries_by_number_and_by_file(tmp_path: Path, pinned: Pinned) -> None:
     for array, want in ((np.array([2, 0]), [2, 0]), (np.array([True, False, False, True]), [0, 3])):
         np.save(tmp_path / "q.npy", array)
         assert read_queries(str(tmp_path / "q.npy"), 4, None).tolist() == want
-    with pytest.raises(BadInput) as caught:
-        queries("b\n")
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        queries("7\n8\n", IDS)
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        queries("\n")
-    pinned(caught.value)
+    refuses(BadInput, queries, "b\n")
+    refuses(BadInput, queries, "7\n8\n", IDS)
+    refuses(BadInput, queries, "\n")
     np.save(tmp_path / "q.npy", np.array([True, False]))
-    with pytest.raises(BadInput) as caught:
-        read_queries(str(tmp_path / "q.npy"), 4, None)
-    pinned(caught.value)
+    refuses(BadInput, read_queries, str(tmp_path / "q.npy"), 4, None)
     np.save(tmp_path / "q.npy", np.array(["a", None], dtype=object), allow_pickle=True)
-    with pytest.raises(BadInput) as caught:
-        read_queries(str(tmp_path / "q.npy"), 4, None)
-    pinned(caught.value)
+    refuses(BadInput, read_queries, str(tmp_path / "q.npy"), 4, None)
     for number in ("0", "4", "9" * 30):
-        with pytest.raises(UsageError) as caught:
-            read_queries(number, 4, None)
-        pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        read_queries(str(tmp_path / "missing.txt"), 4, None)
-    pinned(caught.value)
+        refuses(UsageError, read_queries, number, 4, None)
+    refuses(BadInput, read_queries, str(tmp_path / "missing.txt"), 4, None)
     np.savez(tmp_path / "q.npz", a=X)
-    with pytest.raises(BadInput) as caught:
-        read_queries(str(tmp_path / "q.npz"), 4, None)
-    pinned(caught.value)
+    refuses(BadInput, read_queries, str(tmp_path / "q.npz"), 4, None)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import vsebench
 from tests import human_files
 from tests import oracle_unimodal as oracle
-from tests.messages import Pinned
+from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError
 from vsebench.evaluation import intra
 from vsebench.evaluation.binary import measure
@@ -152,23 +152,15 @@ def test_queries_without_positives_can_count_as_misses() -> None:
     assert (miss.value, miss.n, miss.undefined) == (0.5, 4, 0)
 
 
-def test_ratings_of_other_items_are_refused(pinned: Pinned) -> None:
+def test_ratings_of_other_items_are_refused(refuses: Refuses) -> None:
     vectors = np.eye(4, dtype=np.float32)
-    with pytest.raises(BadInput) as caught:
-        results(vectors, "image", rated("sis", (10, 99, 3)))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        results(vectors, "image", rated("sis", (10, 20, 1)))
-    pinned(caught.value)
-    with pytest.raises(BadInput) as caught:
-        results(vectors[:3], "image", rated("sis", (10, 20, 3)))
-    pinned(caught.value)
+    refuses(BadInput, results, vectors, "image", rated("sis", (10, 99, 3)))
+    refuses(BadInput, results, vectors, "image", rated("sis", (10, 20, 1)))
+    refuses(BadInput, results, vectors[:3], "image", rated("sis", (10, 20, 3)))
 
 
-def test_other_splits_are_refused(pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        vsebench.evaluate(np.eye(4), np.eye(7, 4) + 0.1, split=SPLIT, metrics=INTRA)
-    pinned(caught.value)
+def test_other_splits_are_refused(refuses: Refuses) -> None:
+    refuses(UsageError, vsebench.evaluate, np.eye(4), np.eye(7, 4) + 0.1, split=SPLIT, metrics=INTRA)
 
 
 def test_the_identity_depends_on_the_ratings() -> None:

@@ -37,9 +37,10 @@ from vsebench.sets.source import split_of_ids
 from vsebench.types import Int, Split
 from vsebench.unimodal.files import read_vectors
 
-from ..config import Config, spelled
+from ..config import Config
 from ..data import PARTS, Bar, Images, Part, PartName, of_features
 from ..encoders import get_encoder
+from ..own_file import spelled
 from .image_files import ImageFiles
 
 OF_VECTORS = (".npz", ".npy", ".safetensors", ".pt", ".pth", ".h5", ".hdf5")

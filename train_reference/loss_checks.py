@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -11,13 +11,11 @@ from vsebench.errors import UsageError
 from vsebench.relevance import SOURCES, parse_spec
 from vsebench.relevance.sources import LABELS
 
-from ..model import NO_TEXT
-from ..own_file import raised
-from . import DEGREES, Loss, get_loss
-
-if TYPE_CHECKING:
-    from ..config import Config
-    from ..config import Loss as Settings
+from .config import Config
+from .config import Loss as Settings
+from .losses import DEGREES, Loss, get_loss
+from .model import NO_TEXT
+from .own_file import raised
 
 OF_CAPTIONS = {"loss.warmup": 0, "loss.degree_of": "image", "data.first": 1.0}  # without meaning for images alone
 
