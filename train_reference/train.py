@@ -312,7 +312,7 @@ def begin(run: Run, out: Path, resume: bool, say: Say) -> None:
 
 
 def unknown_words(run: Run) -> str:
-    """What is said of validation captions of which many words have no vector; empty of others."""
+    """A sentence if many words of the validation captions have no vector, else empty."""
     known, words = {*run.vocabulary.words}, words_of(run.parts["val"].captions) if run.model.captions else []
     of_known = [word in known for each in words for word in each]
     share = 1 - float(np.mean(of_known)) if of_known else 0.0
@@ -485,7 +485,7 @@ def scores_are_equal(run: Run, found: dict[str, Any], loss: float) -> bool:
 
 
 def plateau(run: Run) -> str:
-    """What is said of a run in which ``scores_are_equal``."""
+    """The sentence for a run in which ``scores_are_equal``."""
     margin = {**run.loss.settings, **run.config.loss.settings}["margin"]
     longer = spelled("loss.warmup", run.config.loss.warmup + 2)
     return (

@@ -31,7 +31,7 @@ from ..data import Bar, Part, PartName, of_features
 from .files import mapped, one_vector, split_named
 
 STEMS: dict[PartName, tuple[str, ...]] = {"train": ("train",), "val": ("dev", "val"), "test": ("testall", "test")}
-FEW_BLOCKS = 0.1  # share of blocks of rows that differ where all others are equal: they are damaged
+FEW_BLOCKS = 0.1  # below this share, blocks whose rows differ are damaged: all other blocks repeat one image
 IDS = "a file of ids beside it, such as train_ids.tsv"
 
 

@@ -341,7 +341,7 @@ def _matrix(study: Agreement) -> Table:
 
 
 def _pairs_of(study: Agreement) -> list[Table]:
-    """The pairs of metrics, or the ``most`` of smallest tau without those that agree fully; and how many these are."""
+    """The pairs of metrics; of more than ``most`` those with the smallest tau, without pairs that agree fully."""
     names, rows = _names(study), []
     least = sorted(study.pairs, key=lambda p: (2.0 if p.tau is None else p.tau, p.interval or (0.0, 0.0)))
     for p in least:

@@ -79,7 +79,7 @@ def run(
 
 
 def _in_words(path: Path, kind: Format, asked: Request) -> bool:
-    """Whether a file has text, or is a table without vectors."""
+    """Whether a file is text, or a table without vectors."""
     from ..files.arrow_tables import has_vectors
 
     if kind.name != "parquet" or asked.image_key or asked.text_key:
@@ -115,7 +115,7 @@ def _of_arrays(path: Path, asked: Request, document: dict[str, Any]) -> None:
 
 
 def _holds_scores(path: Path, asked: Request) -> bool:
-    """Whether a file of no vectors has one matrix that is likely one of scores: by its name, its ids, or its shape."""
+    """Whether a file without readable vectors has one matrix, with a name or shape of scores."""
     from ..evaluation import inputs
     from ..files.members import SCORES, arrays
     from ..log import logged
@@ -186,7 +186,7 @@ def _has_number(line: str) -> bool:
 
 
 def _tried(*readers: Callable[[], T]) -> tuple[T | None, VsebenchError | None]:
-    """What the first of some readers reads that can, else the error of the first."""
+    """The result of the first reader that succeeds, else the error of the first reader."""
     errors: list[VsebenchError] = []
     for read in readers:
         try:

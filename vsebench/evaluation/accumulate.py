@@ -22,7 +22,7 @@ from .run import evaluate
 
 CAPTIONS_PER_IMAGE = 5
 TOLERANCE = 0.1  # of two vectors of one item: bfloat16 and other batch sizes change them by less, dropout by more
-# Arguments of an evaluation that are those of ``update`` here, or of files.
+# Arguments of an evaluation that ``update`` takes here, or that name files.
 _INPUTS = tuple(f.name for f in fields(Given) if f.name not in ("split", "fuse", "rerank"))
 BY_IDS = "image_ids and text_ids"  # what names the items of updates without a split
 

@@ -111,8 +111,8 @@ def _warn_of_other_rows(data: System, one: System, direction: Direction, name: s
 def _read(other: Any, data: System, request: Request) -> System:
     """Another system, on the split of the first; rows without ids are in the order of the first.
 
-    If its directions have other orders, scores of a direction are in the order of this direction, and others in that of
-    the first direction.
+    If the directions of the first system differ in order, scores of one direction have the order of that direction, and
+    all other systems that of the first direction.
     """
     if data.orders and isinstance(other, Mapping):
         each = {d: _read({d: other[d]}, _of_one(data, d), request) for d in data.orders if d in other}

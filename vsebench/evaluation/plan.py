@@ -180,10 +180,9 @@ def _without_lists(request: Request, split: Split) -> Request:
 
 
 def _in_given_view(request: Request, split: Split, own: Sequence[str]) -> tuple[str, ...] | None:
-    """The names of metrics; those without a view have that of the one set of judgements that is given.
+    """The names of metrics, with the given set of judgements as the view of those that would lack relevance.
 
-    A metric has a view without being told where it is known what is relevant: binary ones if every caption has an image
-    of its own, graded ones if there are gains or captions to compute them from.
+    Without a view, binary metrics need the image of every caption, and graded ones gains or captions to compute them.
     """
     if request.names is None or not own:
         return request.names

@@ -105,7 +105,7 @@ def match_images(
 
 
 def files_of(files: Sequence[str], image_ids: Ids, names: Mapping[str, str] | None = None) -> list[list[str]]:
-    """For every image id those of some files that may be its own: none, one, or several."""
+    """For every image id the files that may be its image: none, one or several."""
     tables = _tables(files)
     return [_fitting((names or {}).get(image, image), tables) for image in map(str, image_ids.tolist())]
 

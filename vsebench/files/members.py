@@ -161,8 +161,8 @@ def gathered(members: list[Member]) -> list[Member]:
     """The arrays of a file, of which several may be parts of one.
 
     Arrays that have a usual name and a number behind it (``image_embeddings/0`` or ``image_embeddings_0``) are batches.
-    Of a list (``/``) that has not as many rows as there are ids, and whose entries all are several vectors, or are of
-    many lengths, each is an item with several vectors.
+    The entries of a list (``/``) are items with several vectors each if they have not as many rows in all as there are
+    ids, and every entry has several rows or their lengths differ.
     Vectors of one length, at least ``LEAST_PARTS`` and no other arrays in a group (or file), have their ids as names:
     they are the array ``GROUP``, or ``vectors``, and their names are ``GROUP_ids``, or ``ids``.
     """
@@ -201,7 +201,7 @@ def _is_row(member: Member) -> bool:
 
 
 def _of_items(parts: Sequence[Member], named: Sequence[int]) -> bool:
-    """Whether arrays are the entries of a list, each the vectors of an item; ``named``: numbers of ids beside it."""
+    """Whether the arrays of a list are items with several vectors each; ``named``: how many ids are beside it."""
     if not all("/" in m.name and len(m.shape) == 2 for m in parts) or len({m.shape[1] for m in parts}) > 1:
         return False
     sizes = [m.shape[0] for m in parts]

@@ -25,7 +25,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 
 
 def unpickle(loaded: str) -> str:
-    """The advice for a file of pickled objects: arrays that are saved by whoever trusts it; ``loaded`` loads a dict."""
+    """The fix for a pickle: a user who trusts it saves its arrays; ``loaded`` is the expression that loads its dict."""
     return f"if you trust the file, save its arrays: d = {loaded}; np.savez('NEW.npz', **d)"
 
 

@@ -1,8 +1,7 @@
-"""Weights of published and of own models: those of a file are compared with those that the model has.
+"""Weights of published and custom models: the weights in a file are compared with those of the model.
 
-Libraries give weights that a file lacks random numbers. Here they become NaN, so that vectors which depend on them are
-no numbers, and ``check_vectors`` refuses those; a weight that no vector depends on, such as a temperature, may be
-missing.
+Libraries initialise weights that a file lacks at random. Here they become NaN, and so do vectors that depend on them,
+which ``check_vectors`` refuses. A weight that no vector depends on, such as a temperature, may be missing.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SAVE = "torch.save({'state_dict': model.state_dict()}, FILE)"
 
 @dataclass
 class Weights:
-    """What the files of a model do not have in common with it.
+    """How the files of a model differ from it.
 
     Attributes:
         missing: weights that the files lack, which are NaN in the model.

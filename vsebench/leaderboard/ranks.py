@@ -19,7 +19,7 @@ Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
 
 
 def paired(entries: Sequence[Entry], by: Key) -> list[list[int]]:
-    """The entries, by their places, of which it is known what every image adds to their numbers, together by images."""
+    """Groups of entries (their indices) with per-image values of the same images, which can be paired."""
     groups: dict[int, list[int]] = {}
     for at, entry in enumerate(entries):
         if by in entry.changes:

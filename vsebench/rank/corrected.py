@@ -34,7 +34,7 @@ from .scorers import Matrix, Scorer
 from .sums import blocks, refuse_overflow, weighted_sum
 
 LEAST = 1e-6  # of settings; one over it is the most
-DIGITS = 12  # decimals of logarithms, and of offsets of scores up to 1: behind them sums depend on the machine
+DIGITS = 12  # decimals of logarithms, and of offsets of scores up to 1: further ones depend on the machine
 SAME = 1e-12  # offsets, of scores up to 1, that are closer are those of copies of an item, which tie
 
 
@@ -79,10 +79,10 @@ def _lowered(scorer: Scorer, direction: Direction, queries: npt.ArrayLike, galle
 
 
 def settled(values: Float, size: float) -> Float:
-    """(item,) offsets of scores up to a size, without the roundings of a machine.
+    """(item,) offsets, rounded so that they do not depend on the machine.
 
-    They are rounded to ``DIGITS`` decimals of scores up to 1, and in proportion of others: offsets of scores times a
-    power of two are as many times as large.
+    They have ``DIGITS`` decimals for scores up to ``size`` 1, and decimals in proportion to other sizes: scores times a
+    power of two have offsets times that power.
 
     Raises:
         BadInput: an offset is not finite.

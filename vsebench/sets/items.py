@@ -171,9 +171,9 @@ def equal_images(raw: Raw) -> int:
 
 
 def equal_rows(rows: Array) -> Int:
-    """(row,) int64: the number of the distinct row that a row is exactly, counted as they occur first.
+    """(row,) int64 group of every row, the same for rows that are exactly equal; numbered by first occurrence.
 
-    Rows may be of any shape, in a memory map: those whose first numbers are not equal are not read to their ends.
+    Rows of any shape may be memory-mapped: only rows whose first ``KEY`` numbers are equal are read to their ends.
     """
     flat = rows.reshape(len(rows), -1)
     group = np.unique(_bits(flat[:, :KEY]), return_inverse=True)[1].ravel()
@@ -185,9 +185,9 @@ def equal_rows(rows: Array) -> Int:
 
 
 def are_pairs(group: Int) -> bool:
-    """Whether rows, of the items (row,) of ``equal_rows``, are one for each caption: too many are equal by chance.
+    """Whether rows repeat for each caption, by the groups (row,) of ``equal_rows``.
 
-    They are of clearly fewer items, or every item has as many rows, one behind the other.
+    They do if there are clearly fewer groups than rows, or if all groups have the same size and are contiguous.
     """
     n, items = len(group), int(group.max()) + 1
     blocks = items > 1 and n % items == 0 and n > items
@@ -353,7 +353,7 @@ def _groups(rows: Array, side: str, where: Path, near: bool = True) -> Int:
 
 
 def _as_they_occur(group: Int) -> Int:
-    """Groups numbered anew, as they occur first."""
+    """Groups renumbered by first occurrence."""
     _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse.ravel()].astype(np.int64)
 

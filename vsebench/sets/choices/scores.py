@@ -120,7 +120,7 @@ def check_scores(values: npt.NDArray[Any], items: ChoiceSet, where: Path | None 
 
 
 def _rows(path: Path, items: ChoiceSet) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
-    """The items and scores of a table or JSON file, and a note where nothing states the order of the scores."""
+    """The items and scores of a table or JSON file, and a note if nothing states the order of the scores."""
     document: Any = None
     if opened(path).kind.name != "parquet":
         text = read_text(path)
