@@ -13,20 +13,18 @@ import pytest
 
 import vsebench as vb
 from tests.commands import invoke
-from tests.evaluation.engines import SETTINGS, N
+from tests.evaluation.engines import SETTINGS
 from tests.gates import gate
 from tests.messages import Pinned, Refuses
 from tests.reports import same_reports
 from vsebench.errors import MissingPackage, UsageError
-from vsebench.evaluation import cuts, provenance
+from vsebench.evaluation import provenance
 from vsebench.rank import backends
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of its own, six shards a pass, and no torch and FAISS where the command runs."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(cuts, "SCORES", N * 2 * N // 6)
+def bare(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No torch and FAISS where the command runs."""
     for name in ("torch", "faiss"):
         monkeypatch.setitem(backends.BACKENDS, name, replace(backends.BACKENDS[name], module="not_installed_here"))
 
