@@ -84,11 +84,11 @@ def test_scores_of_each_direction_have_their_own_order(direction: str, world: di
             np.save(tmp_path / "bank.npy", bank[rows] if d == "t2i" else bank[:, columns])
     np.save(tmp_path / "plain.npy", bank)
     same: dict[str, Any] = {"metrics": "MRR,mAP", "ci": 0, "trust": True, "direction": direction}
-    given: list[tuple[dict[str, Any], dict[str, Any]]] = [
-        ({"rerank": {direction: x}, "rerank_depth": 7} for x in (beside[direction], second)),  # type: ignore[list-item]
+    given: list[tuple[dict[str, Any], ...]] = [
+        tuple({"rerank": {direction: x}, "rerank_depth": 7} for x in (beside[direction], second)),
         ({"fuse": beside}, {"fuse": [second]}),
-        ({"judgements": {"j": x}, "metrics": "j:MRR"} for x in (own[direction], world["judged"])),  # type: ignore[list-item]
-        ({"normalise": f"csls:{tmp_path}/{x}.npy:k=2"} for x in ("bank", "plain")),  # type: ignore[list-item]
+        tuple({"judgements": {"j": x}, "metrics": "j:MRR"} for x in (own[direction], world["judged"])),
+        tuple({"normalise": f"csls:{tmp_path}/{x}.npy:k=2"} for x in ("bank", "plain")),
     ]
     for option, plain_option in given:
         found = vb.evaluate(scores=files, **{**same, **option})
