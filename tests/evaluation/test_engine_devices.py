@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import vsebench as vb
-from tests.commands import invoke
+from tests.commands import cli
 from tests.evaluation.engines import SETTINGS
 from tests.gates import gate
 from tests.messages import Pinned, Refuses
@@ -138,9 +138,7 @@ def test_what_workers_do_not_have(folder: Path, started: Started, pinned: Pinned
     assert caught.value.where == "engine='dask'"
     pinned(without_host(caught.value))
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--metrics", "R@1", "--trust", "--ci", "0"]
-    done = invoke(*words, "--engine", "dask", "--scheduler", where, "--backend", "torch:cuda")
-    assert done.exit_code == 2
-    pinned(without_host(done.stderr))
+    pinned(without_host(cli(*words, "--engine", "dask", "--scheduler", where, "--backend", "torch:cuda", code=2).err))
     started(without, "faiss")
     with pytest.raises(MissingPackage) as missing:
         vb.evaluate(**given(folder, **elsewhere, backend="faiss"))

@@ -14,7 +14,7 @@ import scipy.stats
 
 import vsebench
 from tests import worlds
-from tests.commands import document, invoke, printed
+from tests.commands import cli, document, printed
 from tests.graded_worlds import FakeGains
 from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, MissingPackage, UsageError
@@ -161,13 +161,9 @@ def test_the_command_takes_captions_and_gains(tmp_path: Path, pinned: Pinned) ->
     assert {r["metric"] for r in found["results"]} >= {"cider:NCS@10", "cider:NsumN"}
     assert "per_query" not in found
     assert "CS[tau=a]@10" in printed(*command, "CS[tau=a]@10")
-    done = invoke(*command, "CS[tau=a]@10", "--gains", ",")
-    assert done.exit_code == 2
-    pinned(done.stderr)
+    pinned(cli(*command, "CS[tau=a]@10", "--gains", ",", code=2).err)
     (tmp_path / "c.txt").write_text("one\ntwo\n")
-    done = invoke(*command, "cs,ncs")
-    assert done.exit_code == 3
-    pinned(done.stderr)
+    pinned(cli(*command, "cs,ncs", code=3).err)
 
 
 def lines(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
