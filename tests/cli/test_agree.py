@@ -11,16 +11,16 @@ import pytest
 import vsebench
 from tests import oracle_stats as oracle
 from tests import reports
-from tests.commands import document, invoke, refused
+from tests.commands import cli, document, refused
 from tests.messages import Pinned
-from vsebench.analysis import systems
+from vsebench.analysis.agree import Agreement
 from vsebench.metrics import parse
 
 FEW = ("--resamples", 60)
 
 
-def found(*args: object) -> dict[str, Any]:
-    return document("agree", *args, *FEW)
+def agreed(systems: Any, **options: Any) -> Agreement:
+    return vsebench.agree(systems, **{"resamples": 60, **options})  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -30,64 +30,57 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def test_taus_are_those_of_the_printed_values(four: list[str]) -> None:
-    document = found(*four)
-    values = {}
-    loaded = [s.report for s in systems.load_systems(four)]
-    for m in document["tables"]["rankings"]:
+    got = document("agree", *four, *FEW)
+    assert got == agreed(four).to_dict()
+    values, loaded = {}, [vsebench.load(path) for path in four]
+    for m in got["tables"]["rankings"]:
         name = m["metric"] if m["direction"] is None else f"{m['metric']} {m['direction']}"
         better = 1 if parse(m["metric"]).higher_is_better else -1
         values[name] = [better * report[m["metric"], m["direction"]].value for report in loaded]
-        assert sorted(re.split(" [>=] ", m["best to worst"])) == sorted(document["systems"])
-    document["pairs"] = document["tables"]["pairs"]
-    assert len(document["pairs"]) == len(values) * (len(values) - 1) // 2
-    for pair in document["pairs"]:
-        a, b = values[pair["first"]], values[pair["second"]]
-        assert pair["tau"] == (None if (want := oracle.tau_b(a, b)) is None else pytest.approx(want))
+        assert sorted(re.split(" [>=] ", m["best to worst"])) == sorted(got["systems"])
+    pairs = got["tables"]["pairs"]
+    assert len(pairs) == len(values) * (len(values) - 1) // 2
+    for pair in pairs:
+        want = oracle.tau_b(values[pair["first"]], values[pair["second"]])
+        assert pair["tau"] == (None if want is None else pytest.approx(want))
         assert pair["concordant"] + pair["discordant"] + pair["tied"] == 6
-        if pair["low"] is not None:
-            assert -1 - 1e-9 <= pair["low"] <= pair["high"] <= 1 + 1e-9
-    assert any(p["tau"] is not None and p["tau"] < 1 for p in document["pairs"])
+        assert pair["low"] is None or -1 - 1e-9 <= pair["low"] <= pair["high"] <= 1 + 1e-9
+    assert any(p["tau"] is not None and p["tau"] < 1 for p in pairs)
 
 
 def test_disagreements_are_real(four: list[str]) -> None:
-    document = found(*four, "--pair", "MRR,Recall@5", "--direction", "i2t", "--top", "3")
-    rows = document["tables"]["disagreements"]
-    assert document["queries"] == reports.IMAGES and 0 < len(rows) <= min(3, document["discordant"])
-    loaded = {s.name: s.report for s in systems.load_systems(four)}
-    amounts = []
+    got = document("agree", *four, "--pair", "MRR,Recall@5", "--direction", "i2t", "--top", "3", *FEW)
+    rows = got["tables"]["disagreements"]
+    assert got["queries"] == reports.IMAGES and 0 < len(rows) <= min(3, got["discordant"])
+    loaded = {Path(path).stem: vsebench.load(path) for path in four}
     for worst in rows:
-        assert worst["metrics"] == ["MRR i2t", "Recall@5 i2t"]
+        assert worst["metrics"] == ["MRR i2t", "Recall@5 i2t"] and "caption" not in worst
         assert list(worst["values"]) == list(loaded)  # by name, whatever the names are
         pairs = list(worst["values"].values())
-        opposite = [(a[0] - b[0]) * (a[1] - b[1]) < 0 for a in pairs for b in pairs]
-        assert any(opposite) and "caption" not in worst
-        amounts.append(worst["disagreement"])
+        assert any((a[0] - b[0]) * (a[1] - b[1]) < 0 for a in pairs for b in pairs)
         for name, report in loaded.items():
-            first, second = worst["values"][name]
             at = report["MRR", "i2t"].queries.tolist().index(int(worst["query"]))
-            assert first == report["MRR", "i2t"].per_query[at]
-            assert second == report["Recall@5", "i2t"].per_query[at]
+            assert worst["values"][name] == [report[m, "i2t"].per_query[at] for m in ("MRR", "Recall@5")]
+    amounts = [worst["disagreement"] for worst in rows]
     assert amounts == sorted(amounts, reverse=True)
 
 
 def test_nested_metrics_never_disagree(four: list[str]) -> None:
     # by the first relevant item, R@1 and R@5 cannot order two systems in opposite ways on a query
-    document = found(*four, "--metrics", "R@1,R@5")
-    assert document["discordant"] == 0 and "disagreements" not in document["tables"]
-    assert (
-        "order no two systems in opposite ways on any of" in invoke("agree", *four, "--metrics", "R@1,R@5", *FEW).stdout
-    )
+    found = agreed(four, metrics="R@1,R@5")
+    assert found.to_dict()["discordant"] == 0 and "disagreements" not in found.to_dict()["tables"]
+    assert "order no two systems in opposite ways on any of" in str(found)
 
 
 def test_the_screen(four: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")  # headings in one line
-    text = " ".join(invoke("agree", *four, "--metrics", "R@1,MedR,RSum", *FEW).stdout.split())
+    text = cli("agree", *four, "--metrics", "R@1,MedR,RSum", *FEW).words
     assert "how the metrics order 4 systems" in text and "best to worst" in text
     assert "tau between the rankings" in text and "alike / opposite / tied" in text
-    many = " ".join(invoke("agree", *four, "--most", "4", *FEW).stdout.split())
+    many = cli("agree", *four, "--most", "4", *FEW).words
     assert "the 4 of " in many and "pairs of metrics that agree least" in many
     assert "tau between the rankings" not in many
-    page = invoke("agree", *four, "--metrics", "R@1,MedR", "--format", "html", *FEW).stdout
+    page = cli("agree", *four, "--metrics", "R@1,MedR", "--format", "html", *FEW).out
     assert page.startswith("<!doctype html>") and "Agreement of metrics on custom" in page
 
 
@@ -106,16 +99,10 @@ def test_pairs_that_agree_fully_are_not_those_that_agree_least(four: list[str], 
 
 
 def test_threads_and_seed(four: list[str]) -> None:
-    assert found(*four, "--threads", "1") == found(*four, "--threads", "2")
-    assert found(*four) != found(*four, "--seed", "2")
+    assert agreed(four, threads=1) == agreed(four, threads=2) != agreed(four, seed=2)
 
 
-@pytest.mark.parametrize(
-    "args", [["--metrics", "RSum"], ["--pair", "R@1"], ["--pair", "R@1,RSum"], ["--direction", "both"]]
-)
-def test_what_is_refused(four: list[str], args: list[str], pinned: Pinned) -> None:
-    pinned(refused("agree", *four, *args, *FEW))
-
-
-def test_two_systems_are_too_few(four: list[str], pinned: Pinned) -> None:
-    pinned(refused("agree", *four[:2], *FEW))
+@pytest.mark.parametrize("args", ["--metrics RSum", "--pair R@1", "--pair R@1,RSum", "--direction both", "two"])
+def test_what_is_refused(four: list[str], args: str, pinned: Pinned) -> None:
+    systems = four[:2] if args == "two" else [*four, *args.split()]
+    pinned(refused("agree", *systems, *FEW))

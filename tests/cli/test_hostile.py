@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
+from tests.commands import cli
 from tests.hostile import (
     command_cases,
     container_cases,
@@ -31,9 +32,8 @@ from tests.hostile import (
     vector_cases,
 )
 from tests.hostile.case import Case
-from tests.hostile.damage import MARKER
+from tests.hostile.damage import MARKER, Bomb
 from tests.messages import Pinned
-from vsebench.cli import app
 from vsebench.errors import EXIT_CODES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,11 +59,6 @@ def with_outputs(args: list[str], out: Path) -> list[str]:
     return [*args, *more, *([] if "--run" in args else ["--save-run", str(out / "top.json")])]
 
 
-def invoke(args: list[str]) -> Result:
-    """Run the command line in this process."""
-    return CliRunner().invoke(app, args)
-
-
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """An empty folder for inputs and one for outputs; an empty cache."""
@@ -77,28 +72,24 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_hostile_input(case: Case, folders: tuple[Path, Path], pinned: Pinned) -> None:
     for package in case.needs:
-        if find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
+        pytest.importorskip(package)
     given, out = folders
     args = with_outputs(list(case.make(given)), out)
     before = hashes(given)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = invoke(args)
-    message = result.stderr.replace(f"{given}/", "").replace(str(given), "{}")
-    assert result.exit_code == case.code, message
+        done = cli(*args, code=case.code)
+    message = done.err.replace(f"{given}/", "").replace(str(given), "{}")
     assert hashes(given) == before, "an input was changed or a file was left beside it"
-    assert "Traceback" not in result.output
+    assert "Traceback" not in done.out + done.err
     pinned(message or "nothing")
     if case.code:
-        assert message.count("error: ") == 1
-        assert "\n  fix: " in message
+        assert message.count("error: ") == message.count("\n  fix: ") == 1
         assert message.count("\n") == 2, "one message: what, and what to do"
-        assert result.stdout == "" or args[0] == "inspect"
-        assert list(out.iterdir()) == []
-        assert not (given.parent / "cache").exists()
+        assert done.out == "" or args[0] == "inspect"
+        assert list(out.iterdir()) == [] and not (given.parent / "cache").exists()
     else:
-        assert "error" not in message and result.stdout
+        assert "error" not in message and done.out
         assert not [p.name for p in out.iterdir() if p.name.endswith(".tmp")]
 
 
@@ -109,9 +100,6 @@ def test_the_table_is_large_and_names_are_unique() -> None:
 
 
 def test_no_pickle_was_run(folders: tuple[Path, Path]) -> None:
-    import pickle
-
-    from tests.hostile.damage import Bomb
 
     given, _ = folders
     pickle.loads(pickle.dumps(Bomb(given)))
@@ -119,9 +107,9 @@ def test_no_pickle_was_run(folders: tuple[Path, Path]) -> None:
 
 
 def test_a_name_with_nul_is_refused() -> None:
-    result = invoke(["eval", "a\0.npz"])  # by the command line itself or by the reader
-    assert result.exit_code in (2, 3) and result.stdout == ""
-    assert "error: " in result.stderr and "Traceback" not in result.stderr
+    done = cli("eval", "a\0.npz", code=None)  # by the command line itself or by the reader
+    assert done.code in (2, 3) and done.out == ""
+    assert "error: " in done.err and "Traceback" not in done.err
 
 
 def test_a_name_in_no_encoding_survives_as_json(folders: tuple[Path, Path]) -> None:
@@ -131,15 +119,12 @@ def test_a_name_in_no_encoding_survives_as_json(folders: tuple[Path, Path]) -> N
     assert b'"\\udcff\\n[bold].npz"' in done.stdout
 
 
-def environment(**more: str) -> dict[str, str]:
-    """The environment of a subprocess: this checkout, no colour."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), **more}
-
-
-def process(*args: str, **more: str) -> subprocess.CompletedProcess[bytes]:
-    """Run the command line in a process of its own."""
-    command = [sys.executable, "-m", "vsebench", *args]
-    return subprocess.run(command, capture_output=True, timeout=120, env=environment(**more), check=False)
+def process(*args: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run the command line of this checkout in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    shell = options.pop("shell", [])
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 120, "env": environment, **options}
+    return subprocess.run([*shell, sys.executable, "-m", "vsebench", *args], check=False, **options)
 
 
 def test_a_real_process_ends_as_documented(folders: tuple[Path, Path], pinned: Pinned) -> None:
@@ -154,38 +139,29 @@ def test_a_real_process_ends_as_documented(folders: tuple[Path, Path], pinned: P
 
 def test_output_that_cannot_be_written(folders: tuple[Path, Path]) -> None:
     given, out = folders
-    args = [sys.executable, "-m", "vsebench", *good.npz(given), "--metrics", "R@1", "--json", "-q"]
+    args = [*good.npz(given), "--metrics", "R@1", "--json", "-q"]
     if Path("/dev/full").exists():
-        with Path("/dev/full").open("wb") as full:
-            done = subprocess.run(args, stdout=full, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False)
-        assert done.returncode == 6 and done.stderr.startswith(b"error: the system refused: [Errno 28]"), done.stderr
         # What fits into a buffer fails when it is flushed; help and version are printed outside any command.
-        for few in (["metrics", "R@1", "--json"], ["metrics", "R@1"], ["doctor", "--json"], ["--version"], ["--help"]):
-            short = [sys.executable, "-m", "vsebench", *few]
+        for few in (args, ["metrics", "R@1", "--json"], ["metrics", "R@1"], ["--version"], ["--help"]):
             with Path("/dev/full").open("wb") as full:
-                done = subprocess.run(
-                    short, stdout=full, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False
-                )
+                done = process(*few, stdout=full)
             assert done.returncode == 6 and done.stderr.splitlines() == [
                 b"error: the system refused: [Errno 28] No space left on device",
                 b"  fix: check free space, permissions and where the output goes",
             ], (few, done.stderr)
     if sys.platform != "win32":
-        shell = ["sh", "-c", 'exec "$@" >&-', "sh", *args, "-o", str(out / "r.json")]
-        done = subprocess.run(shell, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False)
+        done = process(*args, "-o", str(out / "r.json"), shell=["sh", "-c", 'exec "$@" >&-', "sh"], stdout=None)
         assert (done.returncode, done.stderr) == (0, b"") and (out / "r.json").stat().st_size > 100
 
 
 @pytest.mark.parametrize("how", [["--json"], []], ids=["json", "table"])
 def test_a_closed_pipe_is_no_failure(folders: tuple[Path, Path], how: list[str]) -> None:
-    given, _ = folders
-    args = [sys.executable, "-m", "vsebench", "inspect", good.npz(given)[1], *how]
-    with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as child:
-        assert child.stdout is not None and child.stderr is not None
-        child.stdout.close()
-        errors = child.stderr.read()
-        assert child.wait(60) == 0, errors
-    assert b"Traceback" not in errors and b"BrokenPipe" not in errors
+    reader, end = os.pipe()
+    os.close(reader)
+    done = process("inspect", good.npz(folders[0])[1], *how, stdout=end)
+    os.close(end)
+    assert done.returncode == 0, done.stderr
+    assert b"Traceback" not in done.stderr and b"BrokenPipe" not in done.stderr
 
 
 @pytest.fixture
@@ -202,13 +178,12 @@ def writer(folders: tuple[Path, Path]) -> Iterator[subprocess.Popen[bytes]]:
         "pandas.DataFrame.to_csv = to_csv\n"
         "from vsebench.cli import main\nmain()\n"
     )
-    args = [*good.npz(given), "--metrics", "R@1", "--per-query", str(out / "q.csv")]
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
-    )
+    args = [sys.executable, "-c", code, *good.npz(given), "--metrics", "R@1", "--per-query", str(out / "q.csv")]
+    child = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
     started = time.monotonic()
     while not ready.exists() and child.poll() is None and time.monotonic() - started < 60:
         time.sleep(0.02)
+    assert child.poll() is None
     yield child
     child.kill()
     child.communicate()
@@ -218,19 +193,16 @@ def test_kill_9_while_writing_leaves_the_older_file(
     folders: tuple[Path, Path], writer: subprocess.Popen[bytes]
 ) -> None:
     _, out = folders
-    assert writer.poll() is None
     writer.kill()
-    assert writer.wait(30) == -signal.SIGKILL
-    assert (out / "q.csv").read_text() == "older"
+    assert writer.wait(30) == -signal.SIGKILL and (out / "q.csv").read_text() == "older"
     left = [p.name for p in out.iterdir() if p.name != "q.csv"]
     assert all(name.startswith(".q.csv.") and name.endswith(".tmp") for name in left), "only a hidden temporary file"
 
 
 def test_an_interrupt_while_writing_leaves_nothing(folders: tuple[Path, Path], writer: subprocess.Popen[bytes]) -> None:
     _, out = folders
-    assert writer.poll() is None
     writer.send_signal(signal.SIGINT)
     stdout, stderr = writer.communicate(timeout=120)
-    assert writer.returncode == 130, stderr
-    assert stdout == b"" and stderr.count(b"error: interrupted; no file is half-written") == 1
+    assert writer.returncode == 130 and stdout == b"", stderr
+    assert stderr.count(b"error: interrupted; no file is half-written") == 1
     assert [p.name for p in out.iterdir()] == ["q.csv"] and (out / "q.csv").read_text() == "older"

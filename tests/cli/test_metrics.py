@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.commands import document, invoke, refused
+from tests.commands import cli, document, refused
 from tests.messages import Pinned
 from vsebench.metrics import families, parse
 from vsebench.metrics.suites import INTRA, SUITES
@@ -22,7 +22,7 @@ def test_metrics_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
         s.name: list(s.metrics) for s in LISTED
     }
     assert {"cider", "spice", "matrix"} <= set(found["graded_views"])
-    text = invoke("metrics").stdout
+    text = cli("metrics").out
     assert all(m["name"] in text and m["formula"][:30] in text for m in found["metrics"])
 
 
@@ -31,7 +31,7 @@ def test_a_metric_is_explained(name: str) -> None:
     facts = document("metrics", name)
     assert facts["metric"] == name.replace("RV", "R")
     assert all(facts[key] for key in ("formula", "range", "better", "looks_at", "view", "unit"))
-    assert facts["formula"][:20] in invoke("metrics", name).stdout
+    assert facts["formula"][:20] in cli("metrics", name).out
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_metric_is_explained(name: str) -> None:
 def test_a_metric_without_its_k_is_explained(name: str, metric: str, usual: list[int]) -> None:
     facts = document("metrics", name)
     assert (facts["metric"], facts["usual_k"]) == (metric, usual)
-    text = invoke("metrics", name).stdout
+    text = cli("metrics", name).out
     assert text.split()[:2] == ["metric", metric] and ("usual k" in text) == bool(usual)
 
 
@@ -65,7 +65,7 @@ def test_a_suite_is_explained(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     else:
         assert found["metrics"] == [f"{view or 'cider'}:{m}" for m in suite.metrics]
         assert view or found["view"].startswith("cider, or the first of --gains")
-    text = invoke("metrics", name).stdout
+    text = cli("metrics", name).out
     assert found["meaning"] in text and all(m in text for m in found["metrics"])
 
 
@@ -75,11 +75,11 @@ def test_words_for_many_metrics_are_explained(monkeypatch: pytest.MonkeyPatch) -
     assert {parse(m).view for m in binary["metrics"]} == set(judgements())
     assert {parse(m).view for m in graded["metrics"]} == {"cider"} and "cider:CS@100" in graded["metrics"]
     assert sorted(both["metrics"]) == sorted(binary["metrics"] + graded["metrics"])
-    text = invoke("metrics", "all").stdout
+    text = cli("metrics", "all").out
     assert both["meaning"] in text and "eccv:mAP@R" in text and "cider:NsumN" in text
     intra = document("metrics", "CxC-intra")
     assert intra["family"] == INTRA and "cxc:R@1" in intra["metrics"] and "docs/which-metric.md" in intra["meaning"]
-    assert INTRA in invoke("metrics").stdout
+    assert INTRA in cli("metrics").out
 
 
 @pytest.mark.parametrize("name", ["eccv:cs", "eccc:cs", "medr@", "eccc:R@1", "foo@k", "cs@1"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.evaluation.engines import cluster, folder  # noqa: F401
+from tests.evaluation.engines import cache, cluster, folder  # noqa: F401
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vsebench.evaluation import cuts
+
 N = 90  # images, with two captions each
 METRICS = "recall,MedR,mAP@R,matrix:NCS@5,matrix:CS@10,matrix:nDCG@20,matrix:Kendall,matrix:SR[m=3]@5"
 SETTINGS: dict[str, Any] = {"captions_per_image": 2, "resamples": 20, "metrics": METRICS, "trust": True}
@@ -26,6 +28,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(path / "scores.npy", rng.integers(0, 30, (N, 2 * N)).astype(np.float32))
     np.save(path / "gains.npy", rng.integers(0, 9, (N, 2 * N)).astype(np.float32) / 4)
     return path
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own, so that no shards are found that another test has left, and six shards a pass."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(cuts, "SCORES", N * 2 * N // 6)
+    return tmp_path / "cache"
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ import pytest
 import vsebench as vb
 from benchmarks.peers import scan_style, vsepp_style
 from benchmarks.ranking import OFFICIAL
+from tests import worlds
 from tests.messages import Refuses
 from vsebench.errors import BadInput
 from vsebench.results.report import Report
@@ -40,10 +41,8 @@ def rows(heading: str, column: int = 0) -> Iterator[tuple[str, str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def world() -> tuple[Array, Array]:
-    rng = np.random.default_rng(11)
-    content = rng.standard_normal((IMAGES, 12))
-    texts = np.repeat(content, EACH, axis=0) + 1.1 * rng.standard_normal((IMAGES * EACH, 12))
-    return np.float32(content + 1.1 * rng.standard_normal((IMAGES, 12))), np.float32(texts)
+    made = worlds.world(IMAGES, EACH, 1.6, seed=11, dim=12)
+    return made.images, made.texts
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import vsebench as vb
 from tests import worlds
-from tests.commands import invoke
+from tests.commands import cli
 from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.leaderboard.groups import rules
@@ -197,8 +197,7 @@ def test_leaderboards_keep_corrected_systems_apart(world: dict[str, Array], tmp_
     (tmp_path / "boards" / "entries").mkdir(parents=True)
     for name, how in (("plain", None), ("corrected", "csls:k=4")):
         evaluate(world, "R@1,hubness", normalise=how).save(tmp_path / f"{name}.json")
-        done = invoke("leaderboard", "add", f"{tmp_path}/{name}.json", "--name", name, "--folder", f"{tmp_path}/boards")
-        assert done.exit_code == 0, done.output
+        cli("leaderboard", "add", f"{tmp_path}/{name}.json", "--name", name, "--folder", f"{tmp_path}/boards")
     found = {entry.model.name: rules(entry, "R@1") for entry in read(tmp_path / "boards").entries}
     assert "normalise:csls,k=4,transductive" in found["corrected"] and "normalise" not in found["plain"]
 
@@ -280,10 +279,9 @@ def test_banks_that_do_not_fit(world: dict[str, Array], tmp_path: Path, pinned: 
 def test_the_command(world: dict[str, Array], tmp_path: Path, pinned: Pinned):
     np.savez(tmp_path / "A.npz", image_embeddings=world["images"], text_embeddings=world["texts"])
     words = ["--captions-per-image", 2, "--metrics", "R@1,hubness", "--normalise", "csls:k=4"]
-    done = invoke("eval", f"{tmp_path}/A.npz", *words)
-    assert done.exit_code == 0, done.output
-    assert "csls, transductive" in done.stdout and "Skewness@10" in done.stdout
-    pinned(done.stderr)
+    done = cli("eval", f"{tmp_path}/A.npz", *words)
+    assert "csls, transductive" in done.out and "Skewness@10" in done.out
+    pinned(done.err)
 
 
 def test_the_fix_for_a_square_bank_keeps_the_correction_and_the_path(

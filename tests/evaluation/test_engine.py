@@ -25,7 +25,7 @@ import pytest
 
 import vsebench as vb
 from tests.commands import invoke
-from tests.evaluation.engines import SETTINGS, N
+from tests.evaluation.engines import SETTINGS
 from tests.messages import Pinned, Refuses
 from tests.reports import same_reports
 from vsebench.errors import (
@@ -42,15 +42,7 @@ from vsebench.evaluation import cuts, dask_engine, inputs, shard_files, shards
 from vsebench.evaluation.plan import make_plan
 from vsebench.evaluation.request import Request, request
 
-pytestmark = pytest.mark.slow  # clusters are started
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of its own, so that no shards are found that another test has left."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(cuts, "SCORES", N * 2 * N // 6)  # six shards a pass
-    return tmp_path / "cache"
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cache")]  # clusters are started
 
 
 def lines(path: Path) -> list[str]:
@@ -378,18 +370,8 @@ def test_dask_that_is_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     monkeypatch.setattr(dask_engine, "CONNECT", 1.0)
-    words = [
-        "eval",
-        str(folder / "e.npz"),
-        "--captions-per-image",
-        "2",
-        "--metrics",
-        "R@1",
-        "--trust",
-        "--engine",
-        "dask",
-        "--scheduler",
-    ]
+    words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--metrics", "R@1", "--trust"]
+    words += ["--engine", "dask", "--scheduler"]
     worker = next(iter(cluster.scheduler_info["workers"]))
     with answering(b"") as silent, answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as http:
         for address in ("tcp://127.0.0.1:9", "127.0.0.1:9", "tls://127.0.0.1:9", silent, http):

@@ -12,21 +12,19 @@ from typing import Any
 import pytest
 
 import vsebench as vb
-from tests.commands import invoke
-from tests.evaluation.engines import SETTINGS, N
+from tests.commands import cli
+from tests.evaluation.engines import SETTINGS
 from tests.gates import gate
 from tests.messages import Pinned, Refuses
 from tests.reports import same_reports
 from vsebench.errors import MissingPackage, UsageError
-from vsebench.evaluation import cuts, provenance
+from vsebench.evaluation import provenance
 from vsebench.rank import backends
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of its own, six shards a pass, and no torch and FAISS where the command runs."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(cuts, "SCORES", N * 2 * N // 6)
+def bare(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No torch and FAISS where the command runs."""
     for name in ("torch", "faiss"):
         monkeypatch.setitem(backends.BACKENDS, name, replace(backends.BACKENDS[name], module="not_installed_here"))
 
@@ -140,9 +138,7 @@ def test_what_workers_do_not_have(folder: Path, started: Started, pinned: Pinned
     assert caught.value.where == "engine='dask'"
     pinned(without_host(caught.value))
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--metrics", "R@1", "--trust", "--ci", "0"]
-    done = invoke(*words, "--engine", "dask", "--scheduler", where, "--backend", "torch:cuda")
-    assert done.exit_code == 2
-    pinned(without_host(done.stderr))
+    pinned(without_host(cli(*words, "--engine", "dask", "--scheduler", where, "--backend", "torch:cuda", code=2).err))
     started(without, "faiss")
     with pytest.raises(MissingPackage) as missing:
         vb.evaluate(**given(folder, **elsewhere, backend="faiss"))

@@ -14,16 +14,8 @@ from tests.evaluation.engines import SETTINGS, N
 from tests.messages import Pinned
 from tests.reports import same_reports
 from vsebench.errors import WorkersLost
-from vsebench.evaluation import cuts
 
-pytestmark = pytest.mark.slow  # clusters are started
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of its own, and six shards a pass."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(cuts, "SCORES", N * 2 * N // 6)
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cache")]  # clusters are started
 
 
 STAGES: dict[str, dict[str, Any]] = {

@@ -15,6 +15,7 @@ from scipy.stats import binom, hypergeom
 import vsebench
 from tests.gates import gate
 from tests.messages import Pinned, Refuses
+from tests.worlds import world
 from vsebench.errors import BadInput
 from vsebench.evaluation.chance import LEVEL, Sample
 from vsebench.evaluation.inputs import System
@@ -32,17 +33,14 @@ def split(n: int, times: int = 5) -> Split:
 
 
 def model(n: int, times: int = 5, noise: float = 0.6, seed: int = 1, dim: int = 16) -> tuple[Array, Array]:
-    """Vectors of a good model: captions are their images plus noise."""
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((n, dim))
-    y = np.repeat(x, times, axis=0) + noise * rng.standard_normal((n * times, dim))
-    return x.astype(np.float32), y.astype(np.float32)
+    """Vectors of a good model."""
+    made = world(n, times, noise, seed, dim)
+    return made.images, made.texts
 
 
 def major(texts: Array, times: int = 5) -> Array:
     """First text of every image, then the second of every image, ..."""
-    n = len(texts) // times
-    return texts.reshape(n, times, -1).swapaxes(0, 1).reshape(len(texts), -1)
+    return texts.reshape(-1, times, texts.shape[1]).swapaxes(0, 1).reshape(len(texts), -1)
 
 
 def suspicions(
@@ -311,15 +309,13 @@ def test_the_error_names_both_readings_and_trust_makes_it_a_warning(tmp_path: Pa
 
 def test_a_file_with_wrong_ids(tmp_path: Path, refuses: Refuses) -> None:
     x, y = model(100)
-    wrong = np.random.default_rng(4).permutation(100)
-    rows: dict[str, Any] = {"images": x, "texts": y, "image_ids": wrong, "image_index": np.arange(500) // 5}
-    report = vsebench.evaluate(write(tmp_path, **rows), ci=0)
-    assert report["R@1", "t2i"].value > 0.5, "rows are given, ids do not matter"
+    wrong, owner = np.random.default_rng(4).permutation(100), np.arange(500) // 5
     named = np.array([f"n{i:03}" for i in range(100)])
-    arrays: dict[str, Any] = {"images": x, "texts": y, "image_ids": named, "image_index": np.arange(500) // 5}
-    assert vsebench.evaluate(write(tmp_path, **arrays), ci=0)["R@1", "t2i"].value > 0.5
-    arrays = {"images": x, "texts": y, "image_ids": named[wrong], "image_of_text": named[np.arange(500) // 5]}
-    refuses(BadInput, vsebench.evaluate, write(tmp_path, **arrays), ci=0)
+    for ids in (wrong, named):  # rows are given, ids do not matter
+        file = write(tmp_path, images=x, texts=y, image_ids=ids, image_index=owner)
+        assert vsebench.evaluate(file, ci=0)["R@1", "t2i"].value > 0.5
+    file = write(tmp_path, images=x, texts=y, image_ids=named[wrong], image_of_text=named[owner])
+    refuses(BadInput, vsebench.evaluate, file, ci=0)
 
 
 def test_arrays_in_memory_are_checked_too(refuses: Refuses) -> None:

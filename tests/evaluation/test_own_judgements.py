@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 import vsebench as vb
-from tests.commands import document, invoke
+from tests.commands import cli, document
 from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.results.report import Report
@@ -369,17 +369,15 @@ def test_what_is_refused(case: str, files: Path, pinned: Pinned):
 @pytest.mark.parametrize("text", ["qrels.txt", *(f"{name}=qrels.txt" for name in ("gt", "cider", "recall", "a b")),
                                   "mine=absent.txt"])  # fmt: skip
 def test_what_the_command_refuses(text: str, files: Path, pinned: Pinned):
-    done = invoke("eval", files / "A.npz", "--judgements", text)
-    assert done.exit_code in (2, 3) and "fix:" in done.stderr
-    pinned(done.stderr)
+    done = cli("eval", files / "A.npz", "--judgements", text, code=None)
+    assert done.code in (2, 3) and "fix:" in done.err
+    pinned(done.err)
 
 
 def test_names_that_no_evaluation_knows(files: Path, tmp_path: Path, pinned: Pinned, refuses: Refuses):
     given = ["--judgements", f"mine={as_qrels(tmp_path, grades())}"]
     for words, code in ((["--metrics", "mine:R@1"], 2), (given * 2, 2), ([*given, "--metrics", "R@1", "--ci", "0"], 0)):
-        done = invoke("eval", files / "A.npz", *words)
-        assert done.exit_code == code
-        pinned(done.stderr)
+        pinned(cli("eval", files / "A.npz", *words, code=code).err)
     for metric in ("mine:CS@5", "mine:SR@5", "mine:MLD@5"):
         refuses(UsageError, evaluate, files, grades(), metric)
 

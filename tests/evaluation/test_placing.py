@@ -10,30 +10,26 @@ import numpy as np
 import pytest
 
 import vsebench as vb
+from tests import worlds
 from vsebench.sets import placing
 
 N, M = 30, 60
 OWNER = np.arange(M) // 2
-WORDS = ["dog", "cat", "red", "runs", "grass", "tree", "old", "two", "sits", "blue"]
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Vectors, ids that are not ascending, what is given beside them without ids, and files of these."""
-    folder, rng = tmp_path_factory.mktemp("placing"), np.random.default_rng(5)
-    images = rng.standard_normal((N, 8))
-    texts = images[OWNER] + 1.3 * rng.standard_normal((M, 8))
-    images, texts = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (images, texts))
-    names = np.array([f"i{k:02}" for k in rng.permutation(N)])
-    captions = [" ".join(rng.choice(WORDS, 6)) for _ in range(M)]
+    folder, rng, model = tmp_path_factory.mktemp("placing"), np.random.default_rng(5), worlds.world(N, 2, 1.3, seed=5)
+    names, captions = np.array([f"i{k:02}" for k in rng.permutation(N)]), list(model.split.captions or ())
     (folder / "captions.txt").write_text("\n".join(captions) + "\n")
-    scores = images @ texts.T + 0.3 * rng.standard_normal((N, M))
+    scores = model.cosines + 0.3 * rng.standard_normal((N, M))
     np.save(folder / "scores.npy", scores)
-    np.savez(folder / "B.npz", image_embeddings=images + 0.2, text_embeddings=texts + 0.1)
-    np.save(folder / "sentence.npy", texts.astype(np.float32))
+    np.savez(folder / "B.npz", image_embeddings=model.images + 0.2, text_embeddings=model.texts + 0.1)
+    np.save(folder / "sentence.npy", model.texts)
     return {
-        "folder": folder, "images": images.astype(np.float32), "texts": texts.astype(np.float32), "scores": scores,
-        "captions": captions, "labels": (rng.integers(0, 4, N), rng.integers(0, 4, M)),
+        "folder": folder, **model.vectors, "scores": scores, "captions": captions,
+        "labels": (rng.integers(0, 4, N), rng.integers(0, 4, M)),
         "judged": (rng.random((N, M)) < 0.1).astype(np.float32), "gains": rng.random((N, M)).astype(np.float32),
         "ids": {"image_ids": names, "text_ids": [f"{names[k]}#{n % 2}" for n, k in enumerate(OWNER)]},
     }  # fmt: skip
@@ -71,45 +67,33 @@ def test_ids_of_the_base_do_not_move_what_has_none(what: str, world: dict[str, A
         assert any("ids: rows are taken to be in the order of those that are evaluated" in n for n in report.notes)
 
 
-def test_a_system_fused_with_itself_has_its_own_values(world: dict[str, Any]):
-    given = {"ci": 0, "metrics": "recall,MRR,mAP", **world["ids"]}
-    own = world["images"].astype(float) @ world["texts"].T.astype(float)
-    for fuse in ([own], {"i2t": own, "t2i": own}):
-        fused = vb.evaluate(world["images"], world["texts"], fuse=fuse, **given)
-        assert values(fused) == values(vb.evaluate(world["images"], world["texts"], **given))
-
-
 @pytest.mark.parametrize("direction", ["i2t", "t2i"])
 def test_scores_of_each_direction_have_their_own_order(direction: str, world: dict[str, Any], tmp_path: Path):
     """One file a direction, in different orders: what is given by direction has the order of that file."""
     rng, scores, ids = np.random.default_rng(1), world["scores"], world["ids"]
-    files, beside = {}, {}
+    files, beside, own = {}, {}, {}
     second, bank = rng.standard_normal((N, M)), rng.standard_normal((N if direction == "t2i" else 5, M))
     bank = bank[:, :5] if direction == "t2i" else bank
     for d in ("i2t", "t2i"):
         rows, columns = rng.permutation(N), rng.permutation(M)
         files[d] = tmp_path / f"{d}.npz"
-        np.savez(
-            files[d], scores=scores[rows][:, columns], image_ids=np.array(ids["image_ids"])[rows],
-            text_ids=np.array(ids["text_ids"])[columns],
-        )  # fmt: skip
-        beside[d] = second[rows][:, columns]
+        names = {"image_ids": np.array(ids["image_ids"])[rows], "text_ids": np.array(ids["text_ids"])[columns]}
+        np.savez(files[d], scores=scores[rows][:, columns], **names)
+        beside[d], own[d] = second[rows][:, columns], world["judged"][rows][:, columns]
         if d == direction:
             np.save(tmp_path / "bank.npy", bank[rows] if d == "t2i" else bank[:, columns])
     np.save(tmp_path / "plain.npy", bank)
     same: dict[str, Any] = {"metrics": "MRR,mAP", "ci": 0, "trust": True, "direction": direction}
-    plain: dict[str, Any] = {"scores": scores, "captions_per_image": 2, **same}
-    for option, plain_option in (
-        (
-            {"rerank": {direction: beside[direction]}, "rerank_depth": 7},
-            {"rerank": {direction: second}, "rerank_depth": 7},
-        ),
+    given: list[tuple[dict[str, Any], ...]] = [
+        tuple({"rerank": {direction: x}, "rerank_depth": 7} for x in (beside[direction], second)),
         ({"fuse": beside}, {"fuse": [second]}),
-        ({"normalise": f"csls:{tmp_path}/bank.npy:k=2"}, {"normalise": f"csls:{tmp_path}/plain.npy:k=2"}),
-    ):
-        found = vb.evaluate(scores=files, **same, **option)
-        assert values(found) == values(vb.evaluate(**plain, **plain_option)), option
-        assert any("rows differently" in note and "the order of i2t" in note for note in found.notes)
+        tuple({"judgements": {"j": x}, "metrics": "j:MRR"} for x in (own[direction], world["judged"])),
+        tuple({"normalise": f"csls:{tmp_path}/{x}.npy:k=2"} for x in ("bank", "plain")),
+    ]
+    for option, plain_option in given:
+        found = vb.evaluate(scores=files, **{**same, **option})
+        assert values(found) == values(vb.evaluate(scores=scores, captions_per_image=2, **{**same, **plain_option}))
+        assert any("order their rows differently" in note for note in found.notes) and found.results, option
 
 
 def test_a_test_set_with_an_order_of_its_own_keeps_it():

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vsebench as vb
+from tests import worlds
 from tests.messages import Refuses
 from vsebench.errors import BadInput
 from vsebench.evaluation import readings
@@ -20,9 +21,9 @@ OWNER = np.repeat(np.arange(N), TIMES)
 
 
 @pytest.fixture
-def world(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    images = rng.standard_normal((N, 32))
-    return images, images[OWNER] + 0.8 * rng.standard_normal((N * TIMES, 32))
+def world() -> tuple[np.ndarray, np.ndarray]:
+    made = worlds.world(N, TIMES, 0.8, seed=20, dim=32)
+    return made.images, made.texts
 
 
 def evaluate(images: np.ndarray, texts: np.ndarray, **options: Any) -> vb.Report:

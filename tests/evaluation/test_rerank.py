@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import vsebench as vb
-from tests.commands import document, invoke
+from tests.commands import cli, document
 from tests.messages import Pinned, Refuses
 from tests.worlds import Model
 from vsebench.errors import BadInput, UsageError, VsebenchError
@@ -154,9 +154,7 @@ def test_pairs_with_ids_and_the_command(stages: tuple[Array, ...], tmp_path: Pat
     expected = evaluate(stages, "R@1,R@5", rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH)
     assert {(r["metric"], r["direction"]): (r["value"], r["n"]) for r in found["results"]} == values(expected)
     (tmp_path / "lists.json").write_text(json.dumps({q: list(items) for q, items in pairs.items()}))
-    lists = invoke("eval", tmp_path / "A.npz", "--rerank", f"t2i={tmp_path}/lists.json", "--trust")
-    assert lists.exit_code == 3
-    pinned(lists.stderr)
+    pinned(cli("eval", tmp_path / "A.npz", "--rerank", f"t2i={tmp_path}/lists.json", "--trust", code=3).err)
 
 
 def test_intervals_and_comparison_of_both_stages(stages: tuple[Array, ...]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.commands import invoke
+from tests.commands import cli
 from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError
 from vsebench.results.report import Report
@@ -177,18 +176,15 @@ def test_the_command_and_its_notes(tmp_path: Path, pinned: Pinned) -> None:
     ended = {q: {**items, "-1": -9.0} for q, items in run.items()}
     path, of = trec(tmp_path / "run.txt", ended), qrels(tmp_path / "qrels.txt", judged)
     words = ["--judgements", f"mine={of}", "--ci", "0", "--short-lists", "miss"]
-    done = invoke("eval", "--run", str(path), *words, "--metrics", METRICS, "--json", "--notes")
-    assert done.exit_code == 0, done.stderr
-    found = {r["metric"]: (r["value"], r["n"]) for r in json.loads(done.stdout)["results"]}
+    done = cli("eval", "--run", str(path), *words, "--metrics", METRICS, "--json", "--notes")
+    found = {r["metric"]: (r["value"], r["n"]) for r in done.json["results"]}
     assert found == values(evaluate({"t2i": run}, judged))
-    pinned(done.stderr)
-    plain = invoke("eval", "--run", str(path), *words)  # what is measured without metrics
-    assert plain.exit_code == 0 and "mAP@R" in plain.stdout, plain.stderr
-    named = invoke("eval", "--run", str(path), *words, "--split", "custom")
-    assert named.exit_code == 0 and named.stdout == plain.stdout
-    alone = invoke("eval", "--run", str(path), "--metrics", "R@1")
-    assert alone.exit_code == 3
-    pinned(alone.stderr)
+    pinned(done.err)
+    plain = cli("eval", "--run", str(path), *words)
+    assert "mAP@R" in plain.out
+    named = cli("eval", "--run", str(path), *words, "--split", "custom")
+    assert named.out == plain.out
+    pinned(cli("eval", "--run", str(path), "--metrics", "R@1", code=3).err)
 
 
 def test_intervals_and_several_judgements() -> None:

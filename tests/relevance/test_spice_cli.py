@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from tests import commands
+from tests.commands import Done
 from tests.hostile import good
 from tests.spice_fake import fake_worker, requested
-from vsebench.cli import app
 from vsebench.files import store
 from vsebench.relevance.spice import cache as tuple_cache
 from vsebench.relevance.spice.parser import build as spice_build
@@ -50,12 +49,12 @@ def captions(tmp_path: Path) -> str:
     return str(path)
 
 
-def invoke(*args: str, **options: Any) -> Result:
-    return commands.invoke("cache" if args[0] in ("list", "clear") else "spice", *args, **options)
+def cli(*args: str, **options: Any) -> Done:
+    return commands.cli("cache" if args[0] in ("list", "clear") else "spice", *args, **options)
 
 
-def document(*args: str, code: int = 0) -> dict[str, Any]:
-    return commands.document("cache" if args[0] in ("list", "clear") else "spice", *args, code=code)
+def document(*args: str) -> dict[str, Any]:
+    return cli(*args, "--json").json  # type: ignore[no-any-return]
 
 
 def words(text: str) -> str:
@@ -68,11 +67,10 @@ def test_build_parses_a_file_once(captions, log):
     assert 0 < found.pop("seconds") < 60
     assert found == {"captions": 2, "before": 0, "parsed": 2, "broken": [], "java": "99"}
     store.clear()
-    first = invoke("build", "--captions", captions)
-    assert first.exit_code == 0, first.stderr
-    assert re.match(r"spice: 2 distinct captions, 0 parsed before, 2 now in \d+ s \(\d+ a second\)\n", first.stdout)
-    again = invoke("build", "--captions", captions)
-    assert again.stdout == "spice: 2 distinct captions, 2 parsed before, 0 now\n"
+    first = cli("build", "--captions", captions)
+    assert re.match(r"spice: 2 distinct captions, 0 parsed before, 2 now in \d+ s \(\d+ a second\)\n", first.out)
+    again = cli("build", "--captions", captions)
+    assert again.out == "spice: 2 distinct captions, 2 parsed before, 0 now\n"
     assert sorted(requested(log)) == sorted(["a horse", "a man"] * 2)
 
 
@@ -87,13 +85,11 @@ def test_build_from_lines_and_from_ptb_tokens(tmp_path, log):
 def test_broken_captions_are_reported_by_text(tmp_path, pinned):
     path = tmp_path / "captions.txt"
     path.write_text("a man\na BROKEN horse\n", encoding="utf-8")
-    result = invoke("build", "--captions", str(path))
-    assert result.exit_code == 0
-    pinned(result.stderr)
+    pinned(cli("build", "--captions", str(path)).err)
     found = document("build", "--captions", str(path), "--retry")
     assert found["broken"] == [{"caption": "a BROKEN horse", "why": "NullPointerException: null"}]
     assert (found["before"], found["parsed"]) == (1, 1)
-    assert "2 captions, 1 broken" in words(invoke("list").stdout)
+    assert "2 captions, 1 broken" in words(cli("list").out)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +108,7 @@ def test_broken_captions_are_reported_by_text(tmp_path, pinned):
     ],
 )
 def test_wrong_arguments(args, code, pinned):
-    result = invoke(*args)
-    assert result.exit_code == code
-    pinned(result.stderr)
+    pinned(cli(*args, code=code).err)
 
 
 def test_missing_tools_name_the_command(captions, monkeypatch, pinned):
@@ -126,31 +120,28 @@ def test_missing_tools_name_the_command(captions, monkeypatch, pinned):
     monkeypatch.setattr("shutil.which", lambda name: None)
     for found in (object(), None):
         monkeypatch.setattr("importlib.util.find_spec", lambda name, found=found: found)
-        result = invoke("build", "--captions", captions)
-        assert result.exit_code == 4
-        pinned(result.stderr)
+        pinned(cli("build", "--captions", captions, code=4).err)
 
 
 def test_a_parser_that_does_not_work_is_explained(captions, log, pinned):
     (log / "fatal").touch()
-    result = invoke("build", "--captions", captions)
-    assert result.exit_code == 4
-    pinned(result.stderr)
-    assert "Traceback" not in result.stderr
+    result = cli("build", "--captions", captions, code=4)
+    pinned(result.err)
+    assert "Traceback" not in result.err
     (log / "fatal").unlink()
-    assert invoke("build", "--captions", captions, "--java-heap", "4G").exit_code == 0
+    cli("build", "--captions", captions, "--java-heap", "4G")
 
 
 def test_list(captions, monkeypatch):
-    assert "0 bytes of at most 4.0 GiB in" in invoke("list").stdout
+    assert "0 bytes of at most 4.0 GiB in" in cli("list").out
     assert document("list")["kinds"] == []
-    invoke("build", "--captions", captions)
+    cli("build", "--captions", captions)
     store.put("spice-graphs", "abc", lambda stream: stream.write(b"x" * 2000))
     folder = spice_install.tools_folder()
     folder.mkdir(parents=True)
     (folder / spice_install.CODE).write_bytes(b"x" * 5000)
     monkeypatch.setenv("VSEBENCH_CACHE_LIMIT", "2M")
-    shown = words(invoke("list").stdout)
+    shown = words(cli("list").out)
     assert "spice 2 captions" in shown
     assert "spice-graphs 1 file 2.0 KiB" in shown
     assert "tools CoreNLP 3.6.0 4.9 KiB" in shown
@@ -163,38 +154,34 @@ def test_list(captions, monkeypatch):
 
 
 def test_clear_needs_a_confirmation_and_removes_the_tools_by_name_only(captions, pinned):
-    invoke("build", "--captions", captions)
+    cli("build", "--captions", captions)
     folder = spice_install.tools_folder()
     folder.mkdir(parents=True)
     (folder / spice_install.CODE).write_bytes(b"x" * 5000)
-    result = invoke("clear", "spice")
-    assert result.exit_code == 2
-    pinned(result.stderr)
+    pinned(cli("clear", "spice", code=2).err)
     assert len(tuple_cache.stored().texts) == 2
     assert document("clear", "--yes")["removed"] == 1
     assert tuple_cache.stored().texts == () and folder.exists()
-    assert invoke("clear").stdout == "removed 0 files, 0 bytes\n"
+    assert cli("clear").out == "removed 0 files, 0 bytes\n"
     assert document("clear", "tools", "--yes") == {"removed": 1, "bytes": 5000}
     assert not folder.exists()
 
 
 def test_export_and_import(captions, tmp_path, monkeypatch, log):
-    invoke("build", "--captions", captions)
+    cli("build", "--captions", captions)
     file = str(tmp_path / "tuples.jsonl.gz")
-    result = invoke("export", file)
-    assert (result.exit_code, result.stdout) == (0, f"2 captions are in {file}\n")
+    result = cli("export", file)
+    assert (result.code, result.out) == (0, f"2 captions are in {file}\n")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "elsewhere"))
     assert document("import", file) == {"file": file, "captions": 2, "words": 3, "broken": 0, "new": 2}
-    assert invoke("import", file).stdout == "2 captions were read, 0 of them new\n"
+    assert cli("import", file).out == "2 captions were read, 0 of them new\n"
     assert document("build", "--captions", captions)["before"] == 2
     assert len(requested(log)) == 2
 
 
 def test_export_of_a_split_names_what_is_missing(captions, tmp_path, pinned):
-    result = invoke("export", str(tmp_path / "t.jsonl"), "--captions", captions, "--text", "ptb")
-    assert result.exit_code == 4
-    pinned(result.stderr)
-    invoke("build", "--captions", captions)
+    pinned(cli("export", str(tmp_path / "t.jsonl"), "--captions", captions, "--text", "ptb", code=4).err)
+    cli("build", "--captions", captions)
     assert document("export", str(tmp_path / "t.jsonl"), "--captions", captions)["captions"] == 2
 
 
@@ -206,17 +193,13 @@ def test_rows_of_tuples_are_imported(captions, tmp_path, pinned):
     loaded = tuple_cache.load_tuples(["a horse", "a man"])
     assert loaded.tuples == ((("horse",),), (("man",),))
     (tmp_path / "t.jsonl").write_text('[["man"]]\n[["cow"]]\n[["man"]]\n', encoding="utf-8")
-    result = invoke(*args, "--captions", captions)
-    assert result.exit_code == 3
-    pinned(result.stderr)
+    pinned(cli(*args, "--captions", captions, code=3).err)
 
 
 def test_rows_of_tuples_need_synsets(captions, tmp_path, pinned):
     (tmp_path / "t.jsonl").write_text('[["man"]]\n[["horse"]]\n[["man"]]\n', encoding="utf-8")
     for words, code in (((), 3), (("--captions", captions), 2)):
-        result = invoke("import", str(tmp_path / "t.jsonl"), *words)
-        assert result.exit_code == code
-        pinned(result.stderr)
+        pinned(cli("import", str(tmp_path / "t.jsonl"), *words, code=code).err)
 
 
 @pytest.mark.parametrize("gains", ["spice", "spice:text=ptb", "coarse:spice:above=0.1:spice"])
@@ -224,9 +207,7 @@ def test_an_evaluation_names_the_command_with_its_captions(tmp_path, gains, pinn
     file, listed = good.npz(tmp_path)[1], tmp_path / "my captions.txt"
     listed.write_text("".join(f"cat {i}\n" for i in range(300)), encoding="utf-8")
     args = ["eval", file, "--gains", gains, "--captions", str(listed), "--metrics", "cs"]
-    result = CliRunner().invoke(app, args)
-    assert result.exit_code == 4
-    pinned(result.stderr)
+    pinned(commands.cli(*args, code=4).err)
 
 
 def test_the_command_for_other_captions():
@@ -239,8 +220,8 @@ def test_the_command_for_other_captions():
 
 def test_progress_in_lines(captions, monkeypatch):
     monkeypatch.setattr("vsebench.cli.terminal.EVERY", 0.001)
-    result = invoke("build", "--captions", captions)
-    assert re.search(r"^parsing 3 .*: (. of 2 \(\d+%\), )?0 s", result.stderr, re.MULTILINE)
+    result = cli("build", "--captions", captions)
+    assert re.search(r"^parsing 3 .*: (. of 2 \(\d+%\), )?0 s", result.err, re.MULTILINE)
     for flag in ("--quiet", "--no-progress"):
-        invoke("clear", "--yes")
-        assert "parsing" not in invoke("build", "--captions", captions, flag).stderr
+        cli("clear", "--yes")
+        assert "parsing" not in cli("build", "--captions", captions, flag).err

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import vsebench
-from tests.commands import document, invoke
+from tests.commands import cli, document
 from tests.messages import Pinned, Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput, UsageError
@@ -146,21 +146,21 @@ def test_errors_name_the_line(tmp_path: Path, text: str, refuses: Refuses) -> No
 @pytest.mark.parametrize("make", [as_jsonl, as_table])
 def test_a_declared_data_set_is_known_to_every_command(tmp_path: Path, make: Any, pinned: Pinned) -> None:
     source, file = write(tmp_path / "c", make(records())), embeddings(tmp_path / "e.npz")
-    built = invoke("data", "build", "mine", "--from", source)
-    assert built.exit_code == 0 and built.stdout.splitlines()[1] == "30 images, 90 captions; use it with --split mine"
+    built = cli("data", "build", "mine", "--from", source)
+    assert built.out.splitlines()[1] == "30 images, 90 captions; use it with --split mine"
     split = vsebench.load_split("mine", captions=True)
     assert split.captions == tuple(r["caption"] for r in records()) and split.image_of.tolist()[:4] == [0, 0, 0, 1]
-    listed = json.loads(invoke("data", "list", "--json").stdout)["splits"][-1]
+    listed = json.loads(cli("data", "list", "--json").out)["splits"][-1]
     assert listed == {
         "name": "mine", "images": 30, "captions": 90, "available": "own", "texts": True, "needs": "", "files": ""
     }  # fmt: skip
-    assert "mine" in invoke("data", "list").stdout and invoke("data", "verify", "mine").exit_code == 0
-    assert json.loads(invoke("inspect", file, "--json").stdout)["matched"]["split"] == "mine"  # by its ids
+    assert "mine" in cli("data", "list").out and cli("data", "verify", "mine", code=None).code == 0
+    assert json.loads(cli("inspect", file, "--json").out)["matched"]["split"] == "mine"  # by its ids
 
     report = tmp_path / "r.json"
     metrics = ["--metrics", "R@1,R@5,NCS@5,CS@10", "--ci", "0"]
-    assert invoke("eval", file, "--split", "mine", *metrics, "-o", report, "--save-run", tmp_path / "t.json",
-                  "--depth", "90").exit_code == 0  # fmt: skip
+    cli("eval", file, "--split", "mine", *metrics, "-o", report, "--save-run", tmp_path / "t.json",
+                  "--depth", "90")  # fmt: skip
     done = vsebench.load(report)
     assert done.split == "mine"
     alone = vsebench.evaluate(file, split="mine", captions=source, metrics="NCS@5", ci=0)
@@ -168,14 +168,12 @@ def test_a_declared_data_set_is_known_to_every_command(tmp_path: Path, make: Any
     lists = vsebench.evaluate(run=tmp_path / "t.json", metrics="R@1,R@5", ci=0)  # found by its ids
     assert lists.split == "mine" and lists["R@5", "t2i"].value == done["R@5", "t2i"].value
     for by in ("length", "positives"):
-        assert invoke("slice", report, "--by", by).exit_code == 0
+        cli("slice", report, "--by", by)
     other = vsebench.evaluate(embeddings(tmp_path / "f.npz", 1), split="mine", metrics="R@1", ci=0)
     assert vsebench.compare({"a": done, "b": other}, metrics="R@1").split == "mine"
 
-    assert invoke("data", "remove", "mine").exit_code == 0
-    gone = invoke("eval", file, "--split", "mine")
-    assert gone.exit_code == 2
-    pinned(gone.stderr)
+    cli("data", "remove", "mine")
+    pinned(cli("eval", file, "--split", "mine", code=2).err)
 
 
 def test_values_are_those_of_the_same_split_in_memory(tmp_path: Path) -> None:
@@ -369,5 +367,5 @@ def test_a_report_with_wrong_rows_of_captions_is_refused(tmp_path: Path, refuses
 def test_lines_may_end_with_a_carriage_return_alone(tmp_path: Path) -> None:
     text = "image,caption\na.jpg,a dog\na.jpg,a cat\n"
     old = write(tmp_path / "old.csv", text.replace("\n", "\r"))
-    assert invoke("data", "build", "old", "--from", old, "--captions-per-image", "2").exit_code == 0
+    cli("data", "build", "old", "--from", old, "--captions-per-image", "2")
     assert vsebench.load_split("old", captions=True).captions == ("a dog", "a cat")

@@ -12,7 +12,7 @@ import pytest
 
 import vsebench
 from tests import published_files
-from tests.commands import document, invoke
+from tests.commands import cli, document
 from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, MissingPackage, UsageError, VsebenchError
 from vsebench.files.caption_rows import texts_sha256
@@ -120,9 +120,7 @@ def test_a_set_with_known_training_images_warns_when_it_is_built_and_in_every_re
     tmp_path: Path, pinned: Pinned
 ) -> None:
     published_files.xtd10(tmp_path / "files")
-    said = invoke("data", "build", "xtd10:it", "--from", tmp_path / "files")
-    assert said.exit_code == 0
-    pinned(said.stderr)
+    pinned(cli("data", "build", "xtd10:it", "--from", tmp_path / "files").err)
     vectors = np.random.default_rng(0).standard_normal((1000, 4)).astype(np.float32)
     with pytest.warns(vsebench.VsebenchWarning):
         report = vsebench.evaluate(vectors, vectors, split="xtd10:it", metrics="R@1", ci=0)
@@ -186,17 +184,15 @@ def test_wrong_commands_say_the_next_step(
     published_files.write(tmp_path / "Flickr30K_FG_ann.json", ['{"1": ["a"]}'])
     published_files.write(tmp_path / "MSCOCO_FG_ann.json", ['{"2": ["a"]}'])
     published_files.write(tmp_path / "MSCOCO_FG_img_filenames.txt", ["2.jpg"])
-    done = invoke("data", "build", *arguments)
-    assert done.exit_code in (2, 3) and not done.stdout
-    pinned(done.stderr)
+    done = cli("data", "build", *arguments, code=None)
+    assert done.code in (2, 3) and not done.out
+    pinned(done.err)
 
 
 def test_a_set_that_is_not_built_is_said_where_it_is_used(tmp_path: Path, pinned: Pinned) -> None:
     np.savez(tmp_path / "e.npz", images=np.eye(3), texts=np.eye(3))
     for split, code in (("audiocaps", 4), ("xm3600:de", 4), ("xtd10", 4), ("audiocap", 2)):
-        done = invoke("eval", tmp_path / "e.npz", "--split", split)
-        assert done.exit_code == code
-        pinned(done.stderr)
+        pinned(cli("eval", tmp_path / "e.npz", "--split", split, code=code).err)
 
 
 # Real files
@@ -272,15 +268,13 @@ def test_other_captions_are_a_warning_when_a_set_is_built_and_a_fail_of_verify(
     for spoilt in ([*words[1:], words[0]], [""] * 1500 + words[1500:], of_others):
         made = (json.dumps({**r, "sentences": own}) for r, own in zip(records, spoilt, strict=True))
         published_files.write(tmp_path / "test_ja.jsonl", made)
-        done = invoke("data", "build", "xflickrco:ja", "--from", tmp_path / "test_ja.jsonl", "--replace")
-        assert done.exit_code == 0
-        pinned(done.stderr)
-        done = invoke("data", "verify", "xflickrco:ja")
-        assert done.exit_code == 1 and done.stdout.count("FAIL") == 1 == done.stdout.count("FAIL  texts")
+        pinned(cli("data", "build", "xflickrco:ja", "--from", tmp_path / "test_ja.jsonl", "--replace").err)
+        done = cli("data", "verify", "xflickrco:ja", code=1)
+        assert done.out.count("FAIL") == 1 == done.out.count("FAIL  texts")
     edition = (json.dumps({**r, "sentences": [f" {own[0].upper()} !"]}) for r, own in zip(records, words, strict=True))
     published_files.write(tmp_path / "test_ja.jsonl", edition)
-    assert "captions" not in invoke("data", "build", "xflickrco:ja", "--from", tmp_path, "--replace").stderr
-    assert invoke("data", "verify", "xflickrco:ja").exit_code == 0
+    assert "captions" not in cli("data", "build", "xflickrco:ja", "--from", tmp_path, "--replace").err
+    cli("data", "verify", "xflickrco:ja")
 
 
 def test_the_captions_of_every_set_with_real_files_are_known() -> None:
@@ -299,17 +293,13 @@ def test_the_tokens_of_karpathy_have_the_fingerprint_of_the_captions(real_data: 
 def test_empty_captions_are_said_of_any_data_set(tmp_path: Path, pinned: Pinned) -> None:
     lines = [{"image": "b.jpg", "captions": ["b", " "]}]
     path = published_files.write(tmp_path / "mine.jsonl", map(json.dumps, lines))
-    done = invoke("data", "build", "mine", "--from", path)
-    assert done.exit_code == 0
-    pinned(done.stderr)
+    pinned(cli("data", "build", "mine", "--from", path).err)
     published_files.clotho(tmp_path)
     text = (tmp_path / CLOTHO).read_text(encoding="utf-8").replace("rain, number 0 0", "")
     (tmp_path / CLOTHO).write_text(text, encoding="utf-8")
-    done = invoke("data", "build", "clotho", "--from", tmp_path)
-    assert done.exit_code == 0
-    pinned(done.stderr)
+    pinned(cli("data", "build", "clotho", "--from", tmp_path).err)
     for name in ("mine", "clotho"):
-        assert invoke("data", "verify", name).exit_code == 1
+        cli("data", "verify", name, code=1)
 
 
 @pytest.mark.slow
@@ -330,10 +320,10 @@ def test_a_declared_or_published_set_is_taken_before_one_of_ones_own_with_its_id
             tmp_path / "e.npz", images=vectors[0], texts=vectors[1], image_ids=split.image_ids,
             text_ids=split.caption_ids,
         )  # fmt: skip
-        done = invoke("inspect", tmp_path / "e.npz")
-        assert f"would be evaluated as {name}:" in done.stdout
-        pinned(next(line for line in done.stdout.splitlines() if "a-copy" in line))
-        assert "would be evaluated as a-copy:" in invoke("inspect", tmp_path / "e.npz", "--split", "a-copy").stdout
+        done = cli("inspect", tmp_path / "e.npz")
+        assert f"would be evaluated as {name}:" in done.out
+        pinned(next(line for line in done.out.splitlines() if "a-copy" in line))
+        assert "would be evaluated as a-copy:" in cli("inspect", tmp_path / "e.npz", "--split", "a-copy").out
 
 
 @pytest.mark.slow
@@ -346,22 +336,20 @@ def test_texts_of_a_larger_gallery_without_its_other_images_are_warned_of(
         tmp_path / "e.npz", images=np.ones((5000, 1)), texts=np.ones((25_000, 1)), image_ids=split.image_ids[:5000],
         text_ids=split.caption_ids,
     )  # fmt: skip
-    done = invoke("inspect", tmp_path / "e.npz")
-    assert "would be evaluated as custom:" in done.stdout
-    pinned(next(line for line in done.stdout.splitlines() if line.startswith("warning")))
+    done = cli("inspect", tmp_path / "e.npz")
+    assert "would be evaluated as custom:" in done.out
+    pinned(next(line for line in done.out.splitlines() if line.startswith("warning")))
 
 
 def test_what_is_said_of_a_set_in_several_languages(tmp_path: Path, pinned: Pinned) -> None:
     """Not built: what to do, of the language that is meant; built in part: which, and how files name them."""
     for arguments in (("remove", "xtd10"), ("verify", "xtd10"), ("describe", "xflickrco:en")):
-        done = invoke("data", *arguments)
-        assert done.exit_code == 4
-        pinned(done.stderr)
+        pinned(cli("data", *arguments, code=4).err)
     published_files.xtd10(tmp_path / "files")
-    built = invoke("data", "build", "xtd10", "--from", tmp_path / "files").stdout
+    built = cli("data", "build", "xtd10", "--from", tmp_path / "files").out
     pinned(built.splitlines()[1])
-    pinned(invoke("data", "describe", "xtd10").stderr)
-    lines = invoke("data", "verify", "xtd10").stdout.splitlines()
+    pinned(cli("data", "describe", "xtd10", code=2).err)
+    lines = cli("data", "verify", "xtd10").out.splitlines()
     pinned("\n".join(line for line in lines if "languages:" in line or "de: captions per image" in line))
 
 
