@@ -107,11 +107,9 @@ def make_plan(data: System, request: Request) -> Plan:
     """
     directions = tuple(d for d in request.directions if d in data.directions)
     if not directions:
-        kind, known = "scores" if data.lists is None else "lists", data.directions[0]
-        what = f"{request.directions[0]} is to be measured, and only {kind} of {known} are given"
-        raise BadInput(
-            what, where=data.where, fix=f"give {kind} of {request.directions[0]} too, or {spell('direction', known)}"
-        )
+        kind, known, wanted = "scores" if data.lists is None else "lists", data.directions[0], request.directions[0]
+        what = f"{wanted} is to be measured, and only {kind} of {known} are given"
+        raise BadInput(what, where=data.where, fix=f"give {kind} of {wanted} too, or {spell('direction', known)}")
     request = _without_lists(request, data.split)
     intra = _intra(request, data)
     judgements, own = _judgements(data, request)
