@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What to run on a kind of GPU that is new, in the root of a checkout: bash benchmarks/first_gpu.sh 2>&1 | tee first_gpu.log
 # Every command says what it should print; go on after one that fails. What it printed on an H200: benchmarks/h200.txt.
-# Needs the extras gpu and text, the groups of the tests, and VSEBENCH_TEST_DATA for the last part. Some 20 minutes.
+# Needs the extras gpu, text, clip, wmd and dask, the groups of the tests, and VSEBENCH_TEST_DATA for the last part. Some 20 minutes.
 set -u
 python=${PYTHON:-python}
 work=$(mktemp -d)
@@ -26,7 +26,7 @@ step "Compute capability, and which ones torch has code for" \
 "$python" -c "import torch; print('sm_%d%d' % torch.cuda.get_device_capability(), torch.cuda.get_arch_list())"
 
 step "An index of FAISS on the GPU, in this process" \
-  "[[0 ...] [1 ...]]: every vector finds itself first; with faiss-gpu-cu12 on sm_89 and sm_90 it aborts here"
+  "[[0 ...] [1 ...]]: every vector finds itself first"
 "$python" -c "import faiss, numpy as np
 x = np.eye(64, dtype='f4'); i = faiss.GpuIndexFlatIP(faiss.StandardGpuResources(), 64); i.add(x)
 print(i.search(x, 5)[1][:2])"

@@ -104,3 +104,12 @@ def test_a_test_set_with_an_order_of_its_own_keeps_it():
         "G.npy: no image and text ids: rows are taken to be in the order of mine (that of the file it was built from); "
         "those that are evaluated have another order"
     )
+
+
+def test_a_split_in_the_order_of_its_rows_is_kept():
+    """What is kept by split, such as its judgements, is then read once."""
+    split = vb.Split("custom", np.arange(N), np.arange(M), OWNER)
+    assert placing.with_places(split, (None, np.arange(M))) is split
+    moved = placing.with_places(split, (np.arange(N)[::-1], None))
+    assert moved.places[0] is not None and moved.places[1] is None
+    assert placing.with_places(moved, (None, None)).places == (None, None)

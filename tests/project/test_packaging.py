@@ -114,7 +114,7 @@ def test_every_optional_package_is_imported():
     """An extra for code that does not exist yet would be a promise."""
     modules = {"eccv-caption": "eccv_caption", "vl-convert-python": "vl_convert", "POT": "ot", "jpype1": "jpype"}
     modules |= {"sentence-transformers": "sentence_transformers", "Pillow": "PIL", "open_clip_torch": "open_clip"}
-    modules |= {"faiss-cpu": "faiss", "faiss-cuda": "faiss", "faiss-gpu-cu12": "faiss"}
+    modules |= {"faiss-cpu": "faiss", "faiss-gpu": "faiss"}
     sources = "".join(p.read_text() for top in ("vsebench", "train_reference") for p in (ROOT / top).rglob("*.py"))
     for extra, requirements in PROJECT["project"]["optional-dependencies"].items():
         for name in names(requirements) - {"vsebench"}:
@@ -129,7 +129,7 @@ def test_doctor_lists_every_optional_package(monkeypatch: pytest.MonkeyPatch) ->
     known = dict(health.OPTIONAL)
     monkeypatch.setitem(health.OPTIONAL, "no-such-package", ("report", "figures"))
     listed = {finding.name: finding for finding in health.examine()}
-    assert in_extras - {"faiss-cpu", "faiss-cuda", "faiss-gpu-cu12"} | {"faiss"} <= set(listed)
+    assert in_extras - {"faiss-cpu", "faiss-gpu"} | {"faiss"} <= set(listed)
     for name, (extra, _) in known.items():
         assert name in names(extras[extra])
     absent = listed["no-such-package"]

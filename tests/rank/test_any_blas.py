@@ -13,7 +13,9 @@ import pytest
 from tests.gates import gate
 from tests.hard_vectors import hard_vectors, outliers
 from vsebench.rank import order as ordering
+from vsebench.rank import scorers
 from vsebench.rank.scorers import Dot
+from vsebench.types import DIRECTIONS, Direction
 
 # A name of OpenBLAS, which selects other kernels of it, and the feature of the processor that these need.
 KERNELS = {"": "", "Prescott": "pni", "Haswell": "avx2", "SkylakeX": "avx512f"}
@@ -51,3 +53,22 @@ def test_errors_stay_within_the_bounds(dim: int, rng: np.random.Generator) -> No
                 error = tile - (exact - exact[:, :1]) - tile[:, :1].astype(np.float64)
             allowed = bound.rate * (np.abs(tile) + np.abs(tile[:, :1]) * (k > 1)) + (1 + (k > 1)) * bound.base[:, None]
             assert (np.abs(error) <= allowed).all(), (name, k)
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_rows_in_threads_are_the_scores(
+    direction: Direction, wide: bool, cosine: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scorers, "PIECE", 21)  # three items of the gallery at a time
+    monkeypatch.setenv("VSEBENCH_NUM_THREADS", "3")
+    rng = np.random.default_rng(2)
+    x, y = (rng.standard_normal((n, 16)).astype(np.float32) for n in (20, 35))
+    queries = np.array([1, 4, 5, 9, 12, 17, 19])
+    found = scorers.rows_in_threads(scorers.Dot(x, y, cosine), direction, queries, wide=wide)
+    if cosine:
+        x, y = (a / np.linalg.norm(a.astype(np.float64), axis=1, keepdims=True) for a in (x, y))
+    scores = x.astype(np.float64) @ y.astype(np.float64).T
+    wanted = (scores if direction == "i2t" else scores.T)[queries]
+    assert np.allclose(found, wanted, rtol=0, atol=1e-13 if wide else 1e-5)

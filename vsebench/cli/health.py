@@ -172,11 +172,13 @@ def _torch() -> Finding:
 
 
 def _faiss() -> Finding:
-    if importlib.util.find_spec("faiss") is None:
+    from ..rank import backends
+
+    if not backends.BACKENDS["faiss"].installed:
         use = "lists of the top of rankings, --backend faiss"
-        return Finding("faiss", "absent", f"not installed ({use})", "pip install 'vsebench[cpu]'")
+        extra = "gpu" if backends.has_driver() and platform.machine() == "x86_64" else "cpu"
+        return Finding("faiss", "absent", f"not installed ({use})", f"pip install 'vsebench[{extra}]'")
     try:
-        from ..rank import backends
         from ..rank.faiss_index import described, package
 
         faiss = package()

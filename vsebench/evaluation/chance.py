@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ..rank.scorers import rows_of
+from ..rank.scorers import rows_in_threads
 from ..types import Direction, Float, Int
 from .inputs import System
 from .top_scored import SMALLEST
@@ -173,7 +173,7 @@ def _scores(
 ) -> Iterator[npt.NDArray[np.floating]]:
     """The (gallery,) scores of every query, computed in blocks."""
     for some in np.array_split(queries, max(1, -(-len(queries) * gallery // BLOCK))):
-        yield from np.ascontiguousarray(rows_of(data.scorers[direction], direction, some, wide=wide))
+        yield from np.ascontiguousarray(rows_in_threads(data.scorers[direction], direction, some, wide=wide))
 
 
 def _own(owners: Int, direction: Direction, queries: Int) -> list[Int]:

@@ -69,7 +69,7 @@ def check(data: System, directions: Sequence[Direction], trust: bool) -> None:
         return
     # Captions are more queries than images, and have fewer candidates.
     without_ids = directions[-1] if data.lists is None and data.without_ids else None
-    with one_blas_thread():  # the products are small: waiting threads would take more time than the sample
+    with one_blas_thread():  # products are made in threads of their own
         found = [one for d in directions if (one := suspect(data, d, d == without_ids)) is not None]
         if without_ids and not found and (others := wording.of_others(data)):
             found = [Suspicion(others, ROWS, True)]

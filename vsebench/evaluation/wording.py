@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import VsebenchError
 from ..log import warn
-from ..rank.scorers import rows_of
+from ..rank.scorers import rows_in_threads
 from ..results.format import fixed
 from ..sets.catalogue import load_split
 from ..types import Direction, Float, Int, Split
@@ -86,6 +86,6 @@ def alike(split: Split, captions: Sequence[str]) -> tuple[Int, Int]:
 def _places(data: System, texts: Int, images: Int) -> Float:
     """(pair,) the place, from 0 to 1, of an image in the ranking of a caption."""
     direction: Direction = "t2i" if "t2i" in data.scorers else "i2t"
-    scores = rows_of(data.scorers[direction], "t2i", texts)
+    scores = rows_in_threads(data.scorers[direction], "t2i", texts)
     ranks = [ranks_of(*one)[0] for one in zip(scores, images[:, None], strict=True)]
     return np.asarray((np.array(ranks) - 0.5) / scores.shape[1], np.float64)

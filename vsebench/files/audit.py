@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from ..numeric.parallel import each
 from ..options import spell
 from ..types import SAFE_LENGTH, Ids
 
 Array = npt.NDArray[Any]
 
-CHUNK = 1 << 14  # rows of 1024 numbers that are checked together, so that a memory-mapped file is never copied
+CHUNK = 1 << 20  # numbers that a thread checks together, so that a memory-mapped file is never copied
 
 
 def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | None, text_ids: Ids | None) -> None:
@@ -119,11 +120,7 @@ def shown(name: object) -> str:
 
 def _first_row(array: Array, test: Any) -> tuple[int, int] | None:
     """The first row for which ``test`` of a block is true, and the number of such rows; None without any."""
-    first, count = -1, 0
-    step = max(1, (CHUNK << 10) // max(array.shape[1], 1))
-    for start in range(0, len(array), step):
-        hits = np.flatnonzero(test(array[start : start + step]))
-        if len(hits):
-            first = start + int(hits[0]) if first < 0 else first
-            count += len(hits)
-    return None if first < 0 else (first, count)
+    step = max(1, CHUNK // max(array.shape[1], 1))
+    found = each(lambda start: start + np.flatnonzero(test(array[start : start + step])), range(0, len(array), step))
+    hits = np.concatenate(found) if found else np.zeros(0, np.int64)
+    return (int(hits[0]), len(hits)) if len(hits) else None

@@ -140,7 +140,7 @@ BACKENDS: dict[str, Backend] = {
         _faiss,
         "faiss",
         "'vsebench[cpu]'",
-        ("faiss-cpu", "faiss-cuda", "faiss-gpu", "faiss-gpu-cu11", "faiss-gpu-cu12"),
+        ("faiss-cpu", "faiss-gpu", "faiss-gpu-cuvs", "faiss-cuda", "faiss-gpu-cu11", "faiss-gpu-cu12"),
     ),
     "torch": Backend("tensors of torch, on a GPU or the processor", _torch, "torch", "torch", ("torch",), True),
 }

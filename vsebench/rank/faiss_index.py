@@ -8,7 +8,9 @@ makes canonical lists of them.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
 import signal
 import subprocess
 import sys
@@ -23,6 +25,7 @@ from ..memory import require
 from ..numeric.openblas import kernels_of_numpy
 from ..options import spell
 from ..types import Direction, Float, Int, Vectors
+from .backends import BACKENDS, has_driver
 from .order import exact_scores
 from .scorers import Dot, rows_of, unit_vectors
 
@@ -42,15 +45,21 @@ wrong = np.abs(scores / (x[:7, None] * x[items]).sum(2) - 1).max()
 if not wrong <= 72 * 2.0**-24:
     sys.exit(f"its products are less precise than float32 (an error of {wrong:.1e})")
 """
-TRIED = 180  # seconds
+TRIED = 600  # seconds; the driver compiles code for a GPU that is newer than the package, once
 _IMPORT = threading.Lock()
 
 
 def package() -> Any:
-    """The module ``faiss``; when it is first imported, its BLAS takes the kernels of numpy's (``numeric.openblas``)."""
+    """The module ``faiss``; when it is first imported, its BLAS takes the kernels of numpy's (``numeric.openblas``).
+
+    Torch is imported before it where there is a GPU: both load libraries of CUDA, and of two versions.
+    """
     with _IMPORT:  # threads that search at once may be the first to need it
         if "faiss" in sys.modules:
             return sys.modules["faiss"]
+        if has_driver() and BACKENDS["torch"].installed:
+            with contextlib.suppress(Exception):  # a broken installation raises anything
+                importlib.import_module("torch")
         with kernels_of_numpy():
             import faiss
         return faiss

@@ -6,6 +6,7 @@ the difference of the two.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from ..numeric.parallel import each
 from ..options import spell
 from ..types import SAFE_LENGTH, Direction, Embeddings, Float, Int, Vectors, frozen
 from .exact import exact_pairs, norms, product_bound, underflow_bound
@@ -21,6 +23,7 @@ from .exact import exact_pairs, norms, product_bound, underflow_bound
 BLOCK = 1 << 22  # scores read together
 SQUARE = 256  # rows and columns of a matrix copied together
 SOME = 4096  # items that float64 products are made with together
+PIECE = 1 << 18  # scores that a thread computes together
 Range = tuple[int, int]  # (first, last + 1)
 Some = Int | slice  # images or captions: indices, or a range
 NO_VECTORS: Vectors = frozen(np.empty((0, 0), np.float32))
@@ -268,12 +271,26 @@ def of_queries(direction: Direction, queries: Some, gallery: Some) -> tuple[Some
 
 def rows_of(scorer: Scorer, direction: Direction, queries: Some, *, wide: bool = False) -> npt.NDArray[Any]:
     """(query, gallery) scores of some queries with all items, as ``Scorer.block``; wide ones in pieces."""
+    return _rows(scorer, direction, queries, SOME if wide else scorer.shape[direction == "i2t"], wide, map)
+
+
+def rows_in_threads(scorer: Scorer, direction: Direction, queries: Int, *, wide: bool = False) -> npt.NDArray[Any]:
+    """As ``rows_of``, in pieces of the gallery that threads compute; for a BLAS of one thread."""
+    if isinstance(scorer, Dot):
+        scorer.scales  # noqa: B018 (once, and not in every thread)
+    return _rows(scorer, direction, queries, max(1, PIECE // max(1, len(queries))), wide, each)
+
+
+def _rows(
+    scorer: Scorer, direction: Direction, queries: Some, step: int, wide: bool, by: Callable[..., Iterable[Any]]
+) -> npt.NDArray[Any]:
+    """The scores of ``rows_of``, made of ``step`` items at a time by ``map`` or ``each``."""
     if wide and direction == "t2i" and isinstance(scorer, Dot):  # the queries are scaled first in both directions
         scorer, direction = Dot(scorer.captions, scorer.images, scorer.cosine, scorer.lengths[::-1]), "i2t"
     items = scorer.shape[1 if direction == "i2t" else 0]
-    step = SOME if wide else items
     pieces = [of_queries(direction, queries, slice(a, a + step)) for a in range(0, items, step)]
-    found = np.concatenate([scorer.block(*p, wide=wide) for p in pieces], axis=1 if direction == "i2t" else 0)
+    made = list(by(lambda piece: scorer.block(*piece, wide=wide), pieces))
+    found = np.concatenate(made, axis=1 if direction == "i2t" else 0)
     return found if direction == "i2t" else found.T
 
 
@@ -316,7 +333,7 @@ def choose(images: Embeddings, captions: Embeddings, similarity: str) -> tuple[D
         return dot, f"inner product as requested ({spread})"
     if similarity == "auto" and unit:
         return dot, f"vectors have unit length ({spread}): inner product, the cosine up to rounding"
-    cosine = Dot(images.vectors, captions.vectors, cosine=True)
+    cosine = Dot(images.vectors, captions.vectors, cosine=True, known=dot.lengths)
     if similarity == "cosine":
         return cosine, f"cosine as requested ({spread})"
     return (

@@ -32,6 +32,8 @@ def with_places(split: Split, rows: Rows) -> Split:
         rows: the row of every item in what is evaluated.
     """
     image, caption = (None if r is None or (np.diff(r) > 0).all() else ranks(r) for r in rows)
+    if all(order is None for order in (image, caption, *split.places)):
+        return split  # judgements are kept by split
     return replace(split, places=(image, caption))
 
 

@@ -81,8 +81,12 @@ def _tile_shape(shape: tuple[int, int], scores: int) -> tuple[int, int]:
 
 def _spans(scores: Tensor) -> tuple[Tensor, Tensor]:
     """(query, span, SPAN) scores, padded with minus infinity, and (query, span) the largest of each span."""
-    padded = scores.new_full((len(scores), -(-scores.shape[1] // SPAN) * SPAN), -torch.inf)
-    padded[:, : scores.shape[1]] = scores
+    width = scores.shape[1]
+    if width % SPAN:
+        padded = scores.new_empty((len(scores), -(-width // SPAN) * SPAN))
+        padded[:, :width], padded[:, width:] = scores, -torch.inf
+    else:
+        padded = scores.contiguous()
     spans = padded.unflatten(1, (-1, SPAN))
     return spans, spans.amax(2)
 
@@ -136,14 +140,19 @@ class PairCounter:
         high, low = self.high[pair, None], self.low[pair, None]
         flag = torch.empty_like(values)  # a number: on a processor torch compares to bools in three times the time
         above = torch.gt(values, high, out=flag).sum(1)
-        # Spans with scores between the thresholds, as the item's own.
+        with self.lock:
+            self.above.index_add_(0, pair, above.long())
+        # Spans with scores between the thresholds, as the item's own; none in most tiles.
         some = (torch.ge(values, low, out=flag).sum(1) != above).nonzero()[:, 0]
+        if not len(some):
+            return
         row, place = ((values[some] >= low[some]) & (values[some] <= high[some])).nonzero(as_tuple=True)
         row = some[row]
         other = start[row] + place != self.item[pair[row]]
         row, place = row[other], place[other]
+        if not len(row):
+            return
         with self.lock:
-            self.above.index_add_(0, pair, above.long())
             self._settle(host(pair[row]), host(start[row] + place), host(values[row, place]))
 
     def _settle(self, pair: Int, item: Int, fast: Array) -> None:
