@@ -248,11 +248,6 @@ def test_embeddings_in_any_order_and_spelling_give_the_same_as_scores(tmp_path: 
     files.write(tmp_path / "s.json", {k: v[0] for k, v in by_hand.items()})
     stored = [tmp_path / x for x in ("ids.npz", "i.npy", "t.npy")]
     given = [table, *stored, f"S={tmp_path}/s.npy", f"J={tmp_path}/s.json"]
-        table,
-        *(tmp_path / x for x in ("ids.npz", "i.npy", "t.npy")),
-        f"S={tmp_path}/s.npy",
-        f"J={tmp_path}/s.json",
-    ]
     found = vb.choice(list(map(str, given)), set=folder, ci=0)
     assert found.systems == ("by-hand", "ids", "i", "S", "J")
     assert len({tuple(s.value for s in found.shares if s.system == name) for name in found.systems}) == 1
