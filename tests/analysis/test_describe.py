@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 import statistics
 from collections import Counter
@@ -16,14 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
 
 import vsebench
 from tests import oracle_scenes as oracle
+from tests.commands import cli, document, refused
 from tests.messages import Pinned
 from vsebench.analysis import true_pairs
 from vsebench.analysis.true_pairs import spread
-from vsebench.cli import app
 from vsebench.scenes.content import KINDS
 from vsebench.scenes.sample import scenes
 from vsebench.scenes.settings import PARTS, parse
@@ -32,25 +30,20 @@ from vsebench.scenes.wording import captions
 NAME = "scenes-100-seed3-size16-near0.3-wrong0.3-generic0.1"
 
 
-def invoke(*args: str | Path) -> Result:
-    return CliRunner().invoke(app, ["data", *map(str, args)])
-
-
 @pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A cache with the scenes."""
-    before, path = os.environ.get("VSEBENCH_CACHE"), tmp_path_factory.mktemp("cache")
-    os.environ["VSEBENCH_CACHE"] = str(path)
-    vsebench.build_scenes(NAME)
-    yield path
-    os.environ.pop("VSEBENCH_CACHE") if before is None else os.environ.update(VSEBENCH_CACHE=before)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VSEBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        vsebench.build_scenes(NAME)
+        yield
 
 
 # --- numbers ---
 
 
 def described(part: str) -> dict[str, Any]:
-    """The numbers of a part, from its scenes and captions, by loops."""
+    """The values of a part by their name, from its scenes and captions, by loops; and what is true of which."""
     settings = parse(NAME)
     shown, found = [], []
     for image, scene in enumerate(scenes(settings)):
@@ -64,20 +57,22 @@ def described(part: str) -> dict[str, Any]:
     own = [n in true[c] for c, (n, _) in enumerate(found)]
     kinds = Counter(c.content.kind for _, c in found)
     of_own = [len(t) for t, mine in zip(true, own, strict=True) if mine]
-    return {
+    values = {
         "images": len(shown),
         "captions": len(found),
-        "words": {"mean": statistics.mean(lengths), "p5": lengths[-(-len(lengths) * 5 // 100) - 1]},
-        "vocabulary": len({w for caption in words for w in caption}),
-        "repeated": sum(n for n in Counter(words).values() if n > 1) / len(words),
-        "kinds": {kind: kinds[kind] / len(found) for kind in KINDS},
-        "facts": statistics.mean(n for n in facts if n),
-        "false_negatives": 1 - sum(own) / sum(map(len, true)),
-        "ambiguous": sum(n > 1 for n in of_own) / len(of_own),
-        "images_a_caption": {"mean": statistics.mean(of_own), "median": sorted(of_own)[(len(of_own) - 1) // 2]},
-        "captions_an_image": (sum(map(len, true)) - sum(own)) / len(shown),
-        "true": true,
+        "captions an image": 5,
+        "words a caption, mean [5 %, 95 %]": statistics.mean(lengths),
+        "different words": len({w for caption in words for w in caption}),
+        "repeated captions": sum(n for n in Counter(words).values() if n > 1) / len(words),
+        "facts a caption, mean [5 %, 95 %]": statistics.mean(n for n in facts if n),
+        **{f"{kind} captions": kinds[kind] / len(found) for kind in KINDS},
+        "false negatives": 1 - sum(own) / sum(map(len, true)),
+        "captions true of several images": sum(n > 1 for n in of_own) / len(of_own),
+        "images a caption is true of, mean [5 %, 95 %]": statistics.mean(of_own),
+        "images a caption is true of, median": sorted(of_own)[(len(of_own) - 1) // 2],
+        "true captions an image, beyond its own": (sum(map(len, true)) - sum(own)) / len(shown),
     }
+    return {"values": values, "p5": lengths[-(-len(lengths) * 5 // 100) - 1], "true": true}
 
 
 @pytest.fixture(scope="module")
@@ -88,41 +83,21 @@ def expected() -> dict[str, dict[str, Any]]:
 def check(rows: list[dict[str, Any]], expected: dict[str, Any]) -> None:
     """The records of a part are the numbers of the loops."""
     found = {row["fact"]: row for row in rows}
-    values = {
-        "images": expected["images"],
-        "captions": expected["captions"],
-        "captions an image": 5,
-        "words a caption, mean [5 %, 95 %]": expected["words"]["mean"],
-        "different words": expected["vocabulary"],
-        "repeated captions": expected["repeated"],
-        "facts a caption, mean [5 %, 95 %]": expected["facts"],
-        **{f"{kind} captions": share for kind, share in expected["kinds"].items()},
-        "false negatives": expected["false_negatives"],
-        "captions true of several images": expected["ambiguous"],
-        "images a caption is true of, mean [5 %, 95 %]": expected["images_a_caption"]["mean"],
-        "images a caption is true of, median": expected["images_a_caption"]["median"],
-        "true captions an image, beyond its own": expected["captions_an_image"],
-    }
-    assert {name: row["value"] for name, row in found.items()} == pytest.approx(values)
-    assert found["words a caption, mean [5 %, 95 %]"]["low"] == expected["words"]["p5"]
-    assert all(values[name] > 0 for name in ("false negatives", "captions true of several images"))
+    assert {name: row["value"] for name, row in found.items()} == pytest.approx(expected["values"])
+    assert found["words a caption, mean [5 %, 95 %]"]["low"] == expected["p5"]
+    assert all(found[name]["value"] > 0 for name in ("false negatives", "captions true of several images"))
 
 
 def test_every_number_of_scenes_is_that_of_counting(expected: dict[str, dict[str, Any]]) -> None:
-    result = invoke("describe", NAME, "--json")
-    assert result.exit_code == 0, result.stderr
-    document = json.loads(result.stdout)
-    assert (document["schema"], document["name"]) == ("vsebench/description/2", NAME)
-    facts = document["tables"]["facts"]
-    assert list(dict.fromkeys(row["part"] for row in facts)) == ["train", "val", "test"]
-    for part in ("train", "val", "test"):
+    found = document("data", "describe", NAME)
+    assert (found["schema"], found["name"]) == ("vsebench/description/2", NAME)
+    facts = found["tables"]["facts"]
+    assert list(dict.fromkeys(row["part"] for row in facts)) == list(PARTS)
+    for part in PARTS:
         check([row for row in facts if row["part"] == part], expected[part])
-
-
-def test_a_split_of_scenes_is_described_as_the_part(expected: dict[str, dict[str, Any]]) -> None:
-    found = vsebench.describe(f"{NAME}-val")
-    assert found.parts[0].name == f"{NAME}-val"
-    check(found.records(), expected["val"])
+    split = vsebench.describe(f"{NAME}-val")
+    assert split.parts[0].name == f"{NAME}-val"
+    check(split.records(), expected["val"])
 
 
 def test_of_many_pairs_some_captions_are_counted(
@@ -162,23 +137,22 @@ def own(tmp_path: Path) -> str:
     ]
     lines = [
         {"image_id": f"<b>{image}</b>", "caption_id": f"{image}-{n}", "caption": text}
-        for image, of in enumerate(texts)
-        for n, text in enumerate(of)
-    ]
+        for image, of in enumerate(texts) for n, text in enumerate(of)
+    ]  # fmt: skip
     file = tmp_path / "captions.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert invoke("build", "mine", "--from", file, "--replace").exit_code == 0
+    cli("data", "build", "mine", "--from", file, "--replace")
     return "mine"
 
 
 def test_a_data_set_of_ones_own(own: str) -> None:
-    tables = json.loads(invoke("describe", own, "--json").stdout)["tables"]
+    tables = document("data", "describe", own)["tables"]
     facts = {row["fact"]: row for row in tables["facts"]}
     assert len(facts) == 6 and (facts["images"]["value"], facts["captions"]["value"]) == (2, 5)
     assert (facts["captions an image"]["low"], facts["captions an image"]["high"]) == (2, 3)
     assert facts["repeated captions"]["value"] == 2 / 5  # two have the words of another one
     assert [row["word"] for row in tables["words"]][:2] == ["a", "dog"] and tables["words"][0]["n"] == 3
-    table = invoke("describe", own).stdout
+    table = cli("data", "describe", own).out
     assert "2 to 3" in table and "false negatives" not in table and "\x1b" not in table
 
 
@@ -188,19 +162,9 @@ def test_coco(coco: vsebench.Split) -> None:
     assert (part.images, part.captions, part.scenes) == (5000, 25_000, None)
 
 
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [
-        ("nothing", 2),
-        ("scenes-50", 4),
-        ("scenes-50-test", 4),
-        ("scenes-50-colour3", 2),
-    ],
-)
-def test_what_cannot_be_described(name: str, code: int, pinned: Pinned) -> None:
-    result = invoke("describe", name)
-    assert result.exit_code == code and not result.stdout
-    pinned(result.stderr)
+@pytest.mark.parametrize("name", ["nothing", "scenes-50", "scenes-50-test", "scenes-50-colour3"])
+def test_what_cannot_be_described(name: str, pinned: Pinned) -> None:
+    pinned(refused("data", "describe", name, code=4 if name in ("scenes-50", "scenes-50-test") else 2))
 
 
 # --- formats ---
@@ -209,8 +173,7 @@ def test_what_cannot_be_described(name: str, code: int, pinned: Pinned) -> None:
 @pytest.mark.parametrize("ending", ["md", "tex", "csv", "json", "html"])
 def test_every_format_is_written(tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"d.{ending}"
-    result = invoke("describe", NAME, "-o", file)
-    assert result.exit_code == 0 and result.stdout == invoke("describe", NAME).stdout, result.stderr
+    assert cli("data", "describe", NAME, "-o", file).out == cli("data", "describe", NAME).out
     text = file.read_text()
     if ending == "csv":
         rows = list(csv.DictReader(io.StringIO(text)))

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import vsebench
-from tests.commands import invoke, refused
+from tests.commands import cli, refused
 from tests.messages import Pinned, Refuses
 from tests.notes import with_notes
 from vsebench.errors import BadInput, UsageError
@@ -50,9 +50,7 @@ def two(tmp_path: Path) -> list[Path]:
 
 
 def test_systems_are_rows_and_the_recalls_of_papers_are_columns(two: list[Path]) -> None:
-    printed = invoke("eval", *two, "--format", "csv")
-    assert printed.exit_code == 0
-    header, *rows = csv.reader(io.StringIO(printed.stdout))
+    header, *rows = csv.reader(io.StringIO(cli("eval", *two, "--format", "csv").out))
     assert header == ["system", "metric", "direction", "value", "low", "high"]
     expected = []
     for path in two:
@@ -61,7 +59,7 @@ def test_systems_are_rows_and_the_recalls_of_papers_are_columns(two: list[Path])
             found = alone[name, way or None]
             expected.append([path.stem, name, way, found.value, *found.interval])
     assert [[*row[:3], *map(float, row[3:])] for row in rows] == expected
-    screen = invoke("eval", *two).stdout.splitlines()
+    screen = cli("eval", *two).out.splitlines()
     assert screen[0] == "custom · ground truth" and screen[2].split() == ["image→text", "text→image"]
     assert screen[3].split() == ["system", "R@1", "R@5", "R@10", "R@1", "R@5", "R@10", "RSum"]
     assert [line.split()[0] for line in screen[5:7]] == ["good", "bad"]
@@ -100,7 +98,7 @@ def test_groups_leave_room_for_asides_and_their_own_width() -> None:
     assert "a wide group" in text([drawn]).splitlines()[2]
 
 
-def test_views_have_tables_of_their_own(coco: vsebench.Split, tmp_path: Path) -> None:
+def test_views_have_tables_of_their_own(coco: vsebench.Split) -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((5000, 8)).astype(np.float32)
     reports = {
@@ -117,19 +115,16 @@ def test_views_have_tables_of_their_own(coco: vsebench.Split, tmp_path: Path) ->
 
 
 def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path, refuses: Refuses) -> None:
-    out = tmp_path / "both.json"
-    assert invoke("eval", "A=" + str(two[0]), two[1], "-o", out, "--seed", "3").exit_code == 0
+    out, third = tmp_path / "both.json", tmp_path / "c.json"
+    cli("eval", f"A={two[0]}", two[1], "-o", out, "--seed", "3")
     reports = {"A": vsebench.evaluate(two[0], seed=3), "bad": vsebench.evaluate(two[1], seed=3)}
     assert vsebench.compare(out).to_dict() == vsebench.compare(reports).to_dict()
     assert vsebench.joint(out).to_frame().equals(vsebench.joint(reports).to_frame())
-    third = tmp_path / "c.json"
     reports["bad"].save(third)
     assert vsebench.compare([out, third]).systems == ("A", "bad", "c")
-    printed = json.loads(invoke("eval", *two, "--json", "--no-per-query").stdout)
-    assert printed["schema"] == "vsebench/joint/1" and {r["system"] for r in printed["tables"]["values"]} == {
-        "good",
-        "bad",
-    }
+    printed = cli("eval", *two, "--json", "--no-per-query").json
+    assert printed["schema"] == "vsebench/joint/1"
+    assert {r["system"] for r in printed["tables"]["values"]} == {"good", "bad"}
     assert [s["report"]["schema"] for s in printed["systems"]] == ["vsebench/report/1"] * 2
     assert "per_query" not in printed["systems"][0]["report"]
     refuses(BadInput, vsebench.load, out)
@@ -144,40 +139,31 @@ def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path, ref
 
 
 def test_per_query_values_of_several_systems_have_their_names(two: list[Path], tmp_path: Path) -> None:
-    out = tmp_path / "q.csv"
-    assert invoke("eval", *two, "--metrics", "R@1", "--per-query", out).exit_code == 0
-    table = pd.read_csv(out)
+    cli("eval", *two, "--metrics", "R@1", "--per-query", tmp_path / "q.csv")
+    table = pd.read_csv(tmp_path / "q.csv")
     assert list(table) == ["system", "metric", "direction", "query", "value"]
     means = table.groupby(["system", "direction"]).value.mean()
     for path in two:
         assert means[path.stem, "t2i"] == pytest.approx(vsebench.evaluate(path, ci=0)["R@1", "t2i"].value)
 
 
-@pytest.mark.parametrize(
-    ("ending", "start"),
-    [
-        (".tex", "% needs"),
-        (".md", "### custom"),
-        (".html", "<!doctype"),
-        (".csv", "system,"),
-        (".json", '{\n  "schema"'),
-    ],
-)
-def test_the_ending_of_the_output_is_its_format(two: list[Path], tmp_path: Path, ending: str, start: str) -> None:
+STARTS = {".tex": "% needs", ".md": "### custom", ".html": "<!doctype", ".csv": "system,", ".json": '{\n  "schema"'}
+
+
+@pytest.mark.parametrize("ending", STARTS)
+def test_the_ending_of_the_output_is_its_format(two: list[Path], tmp_path: Path, ending: str) -> None:
     out = tmp_path / f"t{ending}"
-    done = invoke("eval", *two, "-o", out, "--ci", "0")
-    assert done.exit_code == 0 and "image→text" in done.stdout and out.read_text().startswith(start)
-    if ending != ".csv":
-        alone = invoke("eval", two[0], "-o", out, "--ci", "0")
-        assert alone.exit_code == 0 and "image→text" in alone.stdout and out.read_text().startswith(start)
+    for files in (two, two[:1])[: 1 if ending == ".csv" else 2]:
+        assert "image→text" in cli("eval", *files, "-o", out, "--ci", "0").out
+        assert out.read_text().startswith(STARTS[ending])
 
 
 def test_one_system_is_printed_in_every_format(two: list[Path], pinned: Pinned) -> None:
     with command_line():  # notes name options
         report = vsebench.evaluate(two[0], ci=0)
     for style, expected in (("latex", report.to_latex()), ("markdown", report.to_markdown()), ("csv", report.to_csv())):
-        assert invoke("eval", two[0], "--ci", "0", "--format", style).stdout.rstrip("\n") == expected.rstrip("\n")
-    pinned(invoke("eval", two[0], "--format", "word").stderr)
+        assert cli("eval", two[0], "--ci", "0", "--format", style).out.rstrip("\n") == expected.rstrip("\n")
+    pinned(refused("eval", two[0], "--format", "word"))
 
 
 def test_systems_that_differ_are_refused_before_the_next_is_evaluated(
@@ -191,100 +177,68 @@ def test_systems_that_differ_are_refused_before_the_next_is_evaluated(
 
 
 def test_options_of_one_system(two: list[Path], tmp_path: Path, pinned: Pinned) -> None:
-    for more in (
-        ["--save-run", tmp_path / "r.json"],
-        ["--texts", two[0]],
-        ["--scores", two[0]],
-    ):
+    for more in (["--save-run", tmp_path / "r.json"], ["--texts", two[0]], ["--scores", two[0]]):
         pinned(refused("eval", *two, *more))
-    pinned(invoke("eval", f"x={two[0]}", f"x={two[1]}").stderr)
-    assert invoke("eval", f"x-1={two[0]}", f"x-2={two[1]}").exit_code == 0
+    pinned(refused("eval", f"x={two[0]}", f"x={two[1]}"))
+    cli("eval", f"x-1={two[0]}", f"x-2={two[1]}")
     (tmp_path / "sub").mkdir()
     same = system(tmp_path / "sub" / "good.npz", 1.0)
-    _, *rows = invoke("eval", two[0], same, "--format", "csv", "--ci", "0").stdout.splitlines()
+    _, *rows = cli("eval", two[0], same, "--format", "csv", "--ci", "0").out.splitlines()
     assert {line.split(",")[0] for line in rows} == {f"{tmp_path.name}/good", "sub/good"}
 
 
-@pytest.mark.parametrize("command", [["compare"], ["slice", "--by", "positives"], ["agree"]])
-def test_vectors_in_place_of_reports_are_named(
-    two: list[Path], tmp_path: Path, command: list[str], pinned: Pinned
-) -> None:
-    pinned(refused(*command, *two, code=3))
+@pytest.mark.parametrize("command", ["compare", "slice --by positives", "agree"])
+def test_vectors_in_place_of_reports_are_named(two: list[Path], tmp_path: Path, command: str, pinned: Pinned) -> None:
+    pinned(refused(*command.split(), *two, code=3))
     np.save(tmp_path / "s.npy", IMAGES)
-    pinned(invoke("compare", tmp_path / "s.npy").stderr)
+    pinned(cli("compare", tmp_path / "s.npy", code=None).err)
     vsebench.evaluate(two[0], ci=0).save(tmp_path / "r.json")
-    pinned(invoke("compare", tmp_path / "r.json").stderr)
-    pinned(invoke("eval", tmp_path / "r.json").stderr)
+    pinned(cli("compare", tmp_path / "r.json", code=None).err)
+    pinned(cli("eval", tmp_path / "r.json", code=None).err)
 
 
 # --- two files ---------------------------------------------------------------------------------------------
 
 
-def save_npy(path: Path, vectors: np.ndarray, side: str) -> Path:
-    np.save(path.with_suffix(".npy"), vectors)
-    return path.with_suffix(".npy")
+def saved(kind: str, path: Path, vectors: np.ndarray, side: str) -> Path:
+    """The vectors of a side in a file of a kind: ``stated`` and the tables have the image of every text."""
+    path = path.with_suffix({"tensor": ".pt", "dict": ".pth", "stated": ".parquet"}.get(kind, f".{kind}"))
+    if kind == "npy":
+        np.save(path, vectors)
+    elif kind == "npz":
+        np.savez(path, feats=vectors, ids=np.arange(len(vectors)))
+    elif kind in ("tensor", "dict"):
+        torch = pytest.importorskip("torch", reason="torch is not installed (pip install 'vsebench[train]')")
+        tensor = torch.tensor(vectors)
+        torch.save(tensor if kind == "tensor" else {f"{'img' if side == 'image' else 'cap'}_embs": tensor}, path)
+    elif kind == "safetensors":
+        numpy = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
+        numpy.save_file({"embeddings": vectors}, path)
+    else:
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'vsebench[formats]')")
+        ids = [f"{'i' if side == 'image' else 'c'}{n:03}" for n in range(len(vectors))]
+        frame = pd.DataFrame({"id": ids, "embedding": list(vectors)})
+        if side == "text":
+            frame["image_id"] = [f"i{n // EACH:03}" for n in range(len(vectors))]
+        if kind == "stated":
+            frame["modality"] = side
+        frame = frame.sample(frac=1, random_state=4)
+        frame.to_feather(path, compression="uncompressed") if kind == "arrow" else frame.to_parquet(path)
+    return path
 
 
-def save_npz(path: Path, vectors: np.ndarray, side: str) -> Path:
-    np.savez(path.with_suffix(".npz"), feats=vectors, ids=np.arange(len(vectors)))
-    return path.with_suffix(".npz")
+KINDS = ["npy", "npz", "tensor", "dict", "safetensors", "parquet", "stated", "arrow"]
 
 
-def save_tensor(path: Path, vectors: np.ndarray, side: str) -> Path:
-    torch = pytest.importorskip("torch", reason="torch is not installed (pip install 'vsebench[train]')")
-    torch.save(torch.tensor(vectors), path.with_suffix(".pt"))
-    return path.with_suffix(".pt")
-
-
-def save_dict(path: Path, vectors: np.ndarray, side: str) -> Path:
-    torch = pytest.importorskip("torch", reason="torch is not installed (pip install 'vsebench[train]')")
-    torch.save({"img_embs" if side == "image" else "cap_embs": torch.tensor(vectors)}, path.with_suffix(".pth"))
-    return path.with_suffix(".pth")
-
-
-def save_safetensors(path: Path, vectors: np.ndarray, side: str) -> Path:
-    numpy = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
-    numpy.save_file({"embeddings": vectors}, path.with_suffix(".safetensors"))
-    return path.with_suffix(".safetensors")
-
-
-def save_parquet(path: Path, vectors: np.ndarray, side: str, modality: bool = False) -> Path:
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'vsebench[formats]')")
-    prefix = "i" if side == "image" else "c"
-    frame = pd.DataFrame({"id": [f"{prefix}{n:03}" for n in range(len(vectors))], "embedding": list(vectors)})
-    if side == "text":
-        frame["image_id"] = [f"i{n // EACH:03}" for n in range(len(vectors))]
-    if modality:
-        frame["modality"] = side
-    frame.sample(frac=1, random_state=4).to_parquet(path.with_suffix(".parquet"))
-    return path.with_suffix(".parquet")
-
-
-def save_stated(path: Path, vectors: np.ndarray, side: str) -> Path:
-    return save_parquet(path, vectors, side, modality=True)
-
-
-def save_arrow(path: Path, vectors: np.ndarray, side: str) -> Path:
-    feather = pytest.importorskip("pyarrow.feather", reason="pyarrow is not installed")
-    feather.write_feather(
-        pd.read_parquet(save_parquet(path, vectors, side)), path.with_suffix(".arrow"), "uncompressed"
-    )
-    return path.with_suffix(".arrow")
-
-
-SAVE = [save_npy, save_npz, save_tensor, save_dict, save_safetensors, save_parquet, save_stated, save_arrow]
-
-
-@pytest.mark.parametrize(("first", "second"), [*((save, save) for save in SAVE), (save_npy, save_dict)])
-def test_two_files_of_one_side_each_are_one_system(tmp_path: Path, first: Any, second: Any) -> None:
-    a, b = first(tmp_path / "img", IMAGES, "image"), second(tmp_path / "txt", texts(1.0), "text")
+@pytest.mark.parametrize(("first", "second"), [*((kind, kind) for kind in KINDS), ("npy", "dict")])
+def test_two_files_of_one_side_each_are_one_system(tmp_path: Path, first: str, second: str) -> None:
+    a, b = saved(first, tmp_path / "img", IMAGES, "image"), saved(second, tmp_path / "txt", texts(1.0), "text")
     assert not holds_both(opened(a)) and not holds_both(opened(b))
-    tables = (save_parquet, save_stated, save_arrow)  # they have the image of every text
-    more = [] if first in tables else ["--captions-per-image", EACH]
-    result = invoke("eval", a, b, "--json", "--ci", "0", "--quiet", *more)
+    more = [] if first in ("parquet", "stated", "arrow") else ["--captions-per-image", EACH]
+    found = cli("eval", a, b, "--json", "--ci", "0", "--quiet", *more).json["results"]
     expected = vsebench.evaluate(IMAGES, texts(1.0), ci=0)
-    found = {(r["metric"], r["direction"]): r["value"] for r in json.loads(result.stdout)["results"]}
-    assert found == {(str(r.metric), r.direction): r.value for r in expected.results}
+    values = {(r["metric"], r["direction"]): r["value"] for r in found}
+    assert values == {(str(r.metric), r.direction): r.value for r in expected.results}
 
 
 def test_what_two_files_say_beside_the_vectors(tmp_path: Path) -> None:
@@ -311,10 +265,10 @@ def test_keys_name_the_arrays_of_two_files(tmp_path: Path, refuses: Refuses) -> 
 
 
 def test_files_are_grouped_by_what_they_hold(two: list[Path], tmp_path: Path, refuses: Refuses) -> None:
-    image, text_file = save_npy(tmp_path / "i", IMAGES, "image"), save_npy(tmp_path / "t", texts(1.0), "text")
+    image, text_file = saved("npy", tmp_path / "i", IMAGES, "image"), saved("npy", tmp_path / "t", texts(1.0), "text")
     files = [(None, two[0]), ("P", image), (None, text_file), (None, two[1])]
     assert group(files) == [(None, two[0], None), ("P", image, text_file), (None, two[1], None)]
-    header = invoke("eval", two[0], f"P={image}", text_file, "--format", "csv", "--ci", "0").stdout.splitlines()
+    header = cli("eval", two[0], f"P={image}", text_file, "--format", "csv", "--ci", "0").out.splitlines()
     assert list(dict.fromkeys(line.split(",")[0] for line in header)) == ["system", "good", "P"]
     for wrong in ([image], [image, two[0]], [two[0], image], [image, ("Q", text_file)]):
         refuses(BadInput, group, [w if isinstance(w, tuple) else (None, w) for w in wrong])
@@ -324,6 +278,6 @@ def test_exchanged_files_are_named_where_names_say_so(tmp_path: Path, refuses: R
     np.savez(tmp_path / "i.npz", image_embeddings=IMAGES)
     np.savez(tmp_path / "t.npz", text_embeddings=texts(1.0))
     refuses(BadInput, read_embeddings, tmp_path / "t.npz", texts=tmp_path / "i.npz")
-    a, b = save_stated(tmp_path / "i", IMAGES, "image"), save_stated(tmp_path / "t", texts(1.0), "text")
+    a, b = saved("stated", tmp_path / "i", IMAGES, "image"), saved("stated", tmp_path / "t", texts(1.0), "text")
     refuses(BadInput, read_embeddings, b, texts=a)
     refuses(BadInput, read_embeddings, tmp_path / "i.npz")

@@ -13,7 +13,7 @@ import pytest
 import vsebench as vb
 from tests import oracle_stats as oracle
 from tests import published_files
-from tests.commands import invoke, refused
+from tests.commands import cli, refused
 from tests.messages import Pinned, Refuses
 from vsebench.errors import UsageError, VsebenchError
 from vsebench.evaluation import wording
@@ -38,22 +38,18 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     return found
 
 
-def test_the_last_row_is_the_mean_of_the_languages(files: dict[str, Path], tmp_path: Path) -> None:
-    done = invoke(
-        "eval", *files.values(), "--split", "xtd10", "--metrics", "R@1,R@5,MedR", "--format", "csv", "--ci", "0"
-    )
-    assert done.exit_code == 0, done.stderr
-    header, *rows = csv.reader(io.StringIO(done.stdout))
-    alone = {
-        name: vb.evaluate(path, split=f"xtd10:{name}", metrics="R@1,R@5,MedR", ci=0) for name, path in files.items()
-    }
+def test_the_last_row_is_the_mean_of_the_languages(files: dict[str, Path]) -> None:
+    options = ("--split", "xtd10", "--metrics", "R@1,R@5,MedR", "--ci", "0")
+    header, *rows = csv.reader(io.StringIO(cli("eval", *files.values(), *options, "--format", "csv").out))
     columns = [(name, direction) for direction in ("i2t", "t2i") for name in ("R@1", "R@5", "MedR")]
-    values = {name: [alone[name][column].value for column in columns] for name in LANGUAGES}
+    values = []
+    for name, path in files.items():
+        alone = vb.evaluate(path, split=f"xtd10:{name}", metrics="R@1,R@5,MedR", ci=0)
+        values.append([alone[column].value for column in columns])
     assert header[:4] == ["system", "metric", "direction", "value"]
     assert [tuple(row[:3]) for row in rows] == [(name, *c) for name in (*LANGUAGES, "macro mean") for c in columns]
     printed = np.array([float(row[3]) for row in rows]).reshape(4, -1)
-    assert printed[:3].tolist() == list(values.values())
-    assert np.allclose(printed[3], printed[:3].mean(axis=0), rtol=1e-15)
+    assert printed[:3].tolist() == values and np.allclose(printed[3], printed[:3].mean(axis=0), rtol=1e-15)
 
 
 def test_a_mean_has_the_interval_of_images_drawn_for_all_languages_at_once(files: dict[str, Path]) -> None:
@@ -102,82 +98,63 @@ def test_a_mean_has_the_interval_of_images_drawn_for_all_languages_at_once(files
 def test_the_table_names_the_set_and_no_language_is_the_best(
     files: dict[str, Path], tmp_path: Path, pinned: Pinned
 ) -> None:
-    done = invoke(
-        "eval", *files.values(), "--split", "xtd10", "--metrics", "R@1", "-o", tmp_path / "t.json", "--ci", "0"
-    )
-    lines = done.stdout.splitlines()
-    pinned(done.stderr)
-    assert lines[8].startswith("macro mean (3 of 11) ")
+    options = ("--split", "xtd10", "--metrics", "R@1", "-o", tmp_path / "t.json", "--ci", "0")
+    done = cli("eval", *files.values(), *options)
+    pinned(done.err)
+    lines = done.out.splitlines()
     assert lines[0] == "xtd10 · ground truth" and lines[3].split()[0] == "language"
     assert [line.split()[0] for line in lines[5:9]] == [*LANGUAGES, "macro"]
-    assert "bold" not in done.stdout and "Best" not in done.stdout
+    assert lines[8].startswith("macro mean (3 of 11) ")
+    assert "bold" not in done.out and "Best" not in done.out
     document = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
-    assert document["split"] == "xtd10" and [s["report"]["split"] for s in document["systems"]] == [
-        f"xtd10:{x}" for x in LANGUAGES
-    ]
+    assert document["split"] == "xtd10"
+    assert [s["report"]["split"] for s in document["systems"]] == [f"xtd10:{x}" for x in LANGUAGES]
     joint = vb.joint(str(tmp_path / "t.json"))
     assert joint.languages and joint.records() == document["tables"]["values"]
-    assert [(r["system"], r["metric"], r["direction"]) for r in joint.records()[-2:]] == [
-        ("macro mean", "R@1", "i2t"), ("macro mean", "R@1", "t2i"),
-    ]  # fmt: skip
+    last = [(r["system"], r["metric"], r["direction"]) for r in joint.records()[-2:]]
+    assert last == [("macro mean", "R@1", "i2t"), ("macro mean", "R@1", "t2i")]
     assert "macro mean (3 of 11)" in joint.to_html() and "macro mean (3 of 11)" in joint.to_latex()
-    assert "textbf" not in joint.to_latex()
-    assert "**57" not in joint.to_markdown() and joint.to_markdown().count("COCO training images") == 1
+    assert "textbf" not in joint.to_latex() and "**57" not in joint.to_markdown()
+    assert joint.to_markdown().count("COCO training images") == 1
 
 
 def test_reports_of_languages_are_joined_from_their_files(
-    files: dict[str, Path], tmp_path: Path, refuses: Refuses
-) -> None:
-    paths = []
-    for language, path in files.items():
-        vb.evaluate(path, split=f"xtd10:{language}", metrics="R@1", ci=0).save(tmp_path / f"{language}.json")
-        paths.append(tmp_path / f"{language}.json")
-    assert [row["system"] for row in vb.joint(paths).records()[::2]] == [*LANGUAGES, "macro mean"]
-    assert not vb.joint(paths[0]).languages
-    refuses(UsageError, vb.compare, paths[:2])
-
-
-def test_a_table_of_languages_is_no_report_and_no_comparison(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
-    """What reads it is named, as ``compare`` does not."""
     monkeypatch.chdir(tmp_path)
-    vb.evaluate(files["de"], split="xtd10:de", metrics="R@1", ci=0).save("de.json")
-    vb.evaluate(files["it"], split="xtd10:it", metrics="R@1", ci=0).save("it.json")
-    vb.joint(["de.json", "it.json"]).save("both.json")
+    paths = []
+    for language, path in files.items():
+        vb.evaluate(path, split=f"xtd10:{language}", metrics="R@1", ci=0).save(f"{language}.json")
+        paths.append(f"{language}.json")
+    assert [row["system"] for row in vb.joint(paths).records()[::2]] == [*LANGUAGES, "macro mean"]
+    assert not vb.joint(paths[0]).languages
+    refuses(UsageError, vb.compare, [tmp_path / path for path in paths[:2]])
+    # a table of languages is no report and no comparison: what reads it is named, as compare does not
+    vb.joint(paths[:2]).save("both.json")
     for read in (vb.load, vb.compare):
         refuses(VsebenchError, read, "both.json")
     assert [row["system"] for row in vb.joint("both.json").records()[::2]] == ["de", "it", "macro mean"]
 
 
 def test_languages_of_two_systems_are_refused(
-    files: dict[str, Path], tmp_path: Path, pinned: Pinned, refuses: Refuses
-) -> None:
-    np.savez(tmp_path / "other.npz", **np.load(files["de"]))
-    reports = {
-        name: vb.evaluate(path, split=f"xtd10:{language}", metrics="R@1", ci=0)
-        for name, path, language in (
-            ("A", files["de"], "de"),
-            ("B", tmp_path / "other.npz", "de"),
-            ("C", files["it"], "it"),
-        )
-    }
-    refuses(UsageError, vb.joint, reports)
-    pinned(refused("eval", files["de"], tmp_path / "other.npz", "--split", "xtd10", "--metrics", "R@1"))
-    named = [f"ours:de={files['de']}", f"ours:it={files['it']}", f"theirs:de={tmp_path / 'other.npz'}"]
-    done = invoke("eval", *named, "--split", "xtd10", "--metrics", "R@1", "--ci", 0)
-    assert done.exit_code == 0 and "theirs" in done.stdout, done.stderr
-
-
-def test_a_name_of_another_language_than_that_of_the_ids_is_refused_and_one_file_twice_is_said(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned, refuses: Refuses
 ) -> None:
-    given = {"it": files["de"], "de": files["it"]}
-    reports = {
-        name: vb.evaluate(path, split=f"xtd10:{'de' if name == 'it' else 'it'}", metrics="R@1", ci=0)
-        for name, path in given.items()
-    }
-    refuses(UsageError, vb.joint, reports)
+    other = tmp_path / "other.npz"
+    np.savez(other, **np.load(files["de"]))
+    options = ("--split", "xtd10", "--metrics", "R@1", "--ci", 0)
+
+    def reports(**given: tuple[Path, str]) -> dict[str, vb.Report]:
+        return {
+            name: vb.evaluate(path, split=f"xtd10:{language}", metrics="R@1", ci=0)
+            for name, (path, language) in given.items()
+        }
+
+    refuses(UsageError, vb.joint, reports(A=(files["de"], "de"), B=(other, "de"), C=(files["it"], "it")))
+    pinned(refused("eval", files["de"], other, *options))
+    named = [f"ours:de={files['de']}", f"ours:it={files['it']}", f"theirs:de={other}"]
+    assert "theirs" in cli("eval", *named, *options).out
+    # a name of another language than that of the ids; one file twice
+    refuses(UsageError, vb.joint, reports(it=(files["de"], "de"), de=(files["it"], "it")))
     monkeypatch.chdir(files["de"].parent)
     pinned(refused("eval", files["de"].name, files["de"].name, "--split", "xtd10"))
 
@@ -186,12 +163,10 @@ def test_the_language_is_that_of_the_ids_or_of_a_name_in_capitals(
     files: dict[str, Path], tmp_path: Path, pinned: Pinned
 ) -> None:
     """A file whose name is no language: with ids its language is known; without, the message says what tells it."""
-    done = invoke("eval", f"DE={files['de']}", "--split", "xtd10", "--metrics", "R@1", "--ci", "0")
-    assert done.exit_code == 0 and done.stdout.startswith("xtd10:de ")
-    done = invoke("eval", f"fr={files['de']}", "--split", "xtd10", "--metrics", "R@1", "--ci", "0")
-    assert done.exit_code == 4
-    pinned(done.stderr)
-    pinned(refused("eval", f"x1={files['de']}", "--split", "xtd10", "--metrics", "R@1", "--ci", "0"))
+    options = ("--split", "xtd10", "--metrics", "R@1", "--ci", "0")
+    assert cli("eval", f"DE={files['de']}", *options).out.startswith("xtd10:de ")
+    pinned(refused("eval", f"fr={files['de']}", *options, code=4))
+    pinned(refused("eval", f"x1={files['de']}", *options))
     split = vb.load_split("xtd10:de")
     with np.load(files["de"]) as arrays:
         np.savez(
@@ -231,19 +206,17 @@ def test_several_systems_have_a_mean_each_over_the_languages_of_all(
     wanted = {**hits, **{(s, "macro mean"): np.mean([hits[s, "de"], hits[s, "ja"]], axis=0) for s in spoken}}
     common = ("--split", "xflickrco", "--metrics", "R@1,R@5", "--ci", "0")
     mixed = [given[at] for at in (0, 3, 1, 4, 2)]  # the rows of a system stand together in any order of the files
-    done = invoke("eval", *mixed, *common, "-o", tmp_path / "t.json", "--format", "csv")
-    assert done.exit_code == 0
-    pinned(done.stderr)
-    header, *found = csv.reader(io.StringIO(done.stdout))
+    done = cli("eval", *mixed, *common, "-o", tmp_path / "t.json", "--format", "csv")
+    pinned(done.err)
+    header, *found = csv.reader(io.StringIO(done.out))
     assert header == ["system", "language", "metric", "direction", "value", "low", "high"]
     assert [tuple(row[:2]) for row in found[::4]] == rows
     printed = np.array([float(row[4]) for row in found]).reshape(-1, 4)
     assert np.allclose(printed, [wanted[row] for row in rows], rtol=0, atol=1e-12)
     table = vb.joint(str(tmp_path / "t.json"))
     markdown = table.to_markdown()
-    assert (
-        "| ours · macro mean (2 of 8) |" in markdown and markdown.count("**") == 2 * 4
-    )  # the best mean of every column
+    assert "| ours · macro mean (2 of 8) |" in markdown
+    assert markdown.count("**") == 2 * 4  # the best mean of every column
     reports = {f"{s}:{x}": r for (s, x), r in zip(table.languages, table.reports, strict=True)}
     assert vb.joint(reports).records() == table.records()
     apart = vb.joint({name: reports[name] for name in ("ours:tr", "theirs:de", "theirs:ja", "ours:ja")}, metrics="R@1")

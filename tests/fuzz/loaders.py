@@ -7,13 +7,42 @@ import zipfile
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
+import vsebench
 from tests.embedding_files import IMAGE_IDS, OWNER, TEXT_IDS
 from tests.fuzz import bundle
 from tests.fuzz.contract import Broken, accepts, reads
+from vsebench import metrics, relevance, signature
+from vsebench.analysis import attributes, systems
+from vsebench.files.pairs import JUDGED, LISTS, SCORED, place
+from vsebench.files.read import read_captions, read_embeddings, read_scores
+from vsebench.files.read_pairs import read_pairs
+from vsebench.files.run_folder import find
+from vsebench.human.cxc import TASKS, read_cxc
+from vsebench.human.flickr8k import read_flickr8k
+from vsebench.leaderboard import store as boards
+from vsebench.metrics.suites import expand
+from vsebench.relevance.cider.frequencies import corpus_df
+from vsebench.relevance.cider.ngrams import grams
+from vsebench.relevance.coarse import read_argument
+from vsebench.relevance.embedding import sentence
+from vsebench.relevance.embedding.word_vectors import read_word_vectors
+from vsebench.relevance.gains import Spec
+from vsebench.relevance.spice import file as spice_file
+from vsebench.scenes import settings as scenes
+from vsebench.sets import align, caption_files
+from vsebench.sets import published as sets
+from vsebench.sets.captions import with_captions
+from vsebench.sets.stored import store
+from vsebench.text.tokenise import tokenise
 from vsebench.types import Ids, Split
+from vsebench.unimodal import files as unimodal
+from vsebench.unimodal.labels import label_distance_of, read_labels
+from vsebench.unimodal.queries import read_queries
+from vsebench.unimodal.wmd import read_caption_sets
 
 SPLIT = Split("custom", IMAGE_IDS, TEXT_IDS, OWNER)
 MASKS = np.arange(16).reshape(4, 2, 2)
@@ -30,12 +59,12 @@ def arrays(data: bytes, folder: Path, name: str = "e.npz") -> None:
     """A file of named arrays, or of one: embeddings, scores, captions, gains, labels."""
     path = _file(data, folder, name)
     reads(_embeddings, path)
-    reads(_scores, path)
-    reads(_captions, path)
-    reads(_gains, path)
-    reads(_sentence_vectors, path)
-    reads(_label_distance, path)
-    reads(_one_modality, path)
+    reads(lambda p: align.align_scores(read_scores(p), None), path)
+    reads(read_captions, path)
+    reads(lambda p: relevance.load_gains(Spec("matrix", str(p), {}), SPLIT), path)
+    reads(sentence.read_vectors, path, SPLIT)
+    reads(read_labels, path, None, IMAGE_IDS)
+    reads(unimodal.read_vectors, path, "image")
 
 
 def one_array(data: bytes, folder: Path) -> None:
@@ -73,8 +102,9 @@ def table(data: bytes, folder: Path) -> None:
 
 def hdf5(data: bytes, folder: Path) -> None:
     """An HDF5 file, which is read by another process: embeddings and labels."""
-    reads(_embeddings, _file(data, folder, "e.h5"))
-    reads(_label_distance, folder / "e.h5")
+    path = _file(data, folder, "e.h5")
+    reads(_embeddings, path)
+    reads(read_labels, path, None, IMAGE_IDS)
 
 
 def clip_retrieval(data: bytes, folder: Path) -> None:
@@ -85,67 +115,19 @@ def clip_retrieval(data: bytes, folder: Path) -> None:
 
 
 def _embeddings(path: Path, split: Split | None = None) -> None:
-    from vsebench.files.read import read_embeddings
-    from vsebench.sets.align import align_embeddings
-
-    align_embeddings(read_embeddings(path), split)
+    align.align_embeddings(read_embeddings(path), split)
 
 
 def _pair(path: Path) -> None:
-    from vsebench.files.read import read_embeddings
-    from vsebench.sets.align import align_embeddings
-
-    align_embeddings(read_embeddings(path, texts=path), None)
-
-
-def _scores(path: Path) -> None:
-    from vsebench.files.read import read_scores
-    from vsebench.sets.align import align_scores
-
-    align_scores(read_scores(path), None)
-
-
-def _captions(path: Path) -> None:
-    from vsebench.files.read import read_captions
-
-    read_captions(path)
-
-
-def _gains(path: Path) -> None:
-    from vsebench.relevance import load_gains
-    from vsebench.relevance.gains import Spec
-
-    load_gains(Spec("matrix", str(path), {}), SPLIT)
-
-
-def _sentence_vectors(path: Path) -> None:
-    from vsebench.relevance.embedding.sentence import read_vectors
-
-    read_vectors(path, SPLIT)
-
-
-def _label_distance(path: Path) -> None:
-    from vsebench.unimodal.labels import read_labels
-
-    read_labels(path, None, IMAGE_IDS)
-
-
-def _one_modality(path: Path) -> None:
-    from vsebench.unimodal.files import read_vectors
-
-    read_vectors(path, "image")
+    align.align_embeddings(read_embeddings(path, texts=path), None)
 
 
 def _queries(path: Path, ids: Ids | None = None) -> None:
-    from vsebench.unimodal.queries import read_queries
-
     read_queries(str(path), len(IMAGE_IDS), ids)
 
 
 def _column(path: Path) -> None:
-    from vsebench.analysis.attributes import from_file
-
-    from_file(path, None, SPLIT, several=True)
+    attributes.from_file(path, None, SPLIT, several=True)
 
 
 def queries(data: bytes, folder: Path) -> None:
@@ -157,18 +139,13 @@ def queries(data: bytes, folder: Path) -> None:
 def columns(data: bytes, folder: Path) -> None:
     """A table to slice by, under the endings that its reader distinguishes."""
     for name in ("t.csv", "t.tsv", "t.jsonl"):
-        path = _file(data, folder, name)
-        reads(_column, path)
+        reads(_column, _file(data, folder, name))
 
 
 def runs(data: bytes, folder: Path) -> None:
     """Pairs: retrieved lists, by score and by rank, judgements, and scores of a second stage."""
-    from vsebench.files.pairs import JUDGED, LISTS, SCORED, place
-    from vsebench.files.read_pairs import read_pairs
-    from vsebench.sets.align import align_lists
-
     path = _file(data, folder, "run.txt")
-    reads(lambda p: align_lists(read_pairs(p, None, LISTS), SPLIT), path)
+    reads(lambda p: align.align_lists(read_pairs(p, None, LISTS), SPLIT), path)
     reads(lambda p: read_pairs(p, "t2i", LISTS, order="rank"), path)
     for kind in (JUDGED, SCORED):
         reads(lambda p, of=kind: [place(pairs, SPLIT) for pairs in read_pairs(p, None, of)], path)
@@ -176,26 +153,17 @@ def runs(data: bytes, folder: Path) -> None:
 
 def captions(data: bytes, folder: Path) -> None:
     """A file of captions: of a split, and of a data set of one's own."""
-    from vsebench.sets.caption_files import from_file, with_image_files
-    from vsebench.sets.captions import with_captions
-    from vsebench.unimodal.wmd import read_caption_sets
-
     for name in ("c.json", "c.txt"):
         reads(lambda p: with_captions(SPLIT, p), _file(data, folder, name))
     path = folder / "c.json"
-    reads(with_image_files, path)
-    reads(from_file, path)
+    reads(caption_files.with_image_files, path)
+    reads(caption_files.from_file, path)
     (folder / "v.txt").write_text("a 1 0\ndog 0 1\n", encoding="utf-8")
     reads(read_caption_sets, path, str(folder / "v.txt"), IMAGE_IDS)
 
 
 def published_sets(data: bytes, folder: Path) -> None:
     """The files of every published test set, of any number of images."""
-    from unittest import mock
-
-    from vsebench.sets import published as sets
-    from vsebench.sets.stored import store
-
     place = bundle.write(data, folder / "files")
     with mock.patch.object(sets, "_check"):
         for found in sets.SETS.values():
@@ -206,46 +174,31 @@ def published_sets(data: bytes, folder: Path) -> None:
 
 def word_vectors(data: bytes, folder: Path) -> None:
     """Word vectors as text."""
-    from vsebench.relevance.embedding.word_vectors import read_word_vectors
-
     reads(read_word_vectors, _file(data, folder, "v.txt"), ["a", "dog", "new york"])
 
 
 def frequencies(data: bytes, folder: Path) -> None:
     """Captions in which document frequencies are counted."""
-    from vsebench.relevance.cider.frequencies import corpus_df
-    from vsebench.relevance.cider.ngrams import grams
-    from vsebench.text.tokenise import tokenise
-
-    path = _file(data, folder, "f.json")
-    reads(corpus_df, path, "ptb", grams(tokenise(["a dog"], "ptb")))
+    reads(corpus_df, _file(data, folder, "f.json"), "ptb", grams(tokenise(["a dog"], "ptb")))
 
 
 def spice(data: bytes, folder: Path) -> None:
     """Parsed captions."""
-    from vsebench.relevance.spice.file import unpack
-
-    reads(unpack, _file(data, folder, "s.jsonl"))
+    reads(spice_file.unpack, _file(data, folder, "s.jsonl"))
 
 
 def saved_report(data: bytes, folder: Path) -> None:
     """A report; what is read can be printed."""
-    import vsebench
-    from vsebench.analysis.systems import load_systems
-
     path = _file(data, folder, "A.json")
     report = reads(vsebench.load, path)
     if report is not None:
         reads(lambda p: (str(report), report.to_markdown(), report.to_latex(), report.to_json()), path)
-    reads(lambda p: load_systems([p]), path)
+    reads(lambda p: systems.load_systems([p]), path)
 
 
 def leaderboard(data: bytes, folder: Path) -> None:
     """A folder of leaderboards: what is wrong with a file is a fault that names it, never an error."""
-    from vsebench.leaderboard.store import read
-
-    place = bundle.write(data, folder / "boards")
-    found = reads(partial(read, again=True), place)
+    found = reads(partial(boards.read, again=True), bundle.write(data, folder / "boards"))
     for fault in () if found is None else found.faults:
         if not fault.file or not fault.fix:
             raise Broken(f"a fault names no file, or not what to do: {fault}")
@@ -253,8 +206,6 @@ def leaderboard(data: bytes, folder: Path) -> None:
 
 def run_folder(data: bytes, folder: Path) -> None:
     """The folder of a training run."""
-    from vsebench.files.run_folder import find
-
     reads(find, bundle.write(data, folder / "run"))
 
 
@@ -305,15 +256,11 @@ def checkpoint(data: bytes, folder: Path) -> None:
 
 def flickr8k(data: bytes, folder: Path) -> None:
     """Human judgements of Flickr8k."""
-    from vsebench.human.flickr8k import read_flickr8k
-
     reads(read_flickr8k, bundle.write(data, folder / "human"))
 
 
 def cxc(data: bytes, folder: Path) -> None:
     """Human judgements of CxC."""
-    from vsebench.human.cxc import TASKS, read_cxc
-
     place = bundle.write(data, folder / "human")
     for task in TASKS:
         reads(lambda p, t=task: read_cxc(t, p), place)
@@ -325,38 +272,26 @@ def _text(data: bytes) -> str:
 
 def metric_name(data: bytes, folder: Path) -> None:
     """The name of a metric, which parses back, or a list of names and suites."""
-    from vsebench.metrics import parse
-    from vsebench.metrics.suites import expand
-
-    text = _text(data)
-    views, gains = ("gt", "eccv", "cxc"), ("cider", "spice")
-    for metric in [accepts(parse, text), *(accepts(lambda t: expand(t, views, gains), text) or ())]:
-        if metric is not None and parse(str(metric)) != metric:
-            raise Broken(f"'{metric}' parses back as {parse(str(metric))!r}")
+    text, views, gains = _text(data), ("gt", "eccv", "cxc"), ("cider", "spice")
+    for metric in [accepts(metrics.parse, text), *(accepts(lambda t: expand(t, views, gains), text) or ())]:
+        if metric is not None and metrics.parse(str(metric)) != metric:
+            raise Broken(f"'{metric}' parses back as {metrics.parse(str(metric))!r}")
 
 
 def gains_specification(data: bytes, folder: Path) -> None:
     """The specification of gains, and those that it combines."""
-    from vsebench.relevance import parse_spec
-    from vsebench.relevance.coarse import read_argument
-
-    spec = accepts(parse_spec, _text(data))
+    spec = accepts(relevance.parse_spec, _text(data))
     if spec is not None and spec.kind == "coarse" and (parts := accepts(read_argument, spec.argument)) is not None:
-        accepts(parse_spec, parts[0])
-        accepts(parse_spec, parts[2])
+        accepts(relevance.parse_spec, parts[0])
+        accepts(relevance.parse_spec, parts[2])
 
 
 def other_name(data: bytes, folder: Path) -> None:
     """Names of scenes and signatures, which read back, and of label distances and queries."""
-    from vsebench import signature
-    from vsebench.scenes.settings import of_split, parse
-    from vsebench.unimodal.labels import label_distance_of
-    from vsebench.unimodal.queries import read_queries
-
     text = _text(data)
-    settings = accepts(lambda t: parse((of_split(t) or (t,))[0]), text)
-    if settings is not None and parse(settings.name) != settings:
-        raise Broken(f"'{settings.name}' reads back as {parse(settings.name)}")
+    settings = accepts(lambda t: scenes.parse((scenes.of_split(t) or (t,))[0]), text)
+    if settings is not None and scenes.parse(settings.name) != settings:
+        raise Broken(f"'{settings.name}' reads back as {scenes.parse(settings.name)}")
     fields = accepts(signature.read, text)
     if fields is not None and signature.read(signature.write(fields)) != fields:
         raise Broken(f"the signature reads back as {signature.read(signature.write(fields))}")

@@ -124,7 +124,7 @@ def published_sets() -> list[bytes]:
                     "videos": [{"video_id": "v1", "split": "test"}, {"video_id": "v2", "split": "train"}],
                     "sentences": [{"sen_id": n, "video_id": f"v{1 + n % 2}", "caption": f"a {n}"} for n in range(4)],
                 }
-            ),
+            )
         },
         {"test_data.json": as_json([{"video": "v", "description": "a"}, {"video": "v", "description": "b"}])},
         {

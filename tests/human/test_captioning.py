@@ -91,11 +91,7 @@ def test_meteor_is_that_of_the_package_and_is_remembered(monkeypatch: pytest.Mon
 @needs_package
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script instead of Java")
 @pytest.mark.parametrize(
-    "says",
-    [
-        "echo 'Error: out of memory' >&2",
-        "echo nonsense; echo nonsense; echo nonsense; sleep 5",
-    ],
+    "says", ["echo 'Error: out of memory' >&2", "echo nonsense; echo nonsense; echo nonsense; sleep 5"]
 )
 def test_a_java_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, pinned: Pinned) -> None:
     from vsebench.text import java as spice_java

@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import vsebench
 from tests import human_files, reports
+from tests.commands import cli
 from tests.messages import Refuses
 from vsebench.analysis.agree import agree
 from vsebench.analysis.comparison import compare
 from vsebench.analysis.page import page
 from vsebench.analysis.slices import slice
-from vsebench.cli import app
 from vsebench.cli import page as page_command
 from vsebench.cli.analyses import ANALYSES, PYTHON, made
 from vsebench.errors import BadInput, UsageError
@@ -50,6 +49,7 @@ COLUMNS = {
     "study": ["task", "subset", "relevance", "coefficient", "value", "low", "high", "pairs", "points", "variant"],
 }  # fmt: skip
 
+FEW: dict[str, Any] = {"permutations": 100, "resamples": 20}
 CHOICES = [{"image": str(n), "captions": ["a", "b"]} for n in range(2)]
 
 
@@ -114,25 +114,21 @@ def test_the_frame_of_a_comparison(results: dict[str, Rendered]) -> None:
 
 def test_a_report_saved_from_python_is_what_compare_reads(three: list[Report], tmp_path: Path) -> None:
     """By ``save``, as text and as plain values, for the function and for the command."""
-    expected = vsebench.compare({"A": three[0], "B": three[1]}).to_dict()
+    expected = vsebench.compare({"A": three[0], "B": three[1]}, **FEW).to_dict()
     three[0].save(tmp_path / "A.json")
     (tmp_path / "text.json").write_text(three[0].to_json(), encoding="utf-8")
     (tmp_path / "values.json").write_text(json.dumps(three[0].document()), encoding="utf-8")
     three[1].save(tmp_path / "B.json")
     for name in ("A", "text", "values"):
         files = [f"A={tmp_path}/{name}.json", f"B={tmp_path}/B.json"]
-        assert vsebench.compare(files).to_dict() == expected
-        printed = CliRunner().invoke(app, ["compare", *files, "--json"])
-        assert printed.exit_code == 0 and json.loads(printed.stdout) == expected
+        assert vsebench.compare(files, **FEW).to_dict() == expected
+        assert cli("compare", *files, "--permutations", 100, "--resamples", 20, "--json").json == expected
 
 
 def test_reports_are_files_or_objects(three: list[Report], tmp_path: Path, refuses: Refuses) -> None:
-    files = []
-    for name, report in zip(("good", "worse", "bad"), three, strict=True):
-        report.save(tmp_path / f"{name}.json")
-        files.append(tmp_path / f"{name}.json")
-    few: dict[str, Any] = {"metrics": ["R@1"], "permutations": 100, "resamples": 20}
     named = dict(zip(("good", "worse", "bad"), three, strict=True))
+    files = [Path(reports.write(tmp_path / f"{name}.json", report)) for name, report in named.items()]
+    few: dict[str, Any] = {"metrics": ["R@1"], **FEW}
     want = compare(files, **few)
     assert compare([str(f) for f in files], **few) == compare(named, **few) == want
     assert compare([f"good={files[0]}", *files[1:]], **few) == want
@@ -192,9 +188,7 @@ def test_numbers_are_folded_last() -> None:
 )
 def test_words_lead_to_pages_and_into_the_web_alone(link: str, leads: bool) -> None:
     grid = Grid("", ("x",), (True,), ((Cell("a", link=link),),))
-    assert (f"<a href='{escape(link)}'>a</a>" in tables([grid])) == leads and (
-        f"[a]({link})" in markdown([grid])
-    ) == leads
+    assert (f"<a href='{escape(link)}'>a</a>" in tables([grid])) == leads == (f"[a]({link})" in markdown([grid]))
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])

@@ -6,14 +6,15 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import vsebench as vb
+from tests import reports
+from tests.commands import cli
 from tests.messages import Refuses
-from vsebench.cli import app
 from vsebench.results.render import Rendered
 from vsebench.results.report import Report
 
@@ -94,27 +95,22 @@ def test_the_command_line_says_them_once(tmp_path: Path, tied: Report) -> None:
     assert done.stderr.count("tie exactly") == 2 and "VsebenchWarning" not in done.stderr
     assert "tie exactly" not in done.stdout
     tied.save(tmp_path / "a.json")
-    found = CliRunner().invoke(app, ["compare", *[f"{n}={tmp_path / 'a.json'}" for n in "ab"], "--resamples", "20"])
-    assert found.stderr.count("warning: i2t: 100.0%") == found.stderr.count("i2t: 100.0%") == 1  # of both systems
+    said = cli("compare", *(f"{n}={tmp_path / 'a.json'}" for n in "ab"), "--resamples", 20).err
+    assert said.count("warning: i2t: 100.0%") == said.count("i2t: 100.0%") == 1  # of both systems
 
 
 def test_tests_of_the_queries_alone_are_a_note_on_tested_metrics() -> None:
     rng = np.random.default_rng(0)
     gains, images = rng.random((30, 30)), rng.standard_normal((30, 8))
-
-    def graded(noise: float) -> Report:
-        texts = images + noise * rng.standard_normal((30, 8))
-        names = "matrix:CS@10,matrix:nDCG@300,matrix:NCS@300"
-        return vb.evaluate(images, texts, captions_per_image=1, metrics=names, gains=gains, ci=0, trust=True)
-
-    pair = {"a": graded(0.3), "b": graded(0.9)}
+    options = {"metrics": "matrix:CS@10,matrix:nDCG@300,matrix:NCS@300", "gains": gains, "ci": 0, "trust": True}
+    pair = {
+        name: vb.evaluate(images, images + noise * rng.standard_normal((30, 8)), captions_per_image=1, **options)
+        for name, noise in (("a", 0.3), ("b", 0.9))
+    }
     found = vb.compare(pair, metrics="matrix:NCS@300", **FEW)
     *_, by_number, note = found.notes
-    assert (
-        "paired by row number" in by_number
-        and note.startswith("tests of matrix:NCS@300 are of the queries alone")
-        and "nDCG" not in note
-    )
+    assert "paired by row number" in by_number and "nDCG" not in note
+    assert note.startswith("tests of matrix:NCS@300 are of the queries alone")
     assert not any("queries alone" in w for w in found.warnings)
     assert str(found).count("of the queries alone") == found.to_latex().count("of the queries alone") == 1
     assert found.to_dict()["notes"][-2:] == [by_number, note]
@@ -130,45 +126,41 @@ def test_the_best_is_marked_without_colours(tied: Report) -> None:
         assert "100.00*" in text and "Best with *." in text and "\x1b" not in text
 
 
-def test_one_table_of_several_systems_in_latex(tmp_path: Path, coco: vb.Split) -> None:
-    rng = np.random.default_rng(0)
-    images = rng.standard_normal((5000, 8)).astype(np.float32)
-    names = ("R@1", "RSum", "eccv:mAP@R")
+def test_one_table_of_several_systems_in_latex() -> None:
+    world = reports.split()
+    judged = {"mine": {"i2t": {100: [1100]}, "t2i": {1100: [100]}}}
     given = {
-        name: vb.evaluate(images, images[coco.image_of] + noise * rng.standard_normal((25000, 8)), split=coco, ci=0,
-                          metrics=names, trust=True)
+        name: reports.report(noise, 0, world, metrics="R@1,RSum,mine:mAP@R", judgements=judged, ci=0)
         for name, noise in (("a", 0.1), ("b", 0.3))
-    }  # fmt: skip
+    }
     for make in (vb.joint, lambda *x, **y: vb.compare(*x, **y, **FEW)):
         first = make(given).to_latex()
         assert first.count("tabular}") == 2 and "mAP@R" not in first.replace("% ", "")
         assert "% 2 further columns are not in this table: metrics chooses its columns" in first
-        chosen = make(given, metrics="R@1,eccv:mAP@R").to_latex()
+        chosen = make(given, metrics="R@1,mine:mAP@R").to_latex()
         assert chosen.count("tabular}") == 2 and "further columns" not in chosen
-        assert "{image$\\to$text}" in chosen and "{ECCV Caption, image$\\to$text}" in chosen
+        assert "{image$\\to$text}" in chosen and "{mine, image$\\to$text}" in chosen
 
 
-def test_plots_have_the_numbers_of_the_results(refuses: Refuses) -> None:
+def test_plots_have_the_numbers_of_the_results(monkeypatch: pytest.MonkeyPatch, tied: Report, refuses: Refuses) -> None:
     pytest.importorskip("altair")
     rng = np.random.default_rng(0)
     images = rng.standard_normal((30, 8))
-    two = [
-        vb.evaluate(images, images + noise * rng.standard_normal((30, 8)), captions_per_image=1, metrics="R@1,R@5,MedR")
-        for noise in (0.3, 0.9)
-    ]
+
+    def measured(noise: float, metrics: str, **options: Any) -> Report:
+        texts = images + noise * rng.standard_normal((30, 8))
+        return vb.evaluate(images, texts, captions_per_image=1, metrics=metrics, trust=True, **options)
+
+    two = [measured(noise, "R@1,R@5,MedR") for noise in (0.3, 0.9)]
     for result, systems in ((two[0], 1), (vb.joint(two), 2)):
         panel = result.plot().to_dict()
         assert panel["title"]["subtitle"] == ["ground truth"]
-        shown = [row for row in panel["data"]["values"] if row["dot"]]
-        assert len(shown) == 4 * systems
-        assert 100 * two[0]["R@1", "i2t"].value in [row["value"] for row in shown]
-    three = vb.evaluate(images, images, captions_per_image=1, metrics="R@1,R@5,R@10", direction="i2t", ci=0, trust=True)
+        shown = [row["value"] for row in panel["data"]["values"] if row["dot"]]
+        assert len(shown) == 4 * systems and 100 * two[0]["R@1", "i2t"].value in shown
+    three = measured(0, "R@1,R@5,R@10", direction="i2t", ci=0)
     assert [row["x"] for row in three.plot().to_dict()["data"]["values"]] == [1, 5, 10]
     assert "(30)" in str(vb.slice(two, "positives", resamples=20).plot().to_dict())  # the queries of the slice
-    refuses(vb.VsebenchError, vb.evaluate(images, images, captions_per_image=1, metrics="R@1", ci=0).plot)
-
-
-def test_a_plot_needs_altair(monkeypatch: pytest.MonkeyPatch, tied: Report, refuses: Refuses) -> None:
+    refuses(vb.VsebenchError, measured(0, "R@1", ci=0).plot)
     monkeypatch.setitem(sys.modules, "altair", None)
     refuses(ImportError, tied.plot)
 
