@@ -61,15 +61,6 @@ def test_weighted_scores_are_those_of_the_sum(systems: dict[str, Any]):
         assert_same(report, wanted)
 
 
-def test_equal_weights_and_corrected_sums(systems: dict[str, Any]):
-    folder = systems["folder"]
-    total = systems["A"] + systems["B"]
-    fused = vb.evaluate(folder / "A.npz", fuse=folder / "B.npz", metrics="recall", normalise="csls:k=3", ci=0)
-    wanted = vb.evaluate(scores=total, captions_per_image=2, metrics="recall", normalise="csls:k=3", ci=0)
-    assert_same(fused, wanted)
-    assert "|fuse:sum,1,1|normalise:csls,k=3,transductive|" in fused.signature
-
-
 @pytest.mark.nightly
 def test_reciprocal_ranks_are_those_of_ranx():
     ranx = pytest.importorskip("ranx", reason="ranx is not installed")
