@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 import vsebench as vb
 from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError
+from vsebench.sets.catalogue import build
 
 RNG = np.random.default_rng(3)
 IMAGES = RNG.standard_normal((20, 8)).astype(np.float32)
@@ -49,8 +52,14 @@ def test_batches_of_repeated_images_in_any_order(batches: int, split: Any) -> No
     assert [r.value for r in report.results] == [r.value for r in at_once.results]
 
 
-@pytest.mark.parametrize("split", [None, SPLIT])
-def test_batches_with_ids_of_the_split(split: Any) -> None:
+@pytest.mark.parametrize("split", [None, SPLIT, "mine"])
+def test_batches_with_ids_of_the_split(split: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
+    ids = zip(SPLIT.image_ids[OWNER].tolist(), SPLIT.caption_ids.tolist(), strict=True)
+    lines = (json.dumps({"image_id": image, "caption_id": n, "caption": f"thing {n}"}) for image, n in ids)
+    (tmp_path / "mine.jsonl").write_text("\n".join(lines))
+    if split == "mine":
+        build("mine", tmp_path / "mine.jsonl")
     pairs, apart = vb.Accumulator(split, **OPTIONS), vb.Accumulator(SPLIT, **OPTIONS)
     for rows in np.array_split(RNG.permutation(100), 9):
         pairs.update(

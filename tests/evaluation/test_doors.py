@@ -44,3 +44,5 @@ def test_values_of_further_stages(stage: str, made: dict[str, Any], tmp_path: Pa
     wanted = through("threads", made, tmp_path, **STAGES[stage])
     assert [r.value for r in wanted.results] != [r.value for r in made["wanted"].results]
     same_through_doors(("npz", "matrix", "torch", "faiss", "small tiles"), made, tmp_path, wanted, **STAGES[stage])
+    lists = {**STAGES[stage], "metrics": "R@1,hubness"}  # what an index is searched for
+    same_through_doors(("torch", "faiss"), made, tmp_path, through("threads", made, tmp_path, **lists), **lists)

@@ -118,7 +118,6 @@ def test_5k_cxc_and_eccv(case: tuple[Vectors, Vectors, Report], coco: Split, pac
 def test_1k(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) -> None:
     # Each fold is ranked by itself: the package removes items of other folds from a list, and here there are none.
     x, y, report = case
-    assert coco.fold is not None and coco.caption_fold is not None
     both: dict[Direction, dict[int, list[int]]] = {"i2t": {}, "t2i": {}}
     for fold in range(5):
         images, captions = np.flatnonzero(coco.fold == fold), np.flatnonzero(coco.caption_fold == fold)

@@ -33,10 +33,10 @@ def score_file(path: Path, case: dict[str, Any], metrics: list[str], ties: str =
     )
 
 
-@pytest.mark.parametrize("name", ["foundation"])
-def test_every_case_has_an_origin(name: str) -> None:
-    document = json.loads((Path(__file__).parents[1] / "golden" / f"{name}.json").read_text())
-    assert document["origin"] and all(case["origin"] for case in document["cases"].values())
+def test_every_case_has_an_origin() -> None:
+    for name in ("foundation", "graded"):
+        document = json.loads((Path(__file__).parents[1] / "golden" / f"{name}.json").read_text(encoding="utf-8"))
+        assert document["origin"] and all(case["origin"] for case in document["cases"].values())
 
 
 def test_recall_3x15(golden: Golden, tmp_path: Path) -> None:

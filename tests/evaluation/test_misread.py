@@ -271,7 +271,6 @@ def test_retrieved_lists_are_checked(direction: Direction, depth: int) -> None:
     assert lists(order[:, :depth], items, direction) is None
     assert lists(order[: len(order) // 3, :1], items, direction) is None, "some queries, one item"
     backwards = lists(order[:, :depth][:, ::-1], items, direction)
-    assert backwards is not None
     assert cause(backwards) == "with the lists reversed" and "larger means more similar" in backwards.fix
     last = lists(order[:, ::-1][:, :depth], items, direction)
     assert cause(last) == ""

@@ -69,7 +69,6 @@ def check(x: np.ndarray, y: np.ndarray, judged: Relevance, rules: tuple[str, ...
     for ties in rules:
         observed = observe(scorer, [Targets("x", judged)], ties=ties, depth={d: 20})[d]
         rank, top = iter(observed.ranks["x"].rank.tolist()), observed.top
-        assert top is not None
         for q, items in oracle.positives(judged).items():
             order = oracle.ordering(scores[q], range(len(gallery)), set(items), ties)
             assert [next(rank) for _ in items] == [order.index(g) + 1 for g in items]

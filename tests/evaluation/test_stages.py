@@ -145,6 +145,8 @@ def test_scores_of_lists_and_runs_are_those_of_the_sum(weights: str, rule: str |
         folder / "A.npz", fuse=folder / "B.npz", weights=weights, normalise=rule, metrics="R@1", ci=0, direction="i2t",
         lists=5, save_run=run, depth=5,
     )  # fmt: skip
+    corrected_by = "" if rule is None else f"normalise:{rule.partition(':')[0]},"
+    assert f"|fuse:sum,{weights}|{corrected_by}" in report.signature
     best = np.sort(scores, axis=1)[:, ::-1][:, :5]
     (lists,) = report.lists
     np.testing.assert_allclose(lists.scores, best, rtol=1e-6, atol=1e-11)

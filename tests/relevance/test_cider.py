@@ -186,7 +186,6 @@ def test_pycocoevalcap_on_real_pairs(coco5k: Split) -> None:
 
     from vsebench.text.tokenise import tokenise
 
-    assert coco5k.captions is not None
     gains = load(coco5k, {})
     tokenised = [" ".join(tokens) for tokens in tokenise(coco5k.captions).lists()]
     for caption in np.random.default_rng(20).integers(0, len(tokenised), 5).tolist():
