@@ -76,6 +76,7 @@ def test_against_loops() -> None:
     world = reports.split(6)
     done = [reports.report(n, s, world, metrics="R@1,MeanR,RSum") for s, n in enumerate((0.4, 1.2))]
     found = compared(done, metrics="all", correction="none")
+    assert "exact" in str(found)
     for test in found.tests:
         row = found.rows[test.row]
         assert test.exact and test.corrected == test.p
