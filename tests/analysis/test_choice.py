@@ -78,7 +78,7 @@ def test_a_set_by_name_is_in_the_cache(tmp_path: Path, refuses: Refuses) -> None
         refuses(VsebenchError, load, name)
 
 
-def test_storedof_another_layout_are_left_out_with_a_note(tmp_path: Path) -> None:
+def test_files_of_another_layout_are_left_out_with_a_note(tmp_path: Path) -> None:
     files.sugarcrepe(tmp_path / "s")
     files.write(tmp_path / "s" / "zzz.json", [{"other": 1}])
     assert load(tmp_path / "s").notes[0] == "zzz.json is left out: it has another layout"
@@ -294,7 +294,7 @@ def test_half_precision_is_named_for_its_own_ties_only(dtype: Any) -> None:
     assert said == f"m: ties, which count as wrong: 1 of 2 choices{few if dtype == np.float16 else ''}"
 
 
-def test_storedwithout_ids_have_the_order_of_the_set(tmp_path: Path, pinned: Any) -> None:
+def test_files_without_ids_have_the_order_of_the_set(tmp_path: Path, pinned: Any) -> None:
     """As ``eval`` says it; arrays in memory have that order by definition."""
     folder = files.sugarcrepe(tmp_path / "s")
     split = load(folder).split
@@ -403,7 +403,7 @@ def test_items_and_arrays_that_are_refused(case: str, refuses: Refuses) -> None:
 @pytest.mark.parametrize(
     "text", ["null", "3", "[1]", "{}", "[]", '{"a": 1}', "[" * 5000, '[{"image": "a", "captions": {}}]', "not JSON"]
 )
-def test_storedthat_are_no_set(tmp_path: Path, text: str, refuses: Refuses) -> None:
+def test_files_that_are_no_set(tmp_path: Path, text: str, refuses: Refuses) -> None:
     (tmp_path / "set.json").write_text(text)
     refuses(BadInput, load, tmp_path / "set.json")
 
