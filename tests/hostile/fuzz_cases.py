@@ -16,6 +16,7 @@ from tests.hostile.case import Case, Make
 from tests.hostile.damage import X, Y, npy, two_files
 
 BOM = b"\xef\xbb\xbf"
+HUGE = b"".join(b'{"image_id": %d, "n": %d}\n' % (100 + i, 10**400) for i in range(24))
 
 
 def header(text: bytes) -> bytes:
@@ -45,71 +46,44 @@ def queries(folder: Path) -> list[str]:
 
 
 @functools.cache
-def document() -> str:
+def document() -> bytes:
     """A report of R@1 and RSum with per-query values, as JSON."""
-    return reports.report(0.5, metrics="R@1,RSum", resamples=20).to_json()
+    return reports.report(0.5, metrics="R@1,RSum", resamples=20).to_json().encode()
 
 
-def report(change: Callable[[dict[str, Any]], object], *command: str) -> Make:
+def made(command: str, **files: bytes | Callable[[], bytes]) -> Make:
+    """Write files, whose names end after ``_``; words of the command that name one get its folder."""
+    contents = {name.replace("_", "."): data for name, data in files.items()}
+
+    def make(folder: Path) -> list[str]:
+        for name, data in contents.items():
+            (folder / name).write_bytes(data() if callable(data) else data)
+        return [str(folder / word) if word in contents else word for word in command.split()]
+
+    return make
+
+
+def report(change: Callable[[dict[str, Any]], object]) -> Make:
     """Compare a changed report with a good one."""
 
-    def make(folder: Path) -> list[str]:
-        changed = json.loads(document())
-        change(changed)
-        (folder / "a.json").write_text(json.dumps(changed), encoding="utf-8")
-        (folder / "b.json").write_text(document(), encoding="utf-8")
-        return ["compare", str(folder / "a.json"), str(folder / "b.json"), "--permutations", "20", "--resamples", "20"]
+    def changed() -> bytes:
+        data = json.loads(document())
+        change(data)
+        return json.dumps(data).encode()
 
-    return make
+    return made("compare a.json b.json --permutations 20 --resamples 20", a_json=changed, b_json=document)
 
 
-def table(*values: Any) -> Make:
-    """Slice by a column of JSON lines with these values."""
-
-    def make(folder: Path) -> list[str]:
-        (folder / "a.json").write_text(document(), encoding="utf-8")
-        rows = [json.dumps({"image_id": 100 + i, "n": value}) for i, value in enumerate(values)]
-        (folder / "t.jsonl").write_text("\n".join(rows), encoding="utf-8")
-        return by_column(folder, "t.jsonl")
-
-    return make
-
-
-def by_column(folder: Path, name: str) -> list[str]:
-    """Slice a report by the column n of a file."""
-    args = ["slice", str(folder / "a.json"), "--by", "column", "--column", "n", "--file", str(folder / name)]
-    return [*args, "--resamples", "20"]
-
-
-def file_table(name: str, data: bytes) -> Make:
-    """Slice by a column of a file with these bytes."""
-
-    def make(folder: Path) -> list[str]:
-        (folder / "a.json").write_text(document(), encoding="utf-8")
-        (folder / name).write_bytes(data)
-        return by_column(folder, name)
-
-    return make
-
-
-def spice(data: bytes) -> Make:
-    """Import a file of parsed captions."""
-
-    def make(folder: Path) -> list[str]:
-        (folder / "s.jsonl").write_bytes(data)
-        return ["spice", "import", str(folder / "s.jsonl")]
-
-    return make
+def table(data: bytes) -> Make:
+    """Slice by the column n of JSON lines with these bytes."""
+    command = "slice a.json --by column --column n --file t.jsonl --resamples 20"
+    return made(command, a_json=document, t_jsonl=data)
 
 
 def captions(data: bytes) -> Make:
     """Evaluate with a file of captions."""
-
-    def make(folder: Path) -> list[str]:
-        (folder / "c.jsonl").write_bytes(data)
-        return [*good.npz(folder), "--captions", str(folder / "c.jsonl"), "--metrics", "NCS@3"]
-
-    return make
+    words = made("--captions c.jsonl --metrics NCS@3", c_jsonl=data)
+    return lambda folder: [*good.npz(folder), *words(folder)]
 
 
 CASES = [
@@ -129,9 +103,9 @@ CASES = [
     Case("notes are a number", report(lambda d: d["provenance"].update(notes=1.5))),
     Case("notes are an object", report(lambda d: d["provenance"].update(notes={"a": 1}))),
     Case("notes have a number", report(lambda d: d["provenance"].update(notes=["a", 1]))),
-    Case("column beyond float64", table(*[10**400] * 24)),
-    Case("nested lines", file_table("t.jsonl", b'{"image_id": 100, "n": ' + b"[" * 100_000)),
-    Case("a table of nothing but a byte order mark", file_table("t.jsonl", BOM)),
-    Case("parsed captions of nothing but a byte order mark", spice(BOM)),
+    Case("column beyond float64", table(HUGE)),
+    Case("nested lines", table(b'{"image_id": 100, "n": ' + b"[" * 100_000)),
+    Case("a table of nothing but a byte order mark", table(BOM)),
+    Case("parsed captions of nothing but a byte order mark", made("spice import s.jsonl", s_jsonl=BOM)),
     Case("captions of nothing but a byte order mark", captions(BOM + b"\n \n")),
 ]  # fmt: skip
