@@ -77,8 +77,10 @@ def test_formulas_in_tables_are_text(tmp_path):
     table = csv.DictReader(io.StringIO(Numbers(read(folder).entries).to_csv()))
     rows = [row for row in table if row["id"] == "formula"]
     assert rows and {(r["model"], r["setting"]) for r in rows} == {('\'=HYPERLINK("http://x","y")', "'@a")}
-    compared = cli("compare", *(f"{name}={tmp_path / 'A.json'}" for name in ("=cmd", "B")), "--format", "csv").out
-    assert not [cell for line in csv.reader(io.StringIO(compared)) for cell in line if cell.startswith("=")]
+    report = vsebench.load(tmp_path / "A.json")
+    compared = vsebench.compare({"=cmd": report, "B": report}, permutations=20, resamples=20).to_csv()
+    cells = [cell for line in csv.reader(io.StringIO(compared)) for cell in line]
+    assert "'=cmd" in cells and not any(cell.startswith("=") for cell in cells)
 
 
 def test_formulas_in_ids_are_text_in_per_query_values(tmp_path):
