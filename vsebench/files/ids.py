@@ -177,9 +177,15 @@ def match(ids: Ids, known: Ids) -> tuple[Int, str]:
     kinds = {ids.dtype.kind, known.dtype.kind}
     if (at >= 0).all() or not len(known) or kinds == {"i"}:
         return at, ""
-    mine, theirs = (list(map(_plain, side.astype(np.str_).tolist())) for side in (ids, known))
+    sides = (ids, known)
+
+    def changed(change: Callable[[str], str], texts: Sequence[list[str]]) -> list[list[str]]:
+        """The texts of each side in another form; integers have one form."""
+        return [old if of.dtype.kind == "i" else list(map(change, old)) for of, old in zip(sides, texts, strict=True)]
+
+    mine, theirs = plain = changed(_plain, [side.astype(np.str_).tolist() for side in sides])
     if "i" in kinds:
-        mine, theirs = ([_INTEGER.sub(r"\1", text) for text in side] for side in (mine, theirs))
+        mine, theirs = plain = changed(lambda text: _INTEGER.sub(r"\1", text), plain)
     count, row = Counter(theirs), {text: place for place, text in enumerate(theirs)}
     for lost in np.flatnonzero(at < 0).tolist():
         at[lost] = row[mine[lost]] if count[mine[lost]] == 1 else -1
@@ -189,7 +195,9 @@ def match(ids: Ids, known: Ids) -> tuple[Int, str]:
     different = [len(np.unique(side)) for side in (ids, known)]
 
     def compared(change: Callable[[str], str]) -> Int:
-        forms = [list(map(change, side)) for side in (mine, theirs)]
+        forms = changed(change, plain)
+        if "i" in kinds and not any(map(str.isdecimal, forms[ids.dtype.kind == "i"])):  # no integer among the texts
+            return np.full(len(ids), -1, np.int64)
         if [len(set(form)) for form in forms] != different:
             return np.full(len(ids), -1, np.int64)
         return places(text_array(forms[1], "ids"), text_array(forms[0], "ids"))
