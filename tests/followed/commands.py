@@ -208,7 +208,7 @@ FOLLOWED: list[Followed | By] = [
         (after(ALL, f"compare a.json b.json {FEW}"), "R@1"),
     ),
     Followed(
-        r"^evaluate it with --metrics R@3, or take one that all reports have, such as R@5, R@1",
+        r"^evaluate it with --metrics R@[37], or take one that all reports have, such as R@5, R@1",
         after(ALL, "compare a.json b.json --metrics R@3"),
         (f"compare a.json b.json --metrics R@5 {FEW}", "R@5"),
     ),

@@ -84,7 +84,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(
         r"^give the report of one language; vb\.joint and vsebench export",
-        f"{LANGUAGES}::test_a_table_of_languages_is_no_report_and_no_comparison",
+        f"{LANGUAGES}::test_reports_of_languages_are_joined_from_their_files",
     ),
     By(
         r"^write the system and the language, as in ours:de=FILE and theirs:de=FILE$",
