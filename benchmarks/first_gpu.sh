@@ -15,7 +15,7 @@ ls /proc/driver/nvidia/version /dev/nvidiactl
 
 step "The back-end of auto" \
   "True, then torch:cuda:0 (torch finds a GPU)"
-"$python" -c "from vsebench.rank import backends as b; print(b.has_driver(), *b.chosen('auto'))"
+"$python" -c "from vsebench import environment as e; from vsebench.rank import backends as b; print(e.has_driver(), *b.chosen('auto'))"
 
 step "The installation" \
   "torch and faiss with the GPU (faiss: GPU 0 of 1), back-end torch:cuda:0; no fault"

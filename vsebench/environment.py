@@ -1,12 +1,20 @@
 """The environment variables that change what vsebench does, of which the tables of ``docs/install.md`` are made.
 
-They are read where they are used. None of them changes a digit of a result.
+They are read where they are used. None of them changes a digit of a result. ``has_driver`` says whether a GPU has its
+driver.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
+
+# One of them is there where the driver of an NVIDIA GPU is loaded: on Linux, in a container, in WSL2, on a Jetson (two
+# kernels).
+DRIVERS = tuple(
+    map(Path, ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu"))
+)
 
 
 @dataclass(frozen=True)
@@ -95,3 +103,8 @@ def local_rank() -> int | None:
     """The place of this process among those of its machine, where they were started one a GPU (torchrun), or None."""
     given = os.environ.get("LOCAL_RANK", "")
     return int(given) if given.isdecimal() and len(given) < 5 else None
+
+
+def has_driver() -> bool:
+    """Whether the driver of a GPU is found, without importing what could use it."""
+    return any(path.exists() for path in DRIVERS)

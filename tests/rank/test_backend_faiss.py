@@ -18,6 +18,7 @@ import vsebench as vb
 from tests.graded_worlds import same_values, vector_world
 from tests.messages import Pinned
 from tests.reports import same_reports
+from vsebench import environment
 from vsebench.cli import health
 from vsebench.errors import BadInput
 from vsebench.rank import backends
@@ -261,10 +262,10 @@ def test_no_gpu_is_touched_where_there_is_none(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(faiss, name, touched, raising=False)
     data = small("normal")
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 0)
-    monkeypatch.setattr(backends, "DRIVERS", (Path(__file__),))
+    monkeypatch.setattr(environment, "DRIVERS", (Path(__file__),))
     both(*data, metrics="R@1", ci=0)
     monkeypatch.setattr(faiss, "get_num_gpus", touched)  # ends the process in older versions, without a driver
-    monkeypatch.setattr(backends, "DRIVERS", (Path("/no/driver"),))
+    monkeypatch.setattr(environment, "DRIVERS", (Path("/no/driver"),))
     both(*data, metrics="R@1", ci=0)
 
 
@@ -315,7 +316,7 @@ class FakeGpuIndex:
 @pytest.fixture
 def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """FAISS finds a GPU, whose indexes are those of the processor."""
-    monkeypatch.setattr(backends, "DRIVERS", (Path(__file__),))
+    monkeypatch.setattr(environment, "DRIVERS", (Path(__file__),))
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 1)
     monkeypatch.setattr(faiss, "StandardGpuResources", FakeResources, raising=False)
     monkeypatch.setattr(faiss, "GpuIndexFlatIP", FakeGpuIndex, raising=False)
@@ -361,7 +362,7 @@ FAULTS = {
 def test_an_index_on_a_gpu_is_tried_in_a_process(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faiss_index, "TRIAL", STAND_IN.format(what) + faiss_index.TRIAL)
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 2)
-    monkeypatch.setattr(backends, "DRIVERS", (Path(__file__),))
+    monkeypatch.setattr(environment, "DRIVERS", (Path(__file__),))
     monkeypatch.setenv("LOCAL_RANK", "3")
     monkeypatch.setattr(faiss_index, "fault", faiss_index.fault.__wrapped__)
     assert faiss_index.fault(0) == FAULTS[what]
@@ -376,7 +377,7 @@ def test_an_index_on_a_gpu_is_tried_in_a_process(what: str, monkeypatch: pytest.
 
 @pytest.mark.gpu
 def test_an_index_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not faiss_index.gpus(backends.has_driver()):
+    if not faiss_index.gpus(environment.has_driver()):
         pytest.skip(f"FAISS uses no GPU: {faiss_index.described()}")
     for kind in ("normal", "integers", "equal", "near", "copies"):
         both(*small(kind), metrics=METRICS, ci=0)
@@ -404,8 +405,9 @@ def test_indexes_of_a_gpu_share_its_memory_and_old_ones_are_dropped(
 
 IMPORTED = """
 import pathlib, sys
-from vsebench.rank import backends, faiss_index
-backends.DRIVERS = (pathlib.Path(sys.executable),)
+from vsebench import environment
+from vsebench.rank import faiss_index
+environment.DRIVERS = (pathlib.Path(sys.executable),)
 faiss_index.package()
 names = list(sys.modules)
 print(names.index("torch") < names.index("faiss"))

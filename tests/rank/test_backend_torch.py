@@ -23,6 +23,7 @@ from tests.graded_worlds import same_values, vector_world
 from tests.hard_vectors import hard_vectors
 from tests.messages import Refuses
 from tests.reports import same_reports
+from vsebench import environment
 from vsebench.errors import DeviceFault, DeviceMemory, UsageError
 from vsebench.graded import engine as graded
 from vsebench.rank import backends
@@ -288,7 +289,7 @@ def test_variables_that_lower_the_precision_are_refused(name: str, monkeypatch: 
         assert "lowers" not in fault(gpu).what
     monkeypatch.setenv(name, "1")
     assert "lowers" not in fault(torch.device("cpu")).what
-    monkeypatch.setattr(backends, "DRIVERS", (Path(__file__),))
+    monkeypatch.setattr(environment, "DRIVERS", (Path(__file__),))
     monkeypatch.setattr(settings, "device_of", lambda _: gpu)
     monkeypatch.setattr(settings, "fault", fault)
     wanted = f"torch fails on the GPU: {name}=1 lowers the precision of products; unset {name}"
@@ -349,7 +350,7 @@ def test_a_gpu_that_is_not_there(refuses: Refuses) -> None:
 @pytest.fixture
 def two_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Torch finds two GPUs that work; nothing can be computed on them."""
-    monkeypatch.setattr(backends, "DRIVERS", (tmp_path,))
+    monkeypatch.setattr(environment, "DRIVERS", (tmp_path,))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(settings, "fault", lambda _: None)
@@ -364,14 +365,14 @@ def test_auto_takes_torch_where_it_finds_a_gpu(
     refuses(UsageError, backends.chosen, "torch:cuda:2")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert backends.chosen("auto") == ("numpy", "torch finds no GPU")
-    monkeypatch.setattr(backends, "DRIVERS", (tmp_path / "absent",))
+    monkeypatch.setattr(environment, "DRIVERS", (tmp_path / "absent",))
     assert backends.chosen("auto") == ("numpy", "no NVIDIA driver found")
 
 
 @pytest.mark.parametrize("name", ["/proc/driver/nvidia/version", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu"])
 def test_drivers_of_linux_of_wsl_and_of_a_jetson(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "exists", lambda path: str(path) == name)
-    assert backends.has_driver()
+    assert environment.has_driver()
 
 
 def test_auto_leaves_a_gpu_that_does_not_work(
@@ -385,7 +386,7 @@ def test_auto_leaves_a_gpu_that_does_not_work(
     monkeypatch.setattr(torch, "mm", old)
     failed = settings.fault.__wrapped__(torch.device("cpu"))
     assert failed.what == "CUDA error: no kernel image is available for execution on the device"
-    monkeypatch.setattr(backends, "DRIVERS", (Path(__file__),))
+    monkeypatch.setattr(environment, "DRIVERS", (Path(__file__),))
     monkeypatch.setattr(settings, "device_of", lambda _: torch.device("cuda", 0))
     monkeypatch.setattr(settings, "fault", lambda _: failed)
     assert backends.chosen("auto") == ("numpy", f"torch fails on the GPU: {failed.what}; {failed.fix}")
@@ -398,8 +399,9 @@ def test_auto_and_doctor_with_a_torch_that_does_not_import(tmp_path: Path) -> No
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise RuntimeError('broken\\nmore')")
     code = (
-        "import pathlib; from vsebench.rank import backends; from vsebench.cli import health;"
-        "backends.DRIVERS = (pathlib.Path('/'),); print(backends.chosen('auto')); print(health._backends())"
+        "import pathlib; from vsebench import environment; from vsebench.rank import backends;"
+        "from vsebench.cli import health;"
+        "environment.DRIVERS = (pathlib.Path('/'),); print(backends.chosen('auto')); print(health._backends())"
     )
     path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     found = subprocess.run(

@@ -21,6 +21,7 @@ import vsebench as vb
 from tests import worlds
 from tests.devices import DEVICES, GRADED, NO_GPU, needs_gpu, same_observations
 from tests.graded_worlds import same_values, vector_world
+from vsebench import environment
 from vsebench.environment import local_rank
 from vsebench.rank import backends
 from vsebench.rank import order as ordering
@@ -84,14 +85,14 @@ def test_the_provenance_names_the_gpu_and_its_driver(monkeypatch: pytest.MonkeyP
     (tmp_path / "version").write_text(
         "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build\nGCC version: 13.2.0\n"
     )
-    monkeypatch.setattr(backends, "DRIVERS", (tmp_path / "version",))
+    monkeypatch.setattr(environment, "DRIVERS", (tmp_path / "version",))
     monkeypatch.setattr(settings, "device_of", lambda name: torch.device(name))
     gpu = SimpleNamespace(name="NVIDIA H200", total_memory=141 << 30, major=9, minor=0)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
     about = f"NVIDIA H200, 141 GiB, compute capability 9.0, CUDA {torch.version.cuda}, driver 570.86.15"
     assert backends.about_device("torch:cuda:1") == {"device": about}
     assert backends.about_device("torch:cpu") == backends.about_device("numpy") == {}
-    monkeypatch.setattr(backends, "DRIVERS", (tmp_path / "absent",))
+    monkeypatch.setattr(environment, "DRIVERS", (tmp_path / "absent",))
     assert backends.about_device("faiss") == {}
     assert backends.about_device("torch:cuda")["device"].endswith("driver of unknown version")
 

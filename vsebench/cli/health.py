@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from .. import __version__
+from ..environment import has_driver
 from ..evaluation.provenance import versions
 
 State = Literal["ok", "absent", "fault"]
@@ -176,13 +177,13 @@ def _faiss() -> Finding:
 
     if not backends.BACKENDS["faiss"].installed:
         use = "lists of the top of rankings, --backend faiss"
-        extra = "gpu" if backends.has_driver() and platform.machine() == "x86_64" else "cpu"
+        extra = "gpu" if has_driver() and platform.machine() == "x86_64" else "cpu"
         return Finding("faiss", "absent", f"not installed ({use})", f"pip install 'vsebench[{extra}]'")
     try:
         from ..rank.faiss_index import described, package
 
         faiss = package()
-        where = described() if backends.has_driver() else "the index of the processor"
+        where = described() if has_driver() else "the index of the processor"
     except Exception as error:  # as of torch
         return Finding("faiss", "fault", f"does not import: {error}", "install faiss again")
     return Finding("faiss", "ok", f"{faiss.__version__}, {where}")

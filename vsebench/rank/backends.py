@@ -23,8 +23,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
+from .. import environment
+from ..environment import has_driver
 from ..errors import MissingPackage, UsageError, first_line
 from ..options import spell
 from ..registry import closest
@@ -32,11 +33,6 @@ from .count import Scan, scan_tiles
 from .order import Order
 
 AUTO = "auto"
-# One of them is there where the driver of an NVIDIA GPU is loaded: on Linux, in a container, in WSL2, on a Jetson (two
-# kernels).
-DRIVERS = tuple(
-    map(Path, ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu"))
-)
 
 
 @dataclass(frozen=True)
@@ -74,11 +70,6 @@ class Backend:
         return self.module is None or importlib.util.find_spec(self.module) is not None
 
 
-def has_driver() -> bool:
-    """Whether the driver of a GPU is found, without importing what could use it."""
-    return any(path.exists() for path in DRIVERS)
-
-
 def about_device(name: str) -> dict[str, str]:
     """For the provenance: ``device``, the GPU that a back-end uses, with its driver; empty where it uses none.
 
@@ -100,7 +91,7 @@ def about_device(name: str) -> dict[str, str]:
 def _driver() -> str:
     """The version of the driver, as Linux has it."""
     try:
-        found = re.search(r"\b\d+\.\d+(\.\d+)?\b", DRIVERS[0].read_text(encoding="utf-8", errors="replace"))
+        found = re.search(r"\b\d+\.\d+(\.\d+)?\b", environment.DRIVERS[0].read_text(encoding="utf-8", errors="replace"))
     except OSError:
         found = None
     return found[0] if found else "of unknown version"

@@ -19,13 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from ..environment import local_rank
+from ..environment import has_driver, local_rank
 from ..errors import BadInput
 from ..memory import require
 from ..numeric.openblas import kernels_of_numpy
 from ..options import spell
 from ..types import Direction, Float, Int, Vectors
-from .backends import BACKENDS, has_driver
 from .order import exact_scores
 from .scorers import Dot, rows_of, unit_vectors
 
@@ -57,8 +56,8 @@ def package() -> Any:
     with _IMPORT:  # threads that search at once may be the first to need it
         if "faiss" in sys.modules:
             return sys.modules["faiss"]
-        if has_driver() and BACKENDS["torch"].installed:
-            with contextlib.suppress(Exception):  # a broken installation raises anything
+        if has_driver():
+            with contextlib.suppress(Exception):  # it is not installed, or broken, which raises anything
                 importlib.import_module("torch")
         with kernels_of_numpy():
             import faiss
