@@ -131,7 +131,7 @@ def test_headline_metrics_are_tested_and_the_others_described(tmp_path: Path) ->
         low, high = test.interval or (test.difference,) * 2
         assert low <= test.difference <= high and (test.interval is None) == str(row.metric).endswith("MedR")
         assert test.wins + test.ties + test.losses == test.n >= test.differing // 3
-        # what papers would say at once is said: the best system is better than the worst in every headline sum
+        # the best system is better than the worst in every headline sum
         if str(row.metric) in ("RSum", "1k:RSum") and (test.first, test.second) == (0, 3):
             assert test.winner == 0
     text = cli("compare", *four[:2], "--resamples", "50").out

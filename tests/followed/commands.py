@@ -22,7 +22,7 @@ ROWS = "".join(
 
 @cache
 def stored(name: str) -> str:
-    """A report as JSON: ``a``, ``b`` and ``c`` are alike, ``ties`` was made in another way."""
+    """A report as JSON: ``a``, ``b`` and ``c`` were measured alike, ``ties`` by another rule of ties."""
     noise = {"a": 0.3, "b": 1.0, "c": 2.0, "ties": 0.3}[name]
     more: dict[str, Any] = {"ties": "mean-rank"} if name == "ties" else {}
     return str(reports.report(noise, metrics="R@1,R@5,MRR", **more).to_json(True))

@@ -269,7 +269,7 @@ def test_figures(tmp_path, kind, start):
         assert "&lt;b&gt;R@k" in text and "currentColor" not in text
         assert all(slices.count(f">{a} to below {b}<") == 2 for a, b in ends), "every slice has its label"
         write(panels[:1], ["x" * 50 + "1", "x" * 50 + "2"], tmp_path, "svg")
-        assert "(1)</text>" in (tmp_path / "a.svg").read_text(), "long names are told apart"
+        assert "(1)</text>" in (tmp_path / "a.svg").read_text(), "two long names have different labels"
 
 
 def test_the_command(tmp_path):

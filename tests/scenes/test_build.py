@@ -1,4 +1,4 @@
-"""Building of scenes: the bytes of every file, interruption at any moment, and two builds at once."""
+"""Scenes are built: the bytes of every file, an interruption at any moment, and two builds at once."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ def test_the_temperature_is_trained_with_the_model(name, learned, tmp_path):
 
 
 def test_another_loss_says_which_settings_of_the_first_it_keeps(tmp_path, log, pinned):
-    """Beside the hyper-parameters, which are of one loss; nothing is said where there are none."""
+    """A note names the settings that another loss keeps; without such settings there is no note."""
     file = tmp_path / "c.toml"
     file.write_text(
         '[loss]\nname = "sam"\nwarmup = 2\nrelevance = "match"\nmask_same_image = false\nsettings = {tau = 3.0}\n'

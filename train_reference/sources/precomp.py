@@ -98,7 +98,7 @@ def _image_of(array: npt.NDArray[Any], captions: int, features: Path, file: Path
     if not are_pairs(image_of):
         if items < rows:
             equal = count_of(rows - items, "row equals another", "rows equal others")
-            note(f"{features.name}: {equal}, and each is taken for an image of its own; to merge them, write {IDS}")
+            note(f"{features.name}: {equal}, and each counts as one image; to merge them, write {IDS}")
         return np.arange(rows)
     times = int(np.argmax(np.bincount(np.bincount(image_of))))  # the usual number of rows of an image
     blocks = image_of[: rows - rows % times].reshape(-1, times)
