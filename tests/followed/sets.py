@@ -139,16 +139,8 @@ FOLLOWED: list[Followed | By] = [
     ),
     # Leaderboards and reports.
     By(
-        r"^add replace=True, or choose id$|^make it again: vsebench eval FILE -o bare\.json|^evaluate with ci=95$",
-        "leaderboard/test_entries.py::test_add_refuses",
-    ),
-    By(
-        r"^evaluate it with metrics='MeanR', or take one that all reports have, such as MedR$",
-        "leaderboard/test_entries.py::test_add_some_metrics",
-    ),
-    By(
-        r"^correct --(url|image-input|name)$",
-        "leaderboard/test_entries.py::test_wrong_options_of_add_are_those_of_the_command_line",
+        r"^choose another --id, or add --replace$|^evaluate again: vsebench eval FILE -o |^give it a name$",
+        "leaderboards/test_boards.py::test_add_refuses",
     ),
     By(
         r"^make it again with its per-query values, as vsebench eval \.\.\. --json > FILE writes it$",
@@ -161,7 +153,7 @@ FOLLOWED: list[Followed | By] = [
     By(r"^store the numbers with --update$", "project/test_drift.py::test_every_number_that_moves_is_named"),
     By(
         r"^finish the suite with --resume$",
-        f"{TRAINED}/test_suites.py::test_finished_runs_are_kept_and_stopped_ones_go_on",
+        "studies/test_suites.py::test_finished_runs_are_kept_and_stopped_ones_go_on",
     ),
     # Pretrained models and devices.
     By(
@@ -259,7 +251,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(
         r"^add resume=True to continue, or choose another folder$",
-        f"{TRAINED}/test_suites.py::test_finished_runs_are_kept_and_stopped_ones_go_on",
+        "studies/test_suites.py::test_finished_runs_are_kept_and_stopped_ones_go_on",
     ),
     By(
         r"^add train\.deterministic=False$",
