@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import vsebench
 from tests import leaderboard_worlds as worlds
+from tests import reports
 from tests.commands import cli, refused
+from tests.hostile import good
 from vsebench.environment import THREADS
 from vsebench.errors import csv_cell, printable
 from vsebench.leaderboard import submit
@@ -35,15 +39,76 @@ def test_numbers_of_threads_that_are_right(monkeypatch):
     cli("metrics", "R@1")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no shell here")
-@pytest.mark.parametrize("more", [["metrics", "R@1"], ["--version"], ["metrics", "R@1", "--json"]])
-def test_a_result_that_is_printed_nowhere(more):
-    shell = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "vsebench", *more]
-    done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
-    assert done.returncode == 6 and done.stderr.splitlines() == [
-        "error: the result was not printed: stdout is closed",
-        "  fix: send it to a file (> FILE), or name one with --output",
+# One process, which has a child for every case; what these print is in files.
+CHILDREN = """
+import json, os, sys, tempfile
+import vsebench.evaluation.run, vsebench.analysis.comparison
+from vsebench.cli import main
+found = []
+for args, kind, encoding in json.load(sys.stdin):
+    files = [tempfile.TemporaryFile() for _ in range(2)]
+    child = os.fork()
+    if child == 0:
+        reader, pipe = os.pipe()
+        os.close(reader)
+        out = {"file": files[0].fileno, "full": lambda: os.open("/dev/full", os.O_WRONLY), "pipe": lambda: pipe}
+        if kind == "closed":
+            os.close(1)
+            sys.stdout = None
+        else:
+            os.dup2(out[kind](), 1)
+            sys.stdout.reconfigure(encoding=encoding)
+        os.dup2(files[1].fileno(), 2)
+        sys.argv = ["vsebench", *args]
+        main()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    found.append([code, *(os.pread(f.fileno(), 1 << 20, 0).decode("latin-1") for f in files)])
+print(json.dumps(found))
+"""
+SHOWN = {"json": "\\u5199", "html": "&#20889;", "markdown": "&#20889;", "terminal": "?", "csv": "&#20889;"}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
+def test_streams_and_exit_codes_of_a_process(tmp_path, pinned):
+    """What fits into a buffer fails when it is flushed; help and version are printed outside any command."""
+    args, (_, file) = good.npz(tmp_path), (tmp_path / "r.json", str(tmp_path / "written.json"))
+    (tmp_path / "bad.npz").write_bytes(b"\x80\x04nonsense")
+    evaluate = [*args, "--metrics", "R@1", "--json", "-q"]
+    metrics, help_ = ["metrics", "R@1"], (["--version"], ["--help"])
+    full = [(words, "full", "utf-8") for words in (evaluate, [*metrics, "--json"], metrics, *help_)]
+    closed = [(words, "closed", "utf-8") for words in (metrics, ["--version"], [*metrics, "--json"])]
+    pipes = [(["inspect", args[1], *more], "pipe", "utf-8") for more in ([], ["--json"])]
+    others = [
+        (["eval", str(tmp_path / "bad.npz"), "-o", file], "file", "utf-8"),
+        ([*evaluate, "-o", file], "closed", ""),
     ]
+    compare = [
+        "compare",
+        *reports.files(tmp_path, 写=0.3, é=0.9),
+        "--permutations",
+        "20",
+        "--resamples",
+        "20",
+        "--format",
+    ]
+    styles = [([*compare, style], "file", name) for style in (*SHOWN, "latex") for name in ("ascii", "latin-1")]
+    cases = [*full, *closed, *pipes, *others, *styles]
+    done = subprocess.run(
+        [sys.executable, "-c", CHILDREN], input=json.dumps(cases), capture_output=True, text=True, check=True
+    )
+    found = iter(json.loads(done.stdout))
+    pinned(done_as := {tuple(next(found)) for _ in full})
+    assert [code for code, *_ in done_as] == [6]
+    pinned(done_as := {tuple(next(found)) for _ in closed})
+    assert [code for code, *_ in done_as] == [6]
+    assert [next(found) for _ in pipes] == [[0, "", ""]] * 2
+    code, out, err = next(found)
+    assert (code, out) == (3, "") and err.startswith("error: ") and "\x1b" not in err
+    assert next(found) == [0, "", ""] and Path(file).stat().st_size > 100, "a file is written without stdout"
+    for words, _, encoding in styles:
+        code, out, err = next(found)
+        expected = SHOWN | {"latex": "é" if encoding == "latin-1" else "tabular"}
+        assert code == 0 and expected[words[-1]] in out, (words[-1], encoding, err)
 
 
 @pytest.mark.parametrize("line", ["data build own --from c.jsonl", "cache list", "data build scenes-tiny"])

@@ -408,7 +408,7 @@ FOLLOWED: list[Followed | By] = [
         r"^(start workers \(dask worker ADDRESS\)|leave the cache alone while an evaluation runs|see the log of "
         r"that worker and .*); "
         r"(the same command with )?resume=True continues",
-        "evaluation/test_engine.py::test_a_run_that_is_killed_and_continued",
+        "evaluation/test_engine.py::test_a_run_that_ends_early_and_is_continued",
     ),
     Followed(
         r"^write csls:k=10, dsl:beta=100 or qb:beta=20, a bank behind the name: qb:BANK\.npz:beta=20$",

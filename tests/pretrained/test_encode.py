@@ -403,21 +403,23 @@ def test_models_that_were_downloaded_before_need_no_network(open_clip_model, sen
     revision = "0123456789abcdef0123456789abcdef01234567"
     environment = {**os.environ, "HF_HOME": str(tmp_path / "hf"), "HF_ENDPOINT": "http://127.0.0.1:9"}
     del environment["HF_HUB_OFFLINE"]
-    for text, repository, folder in (
+    models = (
         ("open_clip:hf-hub:me/tiny", "me/tiny", open_clip_model),
         ("sentence-transformers:clip-tiny", "sentence-transformers/clip-tiny", sentence_model),
-    ):
+    )
+    for _, repository, folder in models:
         cached = tmp_path / "hf" / "hub" / f"models--{repository.replace('/', '--')}"
         shutil.copytree(folder, cached / "snapshots" / revision)
         (cached / "refs").mkdir()
         (cached / "refs" / "main").write_text(revision)
-        command = [sys.executable, "-m", "vsebench", "encode", text, "--images", str(data[0])]
-        command += ["--captions", str(data[1]), "--json", "-o", "a.npz"]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
-        assert done.returncode == 0, done.stderr
-        about = json.loads(done.stdout)["encoder"]
-        assert about["revision"] == f"{repository}@01234567"
-        with np.load("a.npz") as file:
+    code = "import sys, vsebench\nfor n, model in enumerate(sys.argv[3:]):\n    "
+    code += "done = vsebench.encode(model, *sys.argv[1:3], output=f'{n}.npz')\n    print(done.about['revision'])"
+    command = [sys.executable, "-c", code, *map(str, data), *(text for text, *_ in models)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [f"{repository}@01234567" for _, repository, _ in models]
+    for n, (_, _, folder) in enumerate(models):
+        with np.load(f"{n}.npz") as file:
             again = vsebench.encode(folder, *data).images.vectors  # torch has as many threads as the process may take
             np.testing.assert_allclose(file["image_embeddings"], again, rtol=1e-5, atol=1e-6)
 
