@@ -51,19 +51,6 @@ def flickr(tmp_path: Path) -> str:
     return str(files.flickr8k(tmp_path / "flickr8k"))
 
 
-def test_the_table(flickr: str, pinned: Pinned) -> None:
-    done = cli("correlate", "flickr8k", "--data", flickr, "--gains", "binary,cider")
-    assert "Flickr8k Expert · 5 pairs, 15 judgements" in done.out
-    assert "Flickr8k CrowdFlower · 6 pairs" in done.out and "6 pairs," not in done.out
-    assert "Kendall τ-c" in done.out and "Kendall τ-b" in done.out
-    expert = done.out[: done.out.index("CrowdFlower")]
-    row = next(line for line in expert.splitlines() if line.strip().startswith("binary"))
-    assert row.split() == ["binary", "—", "—", "—"]
-    assert "— undefined: one side has the same value for all of these pairs." in done.out
-    assert "Brackets: 95 % jackknife over images on Fisher's z scale." in done.words
-    pinned(done.err)
-
-
 def test_the_document(flickr: str) -> None:
     def document(*more: str) -> Any:
         return cli("correlate", "flickr8k", "--data", flickr, "--gains", "binary,cider", "--json", *more).json

@@ -177,25 +177,3 @@ def test_no_colour(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for args in (["eval", small], ["eval", small, "--metrics", "R@1000"], ["eval", "none.npz"], ["metrics"]):
         done = cli(*args, code=None)
         assert "\x1b" not in done.out + done.err
-
-
-def test_one_direction(small: str) -> None:
-    both = values(document("eval", small))
-    one = values(document("eval", small, "--direction", "t2i"))
-    assert one == {key: value for key, value in both.items() if key[1] == "t2i"}
-    assert ("RSum", None) in both
-
-
-def test_the_rule_for_ties(tmp_path: Path) -> None:
-    x = np.repeat(np.eye(4, dtype=np.float32), 2, axis=0)
-    file = good.bare(tmp_path, x, np.repeat(x, 5, axis=0))[1]
-    assert values(document("eval", file, "--ties", "optimistic", "--metrics", "R@1"))["R@1", "t2i"] == 1.0
-    assert values(document("eval", file, "--ties", "pessimistic", "--metrics", "R@1"))["R@1", "t2i"] == 0.0
-
-
-def test_similarity(tmp_path: Path) -> None:
-    x, y = good.vectors()
-    file = good.bare(tmp_path, x * np.geomspace(1, 1000, 60)[:, None].astype("f4"), y)[1]
-    auto, cosine, dot = (values(document("eval", file, "--similarity", s)) for s in ("auto", "cosine", "dot"))
-    assert auto == cosine and auto["RSum", None] > dot["RSum", None] + 1
-    assert "similarity" not in cli("eval", file, "--similarity", "dot").err.replace("--similarity", "")

@@ -82,13 +82,6 @@ def test_scores_with_a_file_of_captions(mine: Path) -> None:
     assert report["R@1", "t2i"].value == evaluated(mine, similarity="dot")["R@1", "t2i"].value
 
 
-def test_slices_by_a_column_of_the_captions(mine: Path) -> None:
-    report = evaluated(mine)
-    for name in ("mine.jsonl", "mine.csv"):
-        frame = vb.slice(report, by="column", file=mine / name, column="lang", direction="t2i", ci=0).to_frame()
-        assert set(frame["slice"]) >= {"de", "en"} and frame[frame["slice"] == "de"]["n"].iloc[0] == 150
-
-
 def test_ids_of_arrays_in_memory(mine: Path, rng: np.random.Generator, refuses: Refuses) -> None:
     images, texts = arrays(mine)
     want = vb.evaluate(images, texts, metrics="R@1,RSum", ci=0)

@@ -151,12 +151,6 @@ def test_a_text_that_eval_cannot_read_is_refused(tmp_path: Path, pinned: Pinned)
         pinned(document("inspect", tmp_path / name, code=3)["fault"])
 
 
-def test_inspect_prints_markup_and_escapes_of_ids_as_they_are(tmp_path: Path) -> None:
-    names = np.array([f"[red]{i}\x1b[1m" for i in range(60)])
-    out = cli("inspect", good.npz(tmp_path, "[bold].npz", image_ids=names)[1]).out
-    assert "[red]0" in out and "[bold].npz" in out and "\x1b" not in out
-
-
 # data
 
 
@@ -260,11 +254,6 @@ def test_json_has_the_encoding_of_its_stream() -> None:
 
 
 # demo
-
-
-def test_demo_does_not_write_over_a_file(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("kept")
-    assert cli("demo", "--out", tmp_path / "x", code=2) and (tmp_path / "x").read_text() == "kept"
 
 
 @pytest.mark.nightly  # the gate has make demo

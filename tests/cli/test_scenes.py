@@ -74,13 +74,6 @@ def test_what_is_refused(args: str, cache: Path, tmp_path: Path, pinned: Pinned)
     assert files(cache) == []
 
 
-def test_a_bar_on_a_terminal() -> None:
-    """The library reports from 0 to all images, never backwards."""
-    seen: list[tuple[int, int]] = []
-    vsebench.build_scenes(SMALL, progress=lambda done, total: seen.append((done, total)))
-    assert seen[0] == (0, 60) and seen[-1] == (60, 60) and seen == sorted(seen) and len(seen) > 3
-
-
 # --- list, verify, remove ----------------------------------------------------------------------------------
 
 

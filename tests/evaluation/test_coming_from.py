@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +15,6 @@ import vsebench as vb
 from benchmarks.peers import scan_style, vsepp_style
 from benchmarks.ranking import OFFICIAL
 from tests import worlds
-from tests.messages import Refuses
-from vsebench.errors import BadInput
 from vsebench.results.report import Report
 from vsebench.types import DIRECTIONS
 
@@ -233,14 +230,6 @@ def test_ir_measures(world: tuple[Array, Array], scores: Array):
     check(world, pairs, both, 1e-9)
 
 
-def test_the_order_of_ties_in_trec_eval():
-    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
-    run = {"q": {"a": 1.0, "b": 1.0, "c": 1.0}}
-    for relevant, rank in (("c", 1), ("b", 2), ("a", 3)):
-        found = pytrec_eval.RelevanceEvaluator({"q": {relevant: 1}}, {"recip_rank"}).evaluate(run)
-        assert found["q"]["recip_rank"] == pytest.approx(1 / rank)
-
-
 def test_vsepp_and_scan(world: tuple[Array, Array], scores: Array, tmp_path: Path):
     """The arithmetic of their ``i2t`` and ``t2i`` is that of ``benchmarks/peers``."""
     code = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "medr": "MedR", "meanr": "MeanR", "rsum": "RSum"}
@@ -280,31 +269,3 @@ def test_the_reversed_sort_is_between_the_rules_for_ties():
 
 def test_eccv_caption_names():
     assert {name: metric for name, metric, _ in rows("eccv_caption")}.items() <= OFFICIAL.items()
-
-
-def saved(lists: dict[str, Any], folder: Path) -> Path:
-    path = folder / "run.json"
-    path.write_text(json.dumps(lists))
-    return path
-
-
-def test_eccv_caption_counts_repeated_items(eccv_package: Any, tmp_path: Path, refuses: Refuses):
-    metrics = eccv_package.Metrics()
-    judged = metrics.eccv_gts
-    once = {d: {q: [next(iter(p))] * 50 for q, p in judged[d].items()} for d in DIRECTIONS}
-    found = metrics.compute_all_metrics(
-        once["i2t"], once["t2i"], target_metrics=("eccv_map_at_r",), Ks=(1,), verbose=False
-    )
-    assert found["eccv_map_at_r"] == {"i2t": 1.0, "t2i": 1.0}
-    refuses(BadInput, vb.evaluate, run=saved(once, tmp_path), split="coco-5k", metrics="eccv:mAP@R", ci=0)
-
-
-def test_lists_of_the_complete_gallery_are_refused_for_coco_1k(coco: Any, tmp_path: Path):
-    """Of a top 50 of 5,000 images a fold keeps about ten, so that relevant items are missing."""
-    rng = np.random.default_rng(2)
-    lists = {
-        caption: list(dict.fromkeys([own, *coco.image_ids[rng.integers(0, 5000, 60)].tolist()]))[:50]
-        for caption, own in zip(coco.caption_ids.tolist(), coco.image_ids[coco.image_of].tolist(), strict=True)
-    }
-    with pytest.raises(BadInput, match="1k:R@10"):
-        vb.evaluate(run=saved({"t2i": lists}, tmp_path), split="coco-5k", metrics="1k:R@10", ci=0, trust=True)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import vsebench as vb
 from tests import worlds
 from tests.commands import cli
-from tests.messages import Pinned, Refuses
+from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.leaderboard.groups import rules
 from vsebench.leaderboard.store import read
@@ -268,14 +268,6 @@ def test_banks_that_do_not_fit(world: dict[str, Array], tmp_path: Path, refuses:
     given: dict[str, Any] = {"scores": scores, "normalise": f"qb:{tmp_path}/bank.npy", "captions_per_image": 2}
     for direction, error in (("both", UsageError), ("t2i", BadInput)):
         refuses(error, vb.evaluate, **given, metrics="R@1", direction=direction)
-
-
-def test_the_command(world: dict[str, Array], tmp_path: Path, pinned: Pinned):
-    np.savez(tmp_path / "A.npz", image_embeddings=world["images"], text_embeddings=world["texts"])
-    words = ["--captions-per-image", 2, "--metrics", "R@1,hubness", "--normalise", "csls:k=4"]
-    done = cli("eval", f"{tmp_path}/A.npz", *words)
-    assert "csls, transductive" in done.out and "Skewness@10" in done.out
-    pinned(done.err)
 
 
 def test_the_fix_for_a_square_bank_keeps_the_correction_and_the_path(

@@ -109,20 +109,6 @@ def stored(scores: npt.NDArray[np.float64], dtype: str, folder: Path, mapped: bo
     return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("mapped", [False, True])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_a_matrix_of_the_exact_scores_equals_the_vectors(dtype: str, mapped: bool, tmp_path: Path) -> None:
-    world = tied_world(70, 530, 4, 2, seed=9)
-    requests = [Targets("x", r) for r in world.judged.values()] + folded(70, 530)
-    matrix = stored(world.scores("i2t"), dtype, tmp_path, mapped)
-    assert ranked(Matrix(matrix), requests) == ranked(Dot(world.images, world.captions), requests)
-    shuffle = np.random.default_rng(0)
-    rows, cols = shuffle.permutation(70), shuffle.permutation(530)
-    permuted = Matrix(np.asarray(matrix)[rows][:, cols], np.argsort(rows), np.argsort(cols))
-    assert permuted.shape == (70, 530)
-    assert ranked(permuted, requests) == ranked(Dot(world.images, world.captions), requests)
-
-
 def test_inputs_are_not_changed() -> None:
     world = tied_world(20, 300, 3, 1, seed=4)
     x, y = world.images.copy(), world.captions.copy()
@@ -213,21 +199,6 @@ def test_ids_that_look_like_rows_are_ids(tmp_path: Path) -> None:
         found = vsebench.evaluate(path, metrics="all")
         assert [r.to_dict() for r in found.results] == [r.to_dict() for r in want.results]
         assert per_query_columns(found) == per_query_columns(want)
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_every_spelling_of_ids_gives_the_recalls_of_coco(real_data: Path, coco: Split, tmp_path: Path) -> None:
-    with np.load(real_data / "proxy" / "coco5k_minilm_proxy.npz") as file:
-        x, y, images, captions = (file[k] for k in ("images", "captions", "image_ids", "caption_ids"))
-    want = vsebench.evaluate(x, y, split=coco, metrics="R@1", ci=0)
-    rng = np.random.default_rng(3)
-    for image, caption in (("{}.0", " {}"), ("val2014\\COCO_val2014_{:012d}.jpg", "COCO_val2014:sentid:{}")):
-        i, c = rng.permutation(5000), rng.permutation(25000)
-        ids = {"image_ids": [image.format(n) for n in images[i]], "text_ids": [caption.format(n) for n in captions[c]]}
-        np.savez(tmp_path / "shuffled.npz", image_embeddings=x[i], text_embeddings=y[c], **ids)  # type: ignore[arg-type]
-        found = vsebench.evaluate(tmp_path / "shuffled.npz", metrics="R@1", ci=0)
-        assert found.split == "coco-5k" and per_query_columns(found) == per_query_columns(want)
 
 
 def test_embeddings_with_ids_are_matched_to_a_split_by_id() -> None:

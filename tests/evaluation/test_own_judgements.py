@@ -289,56 +289,6 @@ def test_the_judgements_of_eccv_caption_given_as_qrels_are_eccv(real_data: Path,
             assert (one.value, one.n, one.interval) == (other.value, other.n, other.interval)
 
 
-@pytest.mark.real_data
-def test_wikipedia_by_category(real_data: Path):
-    """Canonical correlation of visual words and topics: mAP 0.24 to 0.25 and 0.19 to 0.20, as the README says."""
-    scipy_io = pytest.importorskip("scipy.io")
-    folder = real_data / "wikipedia"
-    if not folder.is_dir():
-        pytest.skip("no wikipedia features")
-    arrays = scipy_io.loadmat(folder / "raw_features.mat")
-    lines = (folder / "testset_txt_img_cat.list").read_text().split("\n")
-    category = [line.split("\t")[2] for line in lines if line.strip()]
-    x, y = arrays["I_tr"] - arrays["I_tr"].mean(axis=0), arrays["T_tr"] - arrays["T_tr"].mean(axis=0)
-
-    def root(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        covariance = z.T @ z / len(z)
-        value, vector = np.linalg.eigh(
-            covariance + 1e-4 * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
-        )
-        return np.asarray(vector / np.sqrt(value) @ vector.T)
-
-    u, _, v = np.linalg.svd(root(x) @ (x.T @ y / len(x)) @ root(y))
-    images = (arrays["I_te"] - arrays["I_tr"].mean(axis=0)) @ root(x) @ u[:, :5]
-    texts = (arrays["T_te"] - arrays["T_tr"].mean(axis=0)) @ root(y) @ v[:5].T
-    report = vb.evaluate(
-        images,
-        texts,
-        captions_per_image=1,
-        judgements={"category": {"labels": (category, category)}},
-        metrics="category:mAP",
-        resamples=50,
-    )
-    i2t, t2i = report["category:mAP", "i2t"], report["category:mAP", "t2i"]
-    assert 0.24 <= i2t.value <= 0.25 and 0.19 <= t2i.value <= 0.20
-    scores = (
-        images
-        / np.linalg.norm(images, axis=1, keepdims=True)
-        @ (texts / np.linalg.norm(texts, axis=1, keepdims=True)).T
-    )
-    same = np.array(category)[:, None] == np.array(category)
-    assert i2t.value == pytest.approx(np.mean([oracle_ap(s, r) for s, r in zip(scores, same, strict=True)]), abs=1e-4)
-
-
-def oracle_ap(scores: npt.NDArray[Any], relevant: npt.NDArray[Any]) -> float:
-    found, total = 0, 0.0
-    for rank, item in enumerate(np.argsort(-scores, kind="stable").tolist(), 1):
-        if relevant[item]:
-            found += 1
-            total += found / rank
-    return total / found
-
-
 REFUSED = {
     "unknown ids": {"nobody": ["nothing"], "no one": ["nowhere"]},
     "most queries unknown": {"i2t": {f"x{n}": ["im00#0"] for n in range(9)} | {"im00": ["im00#0"]}},

@@ -139,15 +139,6 @@ def test_perfect_reversed_and_undefined() -> None:
     assert np.isnan(ours(scores, ascending, [1], "a")).all()
 
 
-@given(lists(), st.integers(-3, 3))
-def test_only_the_order_of_gains_counts(ranked: tuple[Array, Array], shift: int) -> None:
-    scores, gains = ranked
-    k = [scores.shape[1]]
-    plain = ours(scores, gains, k, "b")
-    assert np.array_equal(ours(scores, np.exp(gains + shift), k, "b"), plain, equal_nan=True)
-    assert np.array_equal(-ours(scores, -gains, k, "b"), plain, equal_nan=True)
-
-
 def test_inputs_are_not_changed(rng: np.random.Generator) -> None:
     gains = rng.random((3, 40)).astype(np.float32)
     tied = np.zeros((3, 40), bool)

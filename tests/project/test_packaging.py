@@ -27,14 +27,6 @@ def names(requirements: list[str]) -> set[str]:
     return {re.match(r"[A-Za-z0-9._-]+", r)[0] for r in requirements}
 
 
-def test_core_dependencies():
-    core = {
-        "numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "psutil", "filelock",
-        "threadpoolctl",
-    }  # fmt: skip
-    assert names(PROJECT["project"]["dependencies"]) == core
-
-
 def test_the_extra_all():
     """It has every extra but gpu, whose faiss and that of cpu exclude each other."""
     (everything,) = PROJECT["project"]["optional-dependencies"]["all"]

@@ -471,12 +471,6 @@ def test_thumbnails_in_the_page(browser, tmp_path):
         assert browsers.overflow(shown) == 0
 
 
-def test_an_image_without_a_caption_is_no_query_of_the_explorer() -> None:
-    split = vb.Split("custom", np.arange(3), np.arange(4), np.array([0, 0, 2, 2]))
-    shown = explorer.Explorer(split, ("A",), None, None, ())
-    assert (shown.queries("i2t"), shown.queries("t2i")) == (2, 4)
-
-
 def test_search_and_keyboard(browser, tmp_path):
     with browser.open(plain(tmp_path)) as shown:
         shown.click("[data-direction=t2i]")

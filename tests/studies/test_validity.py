@@ -392,20 +392,6 @@ def test_every_interval_of_the_stored_numbers_has_its_value_inside():
     assert not [found for found in (*taus, *counts) if not found[1] <= found[0] <= found[2]]
 
 
-def test_numbers_in_words():
-    assert [tables.count(x) for x in (7.4, 52.6, 806.0, 12_345.0, math.inf)] == [
-        "7",
-        "53",
-        "810",
-        "12,000",
-        "no number",
-    ]
-    assert [tables.signed(x) for x in (-0.5, 1.0, -0.001)] == ["−0.50", "1.00", "0.00"]
-    assert study.rounded({"a": [1.234567, math.nan, 3], "b": "x"}) == {"a": [1.235, None, 3], "b": "x"}
-    text = study.text({"a": {"b": [1, 2], "c": {"d": 1}}, "e": [{"f": 1}]})
-    assert json.loads(text) == {"a": {"b": [1, 2], "c": {"d": 1}}, "e": [{"f": 1}]} and '"b": [1, 2]' in text
-
-
 def test_medians_are_those_of_the_repeated_queries() -> None:
     ranks, image = np.array([3.0, 1.0, 4.0, 9.0]), np.array([0, 0, 1, 2])
     weights = np.array([[1.0, 1.0, 1.0], [0.0, 2.0, 1.0], [2.0, 0.0, 1.0]])
