@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -135,38 +136,33 @@ def test_collapsed_vectors_are_called_so(n: int) -> None:
         assert any(s is not None and "collapsed" in s.what for s in both)
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_a_wrong_sign_is_named(n: int) -> None:
-    x, y = model(n)
-    assert found(x, -y) == ["with the scores negated"] * 2
-    both = suspicions(Matrix(1 - x @ y.T), split(n))
-    assert all(s is not None and "below chance" in s.what for s in both)
-    runs = f"the texts stored as 5 runs of {n} (first text of every image, then second, ...)"
-    assert found(x, -major(y)) == [f"with {runs} and the scores negated"] * 2
+RUNS = "with the texts stored as {1} runs of {0} (first text of every image, then second, ...)"
+# What is done to images, texts and their rows, and the words of the cause.
+CAUSES: dict[str, tuple[Callable[[Array, Array, Int, Int], tuple[Any, ...]], str]] = {
+    "negated": (lambda x, y, p, q: (x, -y), "with the scores negated"),
+    "runs": (lambda x, y, p, q: (x, major(y, len(y) // len(x))), RUNS),
+    "negated runs": (lambda x, y, p, q: (x, -major(y, len(y) // len(x))), f"{RUNS} and the scores negated"),
+    "images reversed": (lambda x, y, p, q: (x[::-1], y), "with the images in reverse order"),
+    "texts reversed": (lambda x, y, p, q: (x, y[::-1]), "with the images in reverse order"),
+    "ids of images": (lambda x, y, p, q: (x[p], y, (p, None)),
+                      "with the images in the order of the file and their ids ignored"),
+    "ids of texts": (lambda x, y, p, q: (x, y[q], (None, q)), "with the texts in order, {1} for each image"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("times", [2, 5])
-def test_caption_major_texts_are_found(n: int, times: int) -> None:
-    x, y = model(n, times)
-    words = f"with the texts stored as {times} runs of {n} (first text of every image, then second, ...)"
-    assert found(x, major(y, times), times) == [words] * 2
+@pytest.mark.parametrize("case", CAUSES)
+def test_the_cause_is_named(case: str, times: int, n: int) -> None:
+    change, words = CAUSES[case]
+    rng = np.random.default_rng(2)
+    images, texts, *rows = change(*model(n, times), rng.permutation(n), rng.permutation(times * n))
+    assert found(images, texts, times, *rows) == [words.format(n, times)] * 2
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_one_side_reversed_is_found(n: int) -> None:
-    x, y = model(n)
-    assert found(x[::-1], y) == found(x, y[::-1]) == ["with the images in reverse order"] * 2
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_shuffled_ids_are_found(n: int) -> None:
-    x, y = model(n)
-    rows = np.random.default_rng(2).permutation(n)  # of the ids; the vectors are in order
-    words = found(x[rows], y, rows=(rows, None))
-    assert words == ["with the images in the order of the file and their ids ignored"] * 2
-    columns = np.random.default_rng(2).permutation(5 * n)
-    assert found(x, y[columns], rows=(None, columns)) == ["with the texts in order, 5 for each image"] * 2
+def test_distances_are_below_chance() -> None:
+    x, y = model(60)
+    assert all(s is not None and "below chance" in s.what for s in suspicions(Matrix(1 - x @ y.T), split(60)))
 
 
 @pytest.mark.parametrize("side", ["images", "texts"])
@@ -188,16 +184,11 @@ def test_rows_sorted_by_id_are_found(side: str, text: bool) -> None:
 # What is not refused.
 
 
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("noise", [0.1, 1.0, 3.0])
-def test_a_correct_file_passes(n: int, noise: float) -> None:
-    assert found(*model(n, noise=noise)) == [None, None]
-
-
-@pytest.mark.parametrize(("n", "noise"), [(50, 8.0), (100, 8.0), (300, 8.0), (1500, 8.0)])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_weak_model_passes(n: int, noise: float, seed: int) -> None:
-    """R@1 is 1 % (1,500 images) to 14 % (50 images)."""
+@pytest.mark.parametrize("noise", [0.1, 1.0, 3.0, 8.0])
+@pytest.mark.parametrize("n", [*SIZES, 1500])
+def test_a_correct_file_passes(n: int, noise: float, seed: int) -> None:
+    """Also of a weak model: at a noise of 8 R@1 is 1 % (1,500 images) to 14 % (50 images)."""
     assert found(*model(n, noise=noise, seed=seed, dim=64)) == [None, None]
 
 

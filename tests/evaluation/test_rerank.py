@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import vsebench as vb
-from tests.commands import cli, document
-from tests.messages import Pinned, Refuses
+from tests.messages import Refuses
 from tests.worlds import Model
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.results.report import Report
@@ -122,25 +121,10 @@ def top_only(first: Array, second: Array, depth: int, none: float) -> Array:
     return out
 
 
-def test_pairs_with_ids_and_the_command(stages: tuple[Array, ...], tmp_path: Path, pinned: Pinned):
-    images, captions, i2t, t2i = stages
-    first = images.astype(float) @ captions.T
-    ids, texts = saved(tmp_path / "A.npz", stages)
-    top, back = top_only(first, i2t, DEPTH, np.nan), top_only(first.T, t2i.T, DEPTH, np.nan).T
-    lines = [f"{ids[i]} {texts[c]} {top[i, c]}\n" for i, c in zip(*np.nonzero(~np.isnan(top)), strict=True)]
-    (tmp_path / "i2t.txt").write_text("".join(lines))
-    pairs: dict[str, dict[str, float]] = {}
-    for i, c in zip(*np.nonzero(~np.isnan(back)), strict=True):
-        pairs.setdefault(texts[c], {})[ids[i]] = back[i, c]
-    (tmp_path / "t2i.json").write_text(json.dumps(pairs))
-    found = document(
-        "eval", tmp_path / "A.npz", "--rerank", f"i2t={tmp_path}/i2t.txt", "--rerank", f"t2i={tmp_path}/t2i.json",
-        "--similarity", "dot", "--ci", "0", "--metrics", "R@1,R@5", "--trust",
-    )  # fmt: skip
-    expected = evaluate(stages, "R@1,R@5", rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH)
-    assert {(r["metric"], r["direction"]): (r["value"], r["n"]) for r in found["results"]} == values(expected)
-    (tmp_path / "lists.json").write_text(json.dumps({q: list(items) for q, items in pairs.items()}))
-    pinned(cli("eval", tmp_path / "A.npz", "--rerank", f"t2i={tmp_path}/lists.json", "--trust", code=3).err)
+def test_lists_without_scores_are_no_second_stage(stages: tuple[Array, ...], tmp_path: Path, refuses: Refuses):
+    images, captions = saved(tmp_path / "A.npz", stages)
+    (tmp_path / "lists.json").write_text(json.dumps({q: images[:3] for q in captions}))
+    refuses(BadInput, vb.evaluate, tmp_path / "A.npz", rerank={"t2i": tmp_path / "lists.json"}, trust=True)
 
 
 REFUSED: dict[str, dict[str, Any]] = {
@@ -198,6 +182,11 @@ def test_queries_with_scores_for_different_numbers_of_items(stages: tuple[Array,
     expected = vb.evaluate(scores=places, direction="i2t", metrics=metrics, **COMMON)
     assert {k: v for k, v in values(report).items() if k[1] == "i2t"} == values(expected)
     assert "re-ranking, i2t: images have scores for 5 to 12 items" in report.notes and "i2t@12#" in report.signature
+    if np.isnan(none):  # the same number for every query: as with a depth
+        given = {"i2t": top_only(first, i2t, DEPTH, none)}
+        one, other = evaluate(stages, rerank=given), evaluate(stages, rerank={"i2t": i2t}, rerank_depth=DEPTH)
+        assert values(one) == values(other) and one.signature == other.signature
+        given = {"i2t": uneven(first, i2t, none)}
     refuses(BadInput, evaluate, stages, metrics, rerank=given, rerank_depth=12)
 
 

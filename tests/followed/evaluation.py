@@ -439,7 +439,10 @@ FOLLOWED: list[Followed | By] = [
         r"^give lists of (i2t|t2i) too, or (direction='i2t'|--direction i2t)$",
         "evaluation/test_runs_eval.py::test_one_direction",
     ),
-    By(r"^leave them out or give the right --split$", "evaluation/test_runs_eval.py::test_the_split_may_be_named"),
+    By(
+        r"^leave them out or give the right --split$",
+        "evaluation/test_runs_eval.py::test_the_split_is_that_of_the_ids_or_named",
+    ),
     By(
         r"^give (its scores of t2i too, or measure i2t alone:|scores of t2i too, or) direction='i2t'$",
         "evaluation/test_fusion.py::test_a_direction_without_scores_is_named_and_the_fix_measures_the_other",
