@@ -82,13 +82,6 @@ def test_values_equal_the_python_interface(coco_file: dict[str, Any], coco: Spli
     assert same.signature == coco_file["found"]["signature"]
 
 
-@pytest.mark.nightly
-def test_graded_values_of_coco_equal_the_python_interface(coco_file: dict[str, Any], coco: Split) -> None:
-    found = values(document("eval", coco_file["file"], "--metrics", "cs,ncs,ndcg,sr", "--ci", "0"))
-    same = vsebench.evaluate(coco_file["x"], coco_file["y"], split=coco, **ids(coco), metrics="cs,ncs,ndcg,sr", ci=0)
-    assert len(found) > 20 and found == {(str(r.metric), r.direction): r.value for r in same.results}
-
-
 def test_means_of_per_query_values_are_the_results(coco_file: dict[str, Any]) -> None:
     table = pd.read_parquet(coco_file["folder"] / "q.parquet")
     assert list(table.columns) == ["metric", "direction", "query", "value"]

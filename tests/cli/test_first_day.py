@@ -69,19 +69,6 @@ def test_a_file_of_captions_gives_the_image_of_a_text(mine: Path, captions: str,
     refuses(BadInput, vb.evaluate, mine / "mine.npz", metrics="R@1")
 
 
-def test_a_file_of_other_captions_does_not(mine: Path, refuses: Refuses) -> None:
-    lines = (mine / "mine.jsonl").read_text().splitlines()
-    (mine / "fewer.jsonl").write_text("\n".join(lines[:-1]))
-    refuses(BadInput, evaluated, mine, captions=mine / "fewer.jsonl")
-
-
-def test_scores_with_a_file_of_captions(mine: Path) -> None:
-    images, texts = arrays(mine)
-    np.savez(mine / "scores.npz", scores=images @ texts.T, image_ids=np.array(IMAGES), text_ids=np.array(TEXTS))
-    report = vb.evaluate(scores=mine / "scores.npz", captions=mine / "mine.jsonl", metrics="R@1", ci=0)
-    assert report["R@1", "t2i"].value == evaluated(mine, similarity="dot")["R@1", "t2i"].value
-
-
 def test_ids_of_arrays_in_memory(mine: Path, rng: np.random.Generator, refuses: Refuses) -> None:
     images, texts = arrays(mine)
     want = vb.evaluate(images, texts, metrics="R@1,RSum", ci=0)

@@ -92,18 +92,6 @@ def test_clip_benchmark(world: tuple[Array, Array], scores: Array):
         assert report[metric, direction].value == pytest.approx(value, abs=1e-12)
 
 
-def test_the_function_of_clip_benchmark_itself(scores: Array):
-    package = pytest.importorskip(
-        "clip_benchmark.metrics.zeroshot_retrieval",
-        reason="clip_benchmark is not installed (pip install clip-benchmark)",
-    )
-    torch = pytest.importorskip("torch")
-    for matrix, same in ((scores, SAME), (scores.T, SAME.T)):
-        for k in (1, 5, 10):
-            found = package.recall_at_k(torch.from_numpy(matrix.copy()), torch.from_numpy(same.copy()), k)
-            assert float((found > 0).double().mean()) == pytest.approx(topk_recall(matrix, same, k), abs=1e-12)
-
-
 def test_mteb(world: tuple[Array, Array], scores: Array):
     """Its values are means of those of pytrec_eval, rounded to five decimals; its reciprocal rank is a loop."""
     pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")

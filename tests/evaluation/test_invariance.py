@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vsebench
-from tests.worlds import World, own, per_query_columns, same_fold, tied_world, worlds
+from tests.worlds import World, per_query_columns, tied_world, worlds
 from vsebench.rank.count import Targets
 from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.rank.ties import TIES
 from vsebench.results.report import Report
-from vsebench.types import DIRECTIONS, Embeddings, Observation, Split
+from vsebench.types import Embeddings, Observation, Split
 
 
 def flat(observed: dict[Any, Observation]) -> dict[str, list[Any]]:
@@ -42,35 +42,6 @@ def ranked(scorer: Scorer, requests: list[Targets], scores: bool = True, **optio
     observed = flat(observe(scorer, requests, depth={"i2t": 10, "t2i": 10}, **options))
     assert {"i2t top", "t2i top"} <= set(observed)
     return observed if scores else {k: v[:1] if k.endswith(" top") else v for k, v in observed.items()}
-
-
-def folded(n: int, m: int) -> list[Targets]:
-    """The images' own captions in three folds."""
-    image_of = np.sort(np.arange(m) % n)
-    split = Split("custom", np.arange(n), np.arange(m), image_of, fold=np.arange(n) * 3 // n)
-    return [Targets("fold", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
-
-
-@pytest.mark.parametrize("reach", [1, 1000])
-@pytest.mark.parametrize("kind", ["dot", "cosine", "float32", "float64"])
-def test_tiles_and_threads(kind: str, reach: int) -> None:
-    world = tied_world(90, 620, 6, reach, seed=reach)
-    requests = [Targets("x", r) for r in world.judged.values()] + folded(90, 620)
-    scorer: Scorer
-    if kind in ("dot", "cosine"):
-        scorer = Dot(world.images, world.captions, cosine=kind == "cosine")
-    else:
-        scorer = Matrix(world.scores("i2t").astype(kind))
-    first = ranked(scorer, requests, threads=1)
-    for tile, threads in (
-        ((1, 620), 2),
-        ((90, 7), 5),
-        ((7, 300), 1),
-        ((64, 256), 3),
-        ((89, 619), 2),
-        ((10**6, 10**6), 5),
-    ):
-        assert ranked(scorer, requests, threads=threads, tile_shape=tile) == first
 
 
 @given(worlds(), st.integers(1, 8), st.integers(1, 11), st.integers(1, 3), st.sampled_from(sorted(TIES)))

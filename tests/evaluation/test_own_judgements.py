@@ -242,16 +242,7 @@ def test_intervals_compare_slices_and_the_page(files: Path, tmp_path: Path, refu
         vb.compare([again, evaluate(files, grades(2), "mine:R-P")], metrics="mine:R-P")
 
 
-def test_processes_of_dask_read_the_same_judgements(
-    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
-):
-    pytest.importorskip("distributed", reason="distributed is not installed")
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    path = as_qrels(tmp_path, grades())
-    given = f"mine={path}"
-    here = vb.evaluate(files / "A.npz", judgements=given, metrics=METRICS, ci=0)
-    there = vb.evaluate(files / "A.npz", judgements=given, metrics=METRICS, ci=0, engine="dask", workers=1)
-    assert values(here) == values(there)
+def test_processes_read_judgements_of_files_alone(files: Path, refuses: Refuses):
     refuses(UsageError, evaluate, files, grades(), engine="dask")
 
 
@@ -265,28 +256,6 @@ def test_retrieved_lists(files: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     whole = evaluate(files, grades(), metrics, split="toy", save_run=run, depth=40)
     lists = vb.evaluate(run=run, split="toy", judgements={"mine": grades()}, metrics=metrics, ci=0)
     assert values(whole) == values(lists)
-
-
-@pytest.mark.real_data
-def test_the_judgements_of_eccv_caption_given_as_qrels_are_eccv(real_data: Path, tmp_path: Path):
-    from vsebench.relevance.coco import ECCV_FILES
-    from vsebench.sets.packages import read_judgements
-
-    pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
-    for direction, name in ECCV_FILES.items():
-        lists = read_judgements(name)
-        lines = (f"{query} 0 {item} 1\n" for query, items in lists.items() for item in items)
-        (tmp_path / direction).write_text("".join(lines))
-    report = vb.evaluate(
-        real_data / "proxy" / "coco5k_minilm_proxy.npz",
-        judgements=[f"mine=i2t:{tmp_path / 'i2t'}", f"mine=t2i:{tmp_path / 't2i'}"],
-        metrics="eccv,mine,eccv:nDCG@10,mine:nDCG@10",
-        resamples=100,
-    )
-    for name in ("R@1", "R-P", "mAP@R", "nDCG@10"):
-        for direction in ("i2t", "t2i"):
-            one, other = report[f"eccv:{name}", direction], report[f"mine:{name}", direction]
-            assert (one.value, one.n, one.interval) == (other.value, other.n, other.interval)
 
 
 REFUSED = {

@@ -405,9 +405,9 @@ FOLLOWED: list[Followed | By] = [
         "exchange/test_export.py::test_what_mteb_lacks_is_refused",
     ),
     By(
-        r"^(start workers \(dask worker ADDRESS\)|leave the cache alone while an evaluation runs|see the log of "
+        r"^(start workers \(dask worker ADDRESS\)|start it again|leave the cache alone while an evaluation runs|see the log of "
         r"that worker and .*); "
-        r"(the same command with )?resume=True continues",
+        r"(the same command with )?(resume=True|--resume) continues",
         "evaluation/test_engine.py::test_a_run_that_ends_early_and_is_continued",
     ),
     Followed(
