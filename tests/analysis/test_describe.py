@@ -156,12 +156,6 @@ def test_a_data_set_of_ones_own(own: str) -> None:
     assert "2 to 3" in table and "false negatives" not in table and "\x1b" not in table
 
 
-def test_coco(coco: vsebench.Split) -> None:
-    description = vsebench.describe("coco-5k")
-    (part,) = description.parts
-    assert (part.images, part.captions, part.scenes) == (5000, 25_000, None)
-
-
 @pytest.mark.parametrize("name", ["nothing", "scenes-50", "scenes-50-test", "scenes-50-colour3"])
 def test_what_cannot_be_described(name: str, pinned: Pinned) -> None:
     pinned(refused("data", "describe", name, code=4 if name in ("scenes-50", "scenes-50-test") else 2))

@@ -205,7 +205,8 @@ def test_several_systems_have_a_mean_each_over_the_languages_of_all(files: dict[
     )
     table = vb.joint(str(tmp_path / "t.json"))
     assert "| ours · macro mean (2 of 11) |" in table.to_markdown()
-    assert table.to_markdown().count("**") == 2 * 4  # the best mean of every column
+    best = [line.count("**") for line in table.to_markdown().splitlines() if line.startswith("|")]
+    assert sum(best) == 2 * 4  # the best mean of every column
     reports = {f"{s}:{x}": r for (s, x), r in zip(table.languages, table.reports, strict=True)}
     assert vb.joint(reports).records() == table.records()
     apart = vb.joint({name: reports[name] for name in ("ours:it", "theirs:de", "theirs:jp", "ours:jp")}, metrics="R@1")

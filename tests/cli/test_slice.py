@@ -276,6 +276,7 @@ TABLES: dict[str, tuple[dict[str, Any], int]] = {
     "images and captions": ({"id": [100, 1100], "x": [2, 3]}, 3),
     "two columns": ({"id": [100], "x": [2], "y": [3]}, 2),
     "labels of captions": ({"caption_id": [1100], "x": ["long"]}, 2),
+    "unknown column": ({"id": IMAGE_IDS, "colour": ["red"] * 24}, 2),
 }
 
 
@@ -287,12 +288,8 @@ def test_what_is_refused(two: list[str], words: str, pinned: Pinned) -> None:
 @pytest.mark.parametrize("case", TABLES)
 def test_tables_that_are_refused(two: list[str], tmp_path: Path, case: str, pinned: Pinned) -> None:
     file = table(tmp_path, **TABLES[case][0])
-    pinned(refused("slice", two[0], "--by", "column", "--file", file, "--direction", "i2t", code=TABLES[case][1]))
-
-
-def test_an_unknown_column(two: list[str], tmp_path: Path, pinned: Pinned) -> None:
-    file = table(tmp_path, id=IMAGE_IDS, colour=["red"] * 24)
-    pinned(refused("slice", two[0], "--by", "column", "--file", file, "--column", "color"))
+    more = ["--column", "color"] if case == "unknown column" else ["--direction", "i2t"]
+    pinned(refused("slice", two[0], "--by", "column", "--file", file, *more, code=TABLES[case][1]))
 
 
 PADDED = [f"{i:02}" for i in range(1, 25)]

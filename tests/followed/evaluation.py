@@ -405,8 +405,8 @@ FOLLOWED: list[Followed | By] = [
         "exchange/test_export.py::test_what_mteb_lacks_is_refused",
     ),
     By(
-        r"^(start workers \(dask worker ADDRESS\)|start it again|leave the cache alone while an evaluation runs|see the log of "
-        r"that worker and .*); "
+        r"^(start workers \(dask worker ADDRESS\)|start it again|leave the cache alone while an evaluation runs|"
+        r"see the log of that worker and .*); "
         r"(the same command with )?(resume=True|--resume) continues",
         "evaluation/test_engine.py::test_a_run_that_ends_early_and_is_continued",
     ),
