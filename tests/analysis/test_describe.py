@@ -81,7 +81,6 @@ def expected() -> dict[str, dict[str, Any]]:
 
 
 def check(rows: list[dict[str, Any]], expected: dict[str, Any]) -> None:
-    """The records of a part are the numbers of the loops."""
     found = {row["fact"]: row for row in rows}
     assert {name: row["value"] for name, row in found.items()} == pytest.approx(expected["values"])
     assert found["words a caption, mean [5 %, 95 %]"]["low"] == expected["p5"]

@@ -64,29 +64,6 @@ def test_systems_are_rows_and_the_recalls_of_papers_are_columns(two: list[Path])
     assert [line.split()[0] for line in screen[5:7]] == ["good", "bad"]
 
 
-def test_the_best_values_are_bold_and_directions_stand_above_the_metrics(two: list[Path]) -> None:
-    table = vsebench.joint({p.stem: vsebench.evaluate(p, metrics="R@1,MedR", ci=0) for p in two}, metrics="R@1,MedR")
-    good, bad = ([100 * r["R@1", d].value for d in ("i2t", "t2i")] for r in table.reports)
-    ranks = [f"{r['MedR', d].value:.0f}" for r in table.reports for d in ("i2t", "t2i")]
-    assert table.to_latex() == "\n".join([
-        r"% needs \usepackage{booktabs}", r"% custom · ground truth", r"\begin{tabular}{lrrrr}", r"\toprule",
-        r" & \multicolumn{2}{c}{image$\to$text} & \multicolumn{2}{c}{text$\to$image} \\",
-        r"\cmidrule(lr){2-3} \cmidrule(lr){4-5}",
-        r"system & R@1 & MedR $\downarrow$ & R@1 & MedR $\downarrow$ \\", r"\midrule",
-        rf"good & \textbf{{{good[0]:.2f}}} & \textbf{{{ranks[0]}}} & "
-        rf"\textbf{{{good[1]:.2f}}} & \textbf{{{ranks[1]}}} \\",
-        rf"bad & {bad[0]:.2f} & {ranks[2]} & {bad[1]:.2f} & {ranks[3]} \\",
-        r"\bottomrule", r"\end{tabular}",
-        "% Fractions are printed times 100, ranks as ranks (↓ lower is better).", "% Best in bold.",
-        *(f"% · {note}" for note in table.notes), "",
-    ])  # fmt: skip
-    lines = table.to_markdown().splitlines()
-    assert lines[2] == "| system | image→text R@1 | image→text MedR ↓ | text→image R@1 | text→image MedR ↓ |"
-    assert lines[4].startswith(f"| good | **{good[0]:.2f}** | **{ranks[0]}** |")
-    assert "<tr><th></th><th colspan='2'>image→text</th><th colspan='2'>text→image</th></tr>" in table.to_html()
-    assert len(table.to_html().split("<b>")) == 5
-
-
 def test_groups_leave_room_for_asides_and_their_own_width() -> None:
     row = (Cell("a"), Cell("1", aside="[0, 2]"), Cell("2"), Cell("3"))
     drawn = Grid("t", ("s", "x", "y", "z"), (True, *[False] * 3), (row,), groups=("", "left", "left", "a wide group"))

@@ -26,13 +26,11 @@ RESULT = ["metric", "direction", "value", "n", "undefined", "interval"]
 
 
 def values(document: dict[str, Any]) -> dict[tuple[str, str | None], float]:
-    """(metric, direction) -> value."""
     return {(r["metric"], r["direction"]): r["value"] for r in document["results"]}
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> str:
-    """A good file of 60 images."""
     return good.npz(tmp_path)[1]
 
 

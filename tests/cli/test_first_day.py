@@ -50,7 +50,6 @@ IDS: dict[str, Any] = {"image_ids": IMAGES, "text_ids": TEXTS, "image_id_of_text
 
 
 def evaluated(mine: Path, file: str = "mine.npz", **options: Any) -> Report:
-    """A file of vectors with the captions as JSON lines."""
     return vb.evaluate(mine / file, **{"captions": mine / "mine.jsonl", "metrics": "R@1", "ci": 0, **options})
 
 
@@ -90,18 +89,6 @@ def test_ids_of_arrays_in_memory(mine: Path, rng: np.random.Generator, refuses: 
     refuses(UsageError, vb.evaluate, mine / "mine.npz", text_ids=TEXTS)
     refuses(UsageError, vb.evaluate, images, vb.Embeddings("text", TEXTS, texts), text_ids=TEXTS)  # type: ignore[arg-type]
     refuses(BadInput, vb.evaluate, images, texts, image_ids=IMAGES[1:])
-
-
-def test_embeddings_are_found(mine: Path, refuses: Refuses) -> None:
-    images, texts = arrays(mine)
-    for call in (
-        lambda: vb.evaluate_unimodal(images, images, image_ids=IMAGES),  # type: ignore[call-arg]
-        lambda: vb.evaluate_unimodal(images, images, ids=IMAGES),  # type: ignore[call-arg]
-    ):
-        refuses(UsageError, call)
-    text = vb.Embeddings("text", TEXTS, texts)  # type: ignore[arg-type]
-    assert text.modality == "caption" and text.ids.tolist() == TEXTS
-    refuses(UsageError, vb.Embeddings, "sound", TEXTS, texts)
 
 
 def test_the_only_view_that_has_a_metric(mine: Path, refuses: Refuses) -> None:

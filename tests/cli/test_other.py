@@ -34,7 +34,6 @@ def words(text: str) -> str:
 
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder that does not exist."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

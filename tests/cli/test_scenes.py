@@ -26,7 +26,6 @@ SMALL = "scenes-60-size16"
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache for every test."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

@@ -44,7 +44,6 @@ def world() -> tuple[Array, Array]:
 
 @pytest.fixture(scope="module")
 def scores(world: tuple[Array, Array]) -> Array:
-    """(image, text) float64."""
     return world[0].astype(float) @ world[1].astype(float).T
 
 
@@ -67,7 +66,6 @@ def check(world: tuple[Array, Array], pairs: list[tuple[str, str]], theirs: dict
 
 
 def dictionaries(scores: Array, direction: str) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
-    """Qrels and run of all pairs, with ids in the order of the indices."""
     matrix, same = (scores, SAME) if direction == "i2t" else (scores.T, SAME.T)
     run = {f"q{q:03}": {f"d{i:03}": s for i, s in enumerate(row)} for q, row in enumerate(matrix.tolist())}
     return {f"q{q:03}": {f"d{i:03}": 1 for i in np.flatnonzero(row)} for q, row in enumerate(same)}, run

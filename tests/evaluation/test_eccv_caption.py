@@ -63,7 +63,6 @@ def ranked(scorer: Dot, split: Split, depth: int) -> Lists:
 
 @pytest.fixture(scope="module")
 def package(eccv_package: Any) -> Any:
-    """The metrics of the package, with its judgements."""
     return eccv_package.Metrics()
 
 

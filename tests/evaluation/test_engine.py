@@ -177,7 +177,6 @@ def test_a_run_that_ends_early_and_is_continued(
 
 
 def wait_for_end(pids: list[int]) -> bool:
-    """Whether processes end within some seconds."""
     import psutil
 
     assert pids
@@ -497,7 +496,6 @@ def test_what_another_worker_may_compute(error: Exception, monkeypatch: pytest.M
 
 
 def attempted(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What a task gives whose shard fails."""
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(name="w"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ from hypothesis import strategies as st
 
 import vsebench as vb
 from tests import oracle
-from tests.commands import cli
 from vsebench.relevance import load, load_gains
-from vsebench.sets import catalogue
 from vsebench.types import EVERYTHING
 
 WORDS = ["a", "man", "dog", "runs", "red", "ball", "on", "grass", "with", "two", "cats", "near", "the", "blue", "car"]
@@ -116,22 +113,3 @@ def test_intervals_are_those_of_resampled_images() -> None:
         draws = rng.integers(0, len(sums), (4000, len(sums)))
         ends = np.percentile(sums[draws].sum(1) / counts[draws].sum(1), [2.5, 97.5])
         assert result.interval is not None and np.allclose(result.interval, ends, atol=0.006)
-
-
-def test_other_functions_take_reports_of_larger_galleries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    rng = np.random.default_rng(2)
-    lines = (
-        {"image": f"{i}.jpg", "captions": [f"{WORDS[i % 9]} runs", "a red car"][: 2 * (i < 20)]} for i in range(50)
-    )
-    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    catalogue.build("mine", tmp_path / "mine.jsonl")
-    split = vb.load_split("mine")
-    image = rng.integers(-40, 41, (50, 8)).astype(np.float32)
-    caption = image[split.image_of] + rng.integers(-40, 41, (40, 8)).astype(np.float32)
-    noisy = (caption + rng.integers(-20, 21, caption.shape).astype(np.float32) for _ in "AB")
-    a, b = (vb.evaluate(image, x, split=split, metrics="R@1,NCS@5", trust=True, lists=5) for x in noisy)
-    assert len(vb.compare(a, b).rows) == 4
-    assert len(vb.slice(a, "length", metrics="R@1", bins=2).to_frame())
-    vb.page({"A": a, "B": b}).save(tmp_path / "page.html")
-    cli("data", "describe", "mine")

@@ -17,7 +17,6 @@ from tests.commands import cli, document
 from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.results.report import Report
-from vsebench.sets.catalogue import build
 
 METRICS = (
     "mine:R@1,mine:R@5,mine:Recall@5,mine:R-P,mine:mAP@R,mine:mAP,mine:mAP@5,mine:MRR,mine:MedR,mine:nDCG@10,mine:NCS@5"
@@ -49,8 +48,6 @@ def pairs(judged: Grades) -> list[tuple[str, str, int]]:
 
 
 def written(name: str, lines: Callable[[Grades], Iterable[str]], head: str = "") -> Form:
-    """A form that is a file of lines."""
-
     def write(folder: Path, judged: Grades) -> Path:
         (folder / name).write_text(head + "".join(f"{line}\n" for line in lines(judged)))
         return folder / name
@@ -59,7 +56,6 @@ def written(name: str, lines: Callable[[Grades], Iterable[str]], head: str = "")
 
 
 def each(name: str, form: str, head: str = "") -> Form:
-    """A file with a line a pair."""
     return written(name, lambda judged: (form.format(q=q, i=i, g=g) for q, i, g in pairs(judged)), head)
 
 
@@ -244,18 +240,6 @@ def test_intervals_compare_slices_and_the_page(files: Path, tmp_path: Path, refu
 
 def test_processes_read_judgements_of_files_alone(files: Path, refuses: Refuses):
     refuses(UsageError, evaluate, files, grades(), engine="dask")
-
-
-def test_retrieved_lists(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "captions.csv").write_text(
-        "image,caption\n" + "".join(f"im{n // 2:02},caption {n}\n" for n in range(40))
-    )
-    build("toy", tmp_path / "captions.csv")
-    metrics, run = "mine:R@1,mine:R-P,mine:mAP,mine:nDCG@10", tmp_path / "run.json"
-    whole = evaluate(files, grades(), metrics, split="toy", save_run=run, depth=40)
-    lists = vb.evaluate(run=run, split="toy", judgements={"mine": grades()}, metrics=metrics, ci=0)
-    assert values(whole) == values(lists)
 
 
 REFUSED = {

@@ -65,7 +65,6 @@ def evaluate(stages: tuple[Array, ...], metrics: str = "recall", **options: Any)
 
 
 def saved(path: Path, stages: tuple[Array, ...]) -> tuple[list[str], list[str]]:
-    """The ids of a file of vectors."""
     ids = Model(*stages[:2], SPLIT).ids
     np.savez(path, image_embeddings=stages[0], text_embeddings=stages[1], **ids)  # type: ignore[arg-type]
     return ids["image_ids"], ids["text_ids"]

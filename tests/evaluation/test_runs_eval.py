@@ -43,19 +43,16 @@ def evaluate(run: Any, metrics: str | None = None, **options: Any) -> vsebench.R
 
 
 def write(path: Path, lists: Lists) -> Path:
-    """Lists as JSON."""
     path.write_text(json.dumps(lists))
     return path
 
 
 def trec(path: Path, lists: Mapping[int, list[int]]) -> Path:
-    """Lists as a TREC run."""
     path.write_text("".join(f"{q} Q0 {x} {r} {-r} vse\n" for q, items in lists.items() for r, x in enumerate(items, 1)))
     return path
 
 
 def values(report: vsebench.Report) -> dict[tuple[str, str | None], float]:
-    """(metric, direction) -> value."""
     return {(str(r.metric), r.direction): r.value for r in report.results}
 
 

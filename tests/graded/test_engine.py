@@ -85,25 +85,6 @@ def test_blocks_and_threads_change_nothing(scorer_of: str) -> None:
             assert np.array_equal(values.values, default[key].values, equal_nan=True), str(one)
 
 
-def test_permuted_items_give_permuted_values() -> None:
-    rng = np.random.default_rng(4)
-    world = large_world(40, 3, seed=4)
-    world.scores[:] = rng.permutation(world.scores.size).reshape(world.scores.shape)  # no ties, nor in gains
-    world.gains[:] = rng.permutation(world.gains.size).reshape(world.gains.shape)
-    split = world.split
-    images, captions = rng.permutation(len(split.image_ids)), rng.permutation(len(split.caption_ids))
-    permuted = oracle_graded.World(
-        Split("custom", images, captions, np.argsort(images)[split.image_of[captions]]),
-        world.scores[images][:, captions],
-        world.gains[images][:, captions],
-    )
-    names = [n for n in NAMES if "captions=first" not in n and not n.startswith("CS@") and "tau=a" not in n]
-    a, b = measured(world, *names), measured(permuted, *names)
-    for (one, direction), values in b.items():
-        index = images if direction == "i2t" else captions
-        assert np.allclose(values.values, a[one, direction].values[index], rtol=1e-12, equal_nan=True), str(one)
-
-
 def lists_of(scorer: Matrix, depth: int) -> dict[Direction, Tops]:
     return {d: top_lists(scorer, d, depth, threads=1) for d in DIRECTIONS}
 

@@ -77,7 +77,6 @@ def strings(path: Path) -> list[str]:
 
 
 def unit(rows: list[Any]) -> np.ndarray:
-    """(item, dim) float64 rows of length 1."""
     found = np.stack([np.asarray(row, np.float64) for row in rows])
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 

@@ -82,7 +82,6 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    """Run pytest on the copy."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *args]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=240)
 

@@ -30,7 +30,6 @@ EVERY = pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: t
 
 
 def require(target: Target) -> None:
-    """Skip a target whose packages are not installed."""
     if target.missing is not None:
         pytest.skip(f"{target.missing} is not installed")
 

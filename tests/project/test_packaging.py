@@ -23,7 +23,6 @@ EXTRAS = set(PROJECT["project"]["optional-dependencies"])
 
 
 def names(requirements: list[str]) -> set[str]:
-    """Distribution names of requirement strings."""
     return {re.match(r"[A-Za-z0-9._-]+", r)[0] for r in requirements}
 
 

@@ -67,7 +67,6 @@ def written(page, tmp_path_factory):
 
 
 def plain(tmp_path, **options):
-    """A page of one system whose captions are harmless."""
     path = tmp_path / "plain.html"
     texts = [f"caption {i} of a {'dog' if i % 2 else 'cat'}" for i in range(IMAGES * PER)]
     vb.page({"model": report(0.6, **options)}, captions=texts, resamples=50).save(path)
@@ -448,7 +447,6 @@ def test_the_columns_of_all_systems_can_be_reached_on_a_phone(browser, written):
 
 
 def chosen(shown):
-    """The index of the caption that is shown."""
     return int(re.search(r"caption (\d+) of", shown.inner_text(".query h3"))[1])
 
 

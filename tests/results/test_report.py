@@ -38,14 +38,6 @@ def report() -> Report:
     return vsebench.evaluate(x, y, split=split, metrics="all")
 
 
-def test_looking_up_a_result(report: Report) -> None:
-    assert str(report["R@1", "i2t"].metric) == "R@1" and report["R@1", "i2t"].direction == "i2t"
-    assert report["RSum"] is report["RSum", None]
-    for absent in (("R@1", None), ("eccv:R@1", "i2t"), "R@1"):
-        with pytest.raises(KeyError):
-            report[absent]
-
-
 def test_a_report_is_a_mapping_of_names_and_directions(report: Report) -> None:
     assert list(report) == [(str(r.metric), r.direction) for r in report.results]
     assert len(set(report)) == len(report.results) and all(key in report for key in report)

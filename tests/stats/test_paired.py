@@ -91,7 +91,6 @@ def test_threads_and_company_change_nothing(rng: np.random.Generator) -> None:
 
 
 def two_systems(images: int, differing: int, rng: np.random.Generator) -> list[Column]:
-    """Two systems whose values differ on so many images."""
     image = np.repeat(np.arange(images), 2)
     first = np.floor(rng.exponential(9, 2 * images)) + 1
     second = np.where(np.isin(image, rng.permutation(images)[:differing]), first + 5, first)
