@@ -202,37 +202,37 @@ def test_captions_are_a_file_or_a_list(tmp_path: Path, refuses: Refuses) -> None
     assert lengths.to_frame().query("slice != 'all queries'").n.sum() == 100
 
 
-@pytest.mark.parametrize("kind", ["gradient", "bfloat16", "half", "parameter", "float8", "rows", "negated", "ids"])
+TENSORS: dict[str, Callable[[Any, Any], Any]] = {
+    "gradient": lambda torch, x: (x * 1).requires_grad_() * 1,
+    "bfloat16": lambda torch, x: x.bfloat16(),
+    "half": lambda torch, x: x.half(),
+    "float8": lambda torch, x: x.to(torch.float8_e4m3fn),
+    "parameter": lambda torch, x: torch.nn.Parameter(x),
+    "negated": lambda torch, x: torch._neg_view(x),
+}
+
+
+@pytest.mark.parametrize("kind", [*TENSORS, "rows", "ids"])
 def test_torch_tensors(kind: str) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     images, texts = torch.tensor(IMAGES), torch.tensor(TEXTS)
-    expected_of = images
-    if kind == "gradient":
-        given: Any = (images * 1).requires_grad_() * 1
-    elif kind in ("bfloat16", "half", "float8"):
-        given = images.to({"half": torch.float16, "float8": torch.float8_e4m3fn}.get(kind, torch.bfloat16))
-        expected_of = given.float()
-    elif kind == "parameter":
-        given = torch.nn.Parameter(images)
-    elif kind == "rows":
-        given = [row.requires_grad_() for row in images]
-    elif kind == "negated":
-        given, expected_of = torch._neg_view(images), -images
-    else:
-        given = vb.Embeddings("image", torch.arange(20), images.bfloat16().requires_grad_())
-        expected_of = images.bfloat16().float()
+    given = TENSORS.get(kind, TENSORS["bfloat16"])(torch, images)
+    options: dict[str, Any] = {"metrics": "R@1,MeanR", "ci": 0, "trust": True}
+    options["split"] = vb.Split("mine", torch.arange(20), torch.arange(100), torch.arange(100) // 5)
+
+    def values(*vectors: Any, **more: Any) -> list[float]:
+        return [r.value for r in vb.evaluate(*vectors, **more, **options).results]
+
+    wanted = values(given.detach().float().resolve_neg().numpy(), TEXTS)
+    if kind == "rows":
+        given = [row.requires_grad_() for row in given]
+    elif kind == "ids":
+        given = vb.Embeddings("image", torch.arange(20), given.requires_grad_())
         texts = vb.Embeddings("caption", torch.arange(100), texts)
-    split = vb.Split("mine", torch.arange(20), torch.arange(100), torch.arange(100) // 5)
-    options: dict[str, Any] = {"metrics": "R@1,MeanR", "ci": 0, "split": split, "trust": True}
-    report = vb.evaluate(given, texts, **options)
-    expected = vb.evaluate(expected_of.numpy(), TEXTS, **options)
-    assert [r.value for r in report.results] == [r.value for r in expected.results]
+    assert values(given, texts) == wanted
     if kind == "gradient":
         scores = (given @ texts.T).bfloat16()
-        ranked = vb.evaluate(scores=scores, **options).results
-        assert [r.value for r in ranked] == [
-            r.value for r in vb.evaluate(scores=scores.detach().float().numpy(), **options).results
-        ]
+        assert values(scores=scores) == values(scores=scores.detach().float().numpy())
         gains = evaluated(gains=torch.tensor(GAINS, requires_grad=True), metrics="matrix:NCS@5")
         assert gains.results[0].value == evaluated(gains=GAINS, metrics="matrix:NCS@5").results[0].value
 
