@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import vsebench as vb
 from benchmarks.peers import scan_style, vsepp_style
 from benchmarks.ranking import OFFICIAL
 from tests import worlds
+from tests.gates import gate
 from vsebench.results.report import Report
 from vsebench.types import DIRECTIONS
 
@@ -175,45 +176,37 @@ def test_torchmetrics_gives_tied_candidates_the_mean_of_their_gains():
     assert index["gt:nDCG@1", "i2t"].value == pytest.approx(2 / 3)
 
 
-TREC = "trec_eval, ranx, ir_measures"
+Values = Callable[[Any, list[str], Any, Any], dict[str, float]]
 
 
-def test_pytrec_eval(world: tuple[Array, Array], scores: Array):
-    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
-    pairs = [(name, metric) for name, metric, _ in rows(TREC)]
-    both: dict[str, list[float]] = {}
-    for direction in DIRECTIONS:
-        qrels, run = dictionaries(scores, direction)
-        asked = {re.sub(r"_(\d+)$", r".\1", name) for name, _ in pairs}
-        found = pytrec_eval.RelevanceEvaluator(qrels, asked).evaluate(run)
-        for name, _ in pairs:
-            both.setdefault(name, []).append(float(np.mean([one[name] for one in found.values()])))
-    check(world, pairs, both, 1e-9)
+def by_pytrec_eval(package: Any, names: list[str], qrels: Any, run: Any) -> dict[str, float]:
+    found = package.RelevanceEvaluator(qrels, {re.sub(r"_(\d+)$", r".\1", name) for name in names}).evaluate(run)
+    return {name: float(np.mean([one[name] for one in found.values()])) for name in names}
 
 
-@pytest.mark.nightly
-def test_ranx(world: tuple[Array, Array], scores: Array):
-    ranx = pytest.importorskip("ranx", reason="ranx is not installed")
-    pairs = [(name, metric) for name, metric, _ in rows(TREC, 1)]
-    both: dict[str, list[float]] = {}
-    for direction in DIRECTIONS:
-        qrels, run = dictionaries(scores, direction)
-        found = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), [name for name, _ in pairs])
-        for name, _ in pairs:
-            both.setdefault(name, []).append(float(found[name]))
-    check(world, pairs, both, 1e-6)
+def by_ranx(package: Any, names: list[str], qrels: Any, run: Any) -> dict[str, float]:
+    return dict(package.evaluate(package.Qrels(qrels), package.Run(run), names))
 
 
-def test_ir_measures(world: tuple[Array, Array], scores: Array):
-    ir_measures = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
-    pairs = [(name, metric) for name, metric, _ in rows(TREC, 2)]
-    measures = {name: ir_measures.parse_measure(name) for name, _ in pairs}
-    both: dict[str, list[float]] = {}
-    for direction in DIRECTIONS:
-        found = ir_measures.calc_aggregate(list(measures.values()), *dictionaries(scores, direction))
-        for name, measure in measures.items():
-            both.setdefault(name, []).append(found[measure])
-    check(world, pairs, both, 1e-9)
+def by_ir_measures(package: Any, names: list[str], qrels: Any, run: Any) -> dict[str, float]:
+    measures = {name: package.parse_measure(name) for name in names}
+    found = package.calc_aggregate(list(measures.values()), qrels, run)
+    return {name: found[measure] for name, measure in measures.items()}
+
+
+LIBRARIES: list[tuple[str, int, Values, float]] = [  # of the columns of one table
+    ("pytrec_eval", 0, by_pytrec_eval, 1e-9), ("ranx", 1, by_ranx, 1e-6), ("ir_measures", 2, by_ir_measures, 1e-9),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("library", "column", "values", "tolerance"), gate(LIBRARIES, LIBRARIES[0], LIBRARIES[2]))
+def test_libraries_of_trec_eval(
+    library: str, column: int, values: Values, tolerance: float, world: tuple[Array, Array], scores: Array
+):
+    package = pytest.importorskip(library, reason=f"{library} is not installed")
+    pairs = [(name, metric) for name, metric, _ in rows("trec_eval, ranx, ir_measures", column)]
+    each = [values(package, [name for name, _ in pairs], *dictionaries(scores, d)) for d in DIRECTIONS]
+    check(world, pairs, {name: [found[name] for found in each] for name, _ in pairs}, tolerance)
 
 
 def test_vsepp_and_scan(world: tuple[Array, Array], scores: Array, tmp_path: Path):
