@@ -405,10 +405,10 @@ FOLLOWED: list[Followed | By] = [
         "exchange/test_export.py::test_what_mteb_lacks_is_refused",
     ),
     By(
-        r"^(start workers \(dask worker ADDRESS\)|leave the cache alone while an evaluation runs|see the log of "
-        r"that worker and .*); "
-        r"(the same command with )?resume=True continues",
-        "evaluation/test_engine.py::test_a_run_that_is_killed_and_continued",
+        r"^(start workers \(dask worker ADDRESS\)|start it again|leave the cache alone while an evaluation runs|"
+        r"see the log of that worker and .*); "
+        r"(the same command with )?(resume=True|--resume) continues",
+        "evaluation/test_engine.py::test_a_run_that_ends_early_and_is_continued",
     ),
     Followed(
         r"^write csls:k=10, dsl:beta=100 or qb:beta=20, a bank behind the name: qb:BANK\.npz:beta=20$",
@@ -439,7 +439,10 @@ FOLLOWED: list[Followed | By] = [
         r"^give lists of (i2t|t2i) too, or (direction='i2t'|--direction i2t)$",
         "evaluation/test_runs_eval.py::test_one_direction",
     ),
-    By(r"^leave them out or give the right --split$", "evaluation/test_runs_eval.py::test_the_split_may_be_named"),
+    By(
+        r"^leave them out or give the right --split$",
+        "evaluation/test_runs_eval.py::test_the_split_is_that_of_the_ids_or_named",
+    ),
     By(
         r"^give (its scores of t2i too, or measure i2t alone:|scores of t2i too, or) direction='i2t'$",
         "evaluation/test_fusion.py::test_a_direction_without_scores_is_named_and_the_fix_measures_the_other",

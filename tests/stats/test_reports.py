@@ -141,13 +141,11 @@ def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, refuses: Ref
 
 
 def entry(data: dict[str, Any], metric: str, direction: str | None, section: str = "results") -> dict[str, Any]:
-    """The entry of a result in the document."""
     (found,) = [r for r in data[section] if (r["metric"], r["direction"]) == (metric, direction)]
     return found
 
 
 def flip(data: dict[str, Any], metric: str, direction: str) -> None:
-    """Change one per-query value from 0 to 1 or back."""
     (found,) = [c for c in data["per_query"]["columns"] if (c["metric"], c["direction"]) == (metric, direction)]
     values = unpack(found["values"])
     values[3] = 1 - values[3]
