@@ -150,10 +150,7 @@ def test_languages_are_subsets_of_one_task_of_mteb(vectors, report, tmp_path, re
     assert package.TaskResult.from_disk(alone).hf_subsets == ["de"]
     of_mteb = {code: [language] for code, language in mteb.XFLICKRCO.items()}
     assert package.get_task("XFlickr30kCoT2IRetrieval").metadata.eval_langs == of_mteb
-    for reports in (
-        [spoken["de"], spoken["de"]],
-        [spoken["de"], report],
-    ):
+    for reports in ([spoken["de"], spoken["de"]], [spoken["de"], report]):
         refuses(UsageError, vb.export, reports, "mteb", tmp_path / "no")
     refuses(UsageError, vb.export, list(spoken.values()), "model-index", tmp_path / "no")
 

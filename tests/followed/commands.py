@@ -86,7 +86,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     Followed(
         r"^(encode every (image|text) of the split and nothing else; or add|save the image ids of the data set, or "
-        r"give) --split custom",
+        r"give) (--split custom|split='custom')",
         hostile("unknown image ids as coco-5k"),
         (hostile("unicode ids", "--split", "custom"), None),
     ),

@@ -148,7 +148,7 @@ FOLLOWED: list[Followed | By] = [
         (ev(image_id_of_text=OWNER + 1, image_ids=np.arange(60) + 1), I2T),
     ),
     Followed(
-        r"^give image_of_text \(the image row of every text\)( \(|$|, or give --captions-per-image )",
+        r"^give image_of_text \(the image row of every text\)( \(|$|, or give (--captions-per-image |captions_per_image=))",
         hostile("four texts an image"),
         (hostile("four texts an image", "--captions-per-image", "4", "--trust"), None),
         (
@@ -350,7 +350,7 @@ FOLLOWED: list[Followed | By] = [
         ev(split="custom", metrics="cxc-intra"),
         (ev(split="coco-5k", metrics="cxc-intra"), BadInput),
     ),
-    By(r"^give them with captions=FILE$", "relevance/test_gains_kinds.py::test_a_new_kind_is_one_file_and_one_entry"),
+    By(r"^give them with captions=FILE$", "relevance/test_gains_kinds.py::test_a_new_kind_is_one_entry"),
     Followed(
         r"^write coarse:CHEAP:above=NUMBER:COSTLY, such as coarse:bow:glove.txt:above=0.8:sentence:",
         ev(gains="coarse:bow", metrics="coarse:NCS@3"),

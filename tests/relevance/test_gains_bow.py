@@ -34,17 +34,14 @@ def test_forms_of_the_file(tmp_path: Path, name: str, header: bool, end: str) ->
     assert np.array_equal(found.vectors, [TABLE["cat"], TABLE["the"]])
 
 
-def test_tabs_and_words_with_spaces(tmp_path: Path) -> None:
+def test_tabs_words_with_spaces_and_other_letters(tmp_path: Path) -> None:
     tabs = saved(tmp_path / "t.txt", ["cat\t1\t2", "dog\t3\t4"])
     assert np.array_equal(read_word_vectors(tabs, ["dog"]).vectors, [[3, 4]])
     path = saved(tmp_path / "s.txt", ["cat 1 2", ". . 5 6", ". 7 8", "at name@domain.com 9 10"])
     found = read_word_vectors(path, [".", "at"])  # neither ". ." nor "at name@domain.com"
     assert found.words == (".",) and np.array_equal(found.vectors, [[7, 8]])
-
-
-def test_no_last_line_break_and_other_letters(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
-    path.write_text("naïve 1 2\n猫 3 4\n[ 5 6\n<unk> 7 8", encoding="utf-8")
+    path.write_text("naïve 1 2\n猫 3 4\n[ 5 6\n<unk> 7 8", encoding="utf-8")  # no last line break
     found = read_word_vectors(path, ["猫", "naïve", "<unk>", "["])
     assert dict(zip(found.words, found.vectors.tolist(), strict=True)) == {
         "naïve": [1, 2], "猫": [3, 4], "[": [5, 6], "<unk>": [7, 8],
@@ -114,13 +111,12 @@ def test_values_by_the_definition(
     captions, image_of = [["cat"], *(words for words, _ in world)], [0, *(image for _, image in world)]
     path = saved(tmp_path_factory.getbasetemp() / "bow.txt", lines_of(TABLE))
     split = split_of([" ".join(words).title() for words in captions], image_of)
-    spec = f"bow:{path}:tokens=whitespace:agg={agg}:own={own}:idf={'yes' if weighted else 'no'}"
-    gains = load_gains(spec, split)
     n_image = len(split.image_ids)
+    spec = f"bow:{path}:tokens=whitespace:agg={agg}:own={own}:idf={'yes' if weighted else 'no'}"
     idf = oracle_gains.idf(captions, image_of, n_image) if weighted else None
     vectors = [oracle_gains.bag_vector(words, TABLE, idf) for words in captions]
     want = np.array(oracle_gains.caption_cosine(vectors, image_of, n_image, agg, own))
-    assert np.abs(whole(gains) - want).max() < 1e-6
+    assert np.abs(whole(load_gains(spec, split)) - want).max() < 1e-6
 
 
 def test_words_without_a_vector_are_noted(tmp_path: Path, log: Log) -> None:

@@ -114,16 +114,7 @@ def later(dim):
 def test_a_fault_of_an_encoder_of_a_file_names_what_its_network_takes_and_returns(tmp_path, monkeypatch, refuses):
     """Of the function itself, of two items before anything is computed, and of a later batch."""
     (file := tmp_path / "own.py").write_text(FAULTY)
-    for function in [
-        "makes",
-        "nothing",
-        "widths",
-        "two",
-        "half",
-        "narrow",
-        "later",
-        "linear",
-    ]:
+    for function in ["makes", "nothing", "widths", "two", "half", "narrow", "later", "linear"]:
         refuses(
             UsageError, train.train, small(model={"image": f"{file}:{function}"}), tmp_path / "run", say=train.no_say
         )

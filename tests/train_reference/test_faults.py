@@ -123,10 +123,7 @@ def test_a_folder_that_is_a_file_or_may_not_be_written(tmp_path, pinned):
 
 
 def test_two_runs_in_one_folder(tmp_path, pinned):
-    with (
-        locked(tmp_path / ".lock", "this folder is used"),
-        pytest.raises(DiskError) as caught,
-    ):
+    with locked(tmp_path / ".lock", "this folder is used"), pytest.raises(DiskError) as caught:
         train.train(small(), tmp_path, say=silent)
     pinned(caught.value)
     assert list(tmp_path.iterdir()) == []

@@ -165,15 +165,7 @@ def test_names_aliases_and_facts(refuses: Refuses):
         assert losses.get_loss(name).cite, f"loss {name} has no source"
 
 
-@pytest.mark.parametrize(
-    ("scores", "positive"),
-    [
-        ((2, 3), (2, 3)),
-        ((0, 0), (0, 0)),
-        ((4,), (4,)),
-        ((2, 2), (3, 3)),
-    ],
-)
+@pytest.mark.parametrize(("scores", "positive"), [((2, 3), (2, 3)), ((0, 0), (0, 0)), ((4,), (4,)), ((2, 2), (3, 3))])
 def test_misshapen_batches_are_refused(scores, positive, pinned):
     with pytest.raises(UsageError) as caught:
         losses.get_loss("sh").function(torch.zeros(scores), torch.zeros(positive, dtype=torch.bool))

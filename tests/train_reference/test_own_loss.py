@@ -177,13 +177,7 @@ def test_only_the_chosen_losses_are_trained(file, tmp_path, monkeypatch):
     assert str(tmp_path) not in (tmp_path / "s" / "suite.json").read_text()
 
 
-@pytest.mark.parametrize(
-    "losses",
-    [
-        "mh,sma",
-        "mh,,sam",
-    ],
-)
+@pytest.mark.parametrize("losses", ["mh,sma", "mh,,sam"])
 def test_bad_names_of_losses(losses, tmp_path, pinned):
     done = cli("train-reference", "--suite", "small", "--losses", losses, "--out", tmp_path / "s")
     assert done.exit_code == 2 and not (tmp_path / "s").exists()

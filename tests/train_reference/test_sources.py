@@ -182,11 +182,7 @@ def test_ids_of_a_folder_of_features(tmp_path, monkeypatch, pinned):
     sizes |= {"captions_sha256": set_sha256(split.caption_ids), "rows_sha256": sha256}
     monkeypatch.setitem(DECLARED, "f30k", replace(DECLARED["f30k"], **sizes))
     assert open_data(of(name=str(folder)))["test"].split.name == "f30k"
-    for wrong in (
-        rows[:-1],
-        [row.partition("\t")[0] for row in rows],
-        [*rows[:4], *rows[5:], rows[4]],
-    ):
+    for wrong in (rows[:-1], [row.partition("\t")[0] for row in rows], [*rows[:4], *rows[5:], rows[4]]):
         (folder / "test_ids.tsv").write_text("\n".join(wrong))
         with pytest.raises(BadInput) as caught:
             open_data(of(name=str(folder)))
@@ -449,10 +445,7 @@ def test_an_image_has_one_part_and_all_captions_have_one(tmp_path, refuses):
     file = tmp_path / "c.jsonl"
     np.save(tmp_path / "x.npy", np.eye(12))
     named = of(name=str(tmp_path / "x.npy"), captions=str(file))
-    for n, change in (
-        (1, {"split": "test"}),
-        (5, {"split": None}),
-    ):
+    for n, change in ((1, {"split": "test"}), (5, {"split": None})):
         changed = [{**line, **change} if i == n else line for i, line in enumerate(lines)]
         file.write_text("".join(json.dumps(line) + "\n" for line in changed))
         refuses(BadInput, open_data, named)
