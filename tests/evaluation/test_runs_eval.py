@@ -94,7 +94,7 @@ def test_trec_gzip_and_two_files_agree(coco: Split, tmp_path: Path) -> None:
         assert values(report) == values(one_file) and report.signature == one_file.signature
 
 
-def test_one_direction(coco: Split, tmp_path: Path, refuses: Refuses) -> None:
+def test_lists_of_one_direction(coco: Split, tmp_path: Path, refuses: Refuses) -> None:
     file = write(tmp_path / "r.json", i2t(coco))
     assert set(values(vsebench.evaluate(run=[file], metrics="R@1"))) == {("R@1", "i2t")}
     refuses(BadInput, vsebench.evaluate, run=[file], metrics="R@1", direction="t2i")
