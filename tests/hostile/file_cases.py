@@ -40,6 +40,7 @@ CASES = [
     Case("npy header runs code", lambda f: two_files(f, npy(Y, descr="__import__('os').getcwd()"))),
     Case("npy header nested", lambda f: two_files(f, b"\x93NUMPY\x01\x00\xff\xff" + b"(" * 65535)),
     Case("npy of nothing but magic", lambda f: two_files(f, b"\x93NUMPY")),
+    Case("npy of a later version", lambda f: two_files(f, b"\x93NUMPY\x09\x00" + b" " * 64)),
     Case("npy cut", lambda f: two_files(f, npy(Y)[:-4])),
     Case("npy of objects", lambda f: two_files(f, npy(np.zeros((300, 16)), descr="|O"))),
     Case("texts of the wrong kind", lambda f: two_files(f, b"PK\x05\x06" + bytes(18))),
