@@ -30,9 +30,8 @@ CAPTIONS = [f"caption number {name}" for name in ("one", "two", "three", "four",
 
 
 @pytest.fixture(autouse=True)
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and the folder for the logs of the workers."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+def log(tmp_path, cache):
+    """The folder for the logs of the workers."""
     folder = tmp_path / "log"
     folder.mkdir()
     return folder

@@ -27,14 +27,11 @@ RECORDS = [
 
 
 @pytest.fixture(autouse=True)
-def log(tmp_path, monkeypatch):
-    """An empty cache, and a fake worker that logs to the folder."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("VSEBENCH_CACHE_LIMIT", raising=False)
+def log(tmp_path, cache, monkeypatch):
+    """A fake worker that logs to the folder."""
     folder = tmp_path / "log"
     folder.mkdir()
-    command = fake_worker(folder)
-    monkeypatch.setattr(spice_process, "COMMAND", command)
+    monkeypatch.setattr(spice_process, "COMMAND", fake_worker(folder))
     monkeypatch.setattr(spice_build, "_settings", lambda java, heap, threads, note: {"version": "99"})
     return folder
 

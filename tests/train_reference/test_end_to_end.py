@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests import clip_models
-from tests.commands import invoke
+from tests.commands import cli
 from vsebench import load
 
 pytest.importorskip("torch", reason="torch is not installed (extra: train)")
@@ -50,12 +50,8 @@ def test_from_drawn_images_to_a_row_of_a_board(tmp_path: Path) -> None:
     boards = tmp_path / "leaderboards"
     shutil.copytree(Path(__file__).parents[2] / "leaderboards", boards, ignore=shutil.ignore_patterns("site", "suites"))
 
-    def run(*words: object) -> None:
-        done = invoke(*words)
-        assert done.exit_code == 0, done.stderr
-
     features, out, report = tmp_path / "features.npz", tmp_path / "run", tmp_path / "A.json"
-    run("encode", model, "--images", tmp_path / "images", "--captions", captions, "--part", "all", "-o", features)
+    cli("encode", model, "--images", tmp_path / "images", "--captions", captions, "--part", "all", "-o", features)
     options = [
         "--epochs",
         "20",
@@ -68,11 +64,11 @@ def test_from_drawn_images_to_a_row_of_a_board(tmp_path: Path) -> None:
         "--set",
         "train.decay_every=0",
     ]
-    run("train-reference", "--config", "scenes/sam", "--data", features, "--captions", captions, *options, "--out", out)
-    run("eval", out, "--trust", "-o", report)
-    run("leaderboard", "add", report, "--name", "Drawn", "--image-input", "pixels", "--folder", boards)
-    run("leaderboard", "validate", "--folder", boards)
-    run("leaderboard", "build", "--folder", boards)
+    cli("train-reference", "--config", "scenes/sam", "--data", features, "--captions", captions, *options, "--out", out)
+    cli("eval", out, "--trust", "-o", report)
+    cli("leaderboard", "add", report, "--name", "Drawn", "--image-input", "pixels", "--folder", boards)
+    cli("leaderboard", "validate", "--folder", boards)
+    cli("leaderboard", "build", "--folder", boards)
     found = load(report)
     assert found["RSum"].value > 1.5 * 2 * sum((1 / 24, 5 / 24, 10 / 24))  # of chance, with 24 images
     pages = [page for page in (boards / "site").rglob("*.html") if "Drawn" in page.read_text(encoding="utf-8")]

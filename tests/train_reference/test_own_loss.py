@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands import invoke as cli
+from tests.commands import cli, refused
 from tools import drift
 from vsebench.errors import UsageError
 
@@ -67,18 +67,16 @@ def file(tmp_path: Path) -> Path:
 def test_a_loss_of_a_file_is_trained_and_resumed(file, tmp_path, pinned):
     out, loss = tmp_path / "run", f"{file}:squared"
     own = [*OPTIONS, "--loss", loss, "--set", "loss.settings.margin=0.3", "--out", out]
-    assert cli("train-reference", *own, "--epochs", "1").exit_code == 0
+    cli("train-reference", *own, "--epochs", "1")
     found = checkpoint.read(out).config.loss
     assert (found.name, found.settings, found.fingerprint) == (loss, {"margin": 0.3}, fingerprint(loss))
     assert json.loads((out / "run.json").read_text())["config"]["loss"]["fingerprint"] == fingerprint(loss)
     again = cli("train-reference", *own, "--epochs", "2", "--resume")
-    assert again.exit_code == 0
-    pinned(again.stderr.splitlines()[0])
+    pinned(again.err.splitlines()[0])
     file.write_text(OWN + "\n# changed\n")
-    changed = cli("train-reference", *own, "--epochs", "3", "--resume")
-    assert changed.exit_code == 2
-    pinned(changed.stderr)
-    assert cli("train-reference", *own[:-1], tmp_path / "other", "--epochs", "1").exit_code == 0
+    changed = cli("train-reference", *own, "--epochs", "3", "--resume", code=2)
+    pinned(changed.err)
+    cli("train-reference", *own[:-1], tmp_path / "other", "--epochs", "1")
 
 
 def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
@@ -86,8 +84,7 @@ def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
     file.write_text("from train_reference.losses.hinge import sum_hinge as mine\n")
     for name in (f"{file}:mine", "sh"):
         options = [*OPTIONS, "--loss", name, "--set", "loss.settings.margin=0.05", "--epochs", "1"]
-        done = cli("train-reference", *options, "--out", tmp_path / name[-4:])
-        assert done.exit_code == 0, done.stderr
+        cli("train-reference", *options, "--out", tmp_path / name[-4:])
     own, registered = (checkpoint.read(tmp_path / x).weights for x in ("mine", "sh"))
     assert all(torch.equal(own[key], registered[key]) for key in registered)
 
@@ -108,10 +105,11 @@ def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
     ],
 )
 def test_faults_of_a_file_are_found_before_training(name, options, file, tmp_path, pinned):
-    done = cli("train-reference", *OPTIONS, "--loss", name.format(file=file), *options, "--out", tmp_path / "run")
-    assert done.exit_code == 2, done.stderr
-    pinned(done.stderr)
-    assert done.stderr.count("fix:") == 1 and not (tmp_path / "run").exists()
+    done = cli(
+        "train-reference", *OPTIONS, "--loss", name.format(file=file), *options, "--out", tmp_path / "run", code=2
+    )
+    pinned(done.err)
+    assert done.err.count("fix:") == 1 and not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("text", ["def f(:", "import no_such_package", "1 / 0", "raise SystemExit(0)"])
@@ -170,8 +168,8 @@ def test_only_the_chosen_losses_are_trained(file, tmp_path, monkeypatch):
     done = cli(
         "train-reference", "--suite", "smoke", "--losses", f"sh, {file}:squared", "--out", tmp_path / "s", "--json"
     )
-    assert done.exit_code in (0, 1), done.stderr  # one epoch may not be enough to learn
-    runs = json.loads(done.stdout)["runs"]
+    assert done.code in (0, 1), done.err  # one epoch may not be enough to learn
+    runs = done.json["runs"]
     assert list(runs) == [f"scenes-tiny/{name}-seed0" for name in ("untrained", "sh", "my_loss-squared")]
     assert runs["scenes-tiny/my_loss-squared-seed0"]["loss"] == "my_loss.py:squared"
     assert str(tmp_path) not in (tmp_path / "s" / "suite.json").read_text()
@@ -179,10 +177,9 @@ def test_only_the_chosen_losses_are_trained(file, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("losses", ["mh,sma", "mh,,sam"])
 def test_bad_names_of_losses(losses, tmp_path, pinned):
-    done = cli("train-reference", "--suite", "small", "--losses", losses, "--out", tmp_path / "s")
-    assert done.exit_code == 2 and not (tmp_path / "s").exists()
-    pinned(done.stderr)
-    assert "without --suite" in cli("train-reference", "--losses", losses).stderr
+    pinned(refused("train-reference", "--suite", "small", "--losses", losses, "--out", tmp_path / "s"))
+    assert not (tmp_path / "s").exists()
+    assert "without --suite" in refused("train-reference", "--losses", losses)
 
 
 # Drift
