@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.commands import cli, refused
+from tests.commands import cli, document, refused
 from vsebench.errors import BadInput, UsageError
 from vsebench.exchange import model_index, mteb
 from vsebench.exchange.export import FORMATS
@@ -51,18 +51,13 @@ def needs(module: str) -> ModuleType:
         pytest.skip(f"{module} is not installed (group: exchange)")
 
 
-def test_every_format_is_exported_by_the_command(report, tmp_path):
+def test_the_command_exports_what_the_function_does(report, tmp_path):
     report.save(tmp_path / "A.json")
     for name in FORMATS:
         more = [word for key, value in ABOUT.items() for word in (f"--{key}", value)]
-        done = cli("export", str(tmp_path / "A.json"), "--to", name, "-o", str(tmp_path / name), *more, "--json")
-        document = done.json
+        found = document("export", tmp_path / "A.json", "--to", name, "-o", tmp_path / name, *more)
         files = sorted(str(p) for p in (tmp_path / name).rglob("*") if p.is_file())
-        assert document["format"] == name and sorted(document["files"]) == files != []
-
-
-def test_the_command_exports_what_the_function_does(report, tmp_path):
-    report.save(tmp_path / "A.json")
+        assert found["format"] == name and sorted(found["files"]) == files != []
     done = cli("export", str(tmp_path / "A.json"), "--to", "model-index", "--path", str(tmp_path / "one"))
     (file,) = vb.export(tmp_path / "A.json", "model-index", tmp_path / "two")
     assert done.out == f"{tmp_path / 'one' / 'model-index.yaml'}\n" and "huggingface_hub" in done.err

@@ -7,22 +7,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.commands import cli, refused
-from tools import drift
 from vsebench.errors import UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
-from tests.training import METRICS, OPTIONS, small  # noqa: E402
+from tests.training import OPTIONS, small  # noqa: E402
 from train_reference import checkpoint, losses, suites, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 from train_reference.own_file import fingerprint  # noqa: E402
-from train_reference.suites import Planned, Suite  # noqa: E402
 
 OWN = """
 def squared(scores, positive, *, margin=0.2, reduction="sum"):
@@ -180,44 +177,6 @@ def test_bad_names_of_losses(losses, tmp_path, pinned):
     pinned(refused("train-reference", "--suite", "small", "--losses", losses, "--out", tmp_path / "s"))
     assert not (tmp_path / "s").exists()
     assert "without --suite" in refused("train-reference", "--losses", losses)
-
-
-# Drift
-
-
-def tiny_suite() -> Suite:
-    """A run in double precision, as those of the smoke suite."""
-    found = small(loss={"name": "sh"}, train={"epochs": 2, "lr": 0.01, "precision": "float64"})
-    return Suite("tiny", (Planned("sh", found, METRICS),))
-
-
-def moved(folder: Path, stored: dict[str, Any]) -> list[str]:
-    suites.run_suite(tiny_suite(), folder, say=lambda text: None)
-    return drift.moved(stored, drift.measured(folder))
-
-
-@pytest.mark.parametrize("fault", ["margin", "sign", "direction"])
-def test_a_fault_in_a_loss_is_drift(fault, tmp_path, monkeypatch):
-    suites.run_suite(tiny_suite(), tmp_path / "stored", say=lambda text: None)
-    stored = drift.measured(tmp_path / "stored")
-    assert moved(tmp_path / "again", stored) == []
-    real = get_loss("sh").function
-
-    def faulty(scores, positive, *, margin=0.2, reduction="sum"):
-        if fault == "margin":
-            return real(scores, positive, margin=2 * margin)
-        if fault == "sign":
-            return real(-scores, positive, margin=margin)
-        caption = (margin + scores - scores.diagonal()[:, None]).clamp(min=0)
-        return caption.masked_fill(positive, 0).sum()  # captions of an image only
-
-    def broken(name: str):
-        from dataclasses import replace
-
-        return replace(get_loss(name), function=faulty)
-
-    monkeypatch.setattr(train, "checked_loss", lambda config: broken(config.loss.name))
-    assert moved(tmp_path / "faulty", stored)
 
 
 PROCESSORS = {
