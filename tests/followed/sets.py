@@ -94,11 +94,9 @@ FOLLOWED: list[Followed | By] = [
     ),
     # Leaderboards and reports.
     By(
-        r"^add replace=True, or choose id$|^make it again: vsebench eval FILE -o bare\.json|^evaluate with ci=95$",
+        r"^choose another --id, or add --replace$|^evaluate again: vsebench eval FILE -o |^give it a name$",
         "test_add_refuses",
     ),
-    By(r"^evaluate it with metrics='MeanR', or take one that all reports have, such as MedR$", "test_add_some_metrics"),
-    By(r"^correct --(url|image-input|name)$", "test_wrong_options_of_add_are_those_of_the_command_line"),
     By(r"^make it again with its per-query values, as vsebench eval \.\.\.", "test_a_report_without_per_query_values"),
     By(r"^write the report again with vsebench eval --json$", "test_a_report_without_per_query_values"),
     By(r"^store the numbers with --update$", "test_every_number_that_moves_is_named"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import zipfile
 from collections.abc import Callable
 from functools import partial
@@ -14,6 +15,7 @@ from unittest import mock
 import numpy as np
 
 import vsebench
+from leaderboards import entries as boards
 from tests.embedding_files import IMAGE_IDS, OWNER, TEXT_IDS
 from tests.fuzz import bundle
 from tests.fuzz.contract import Broken, accepts, reads
@@ -25,7 +27,6 @@ from vsebench.files.read_pairs import read_pairs
 from vsebench.files.run_folder import find
 from vsebench.human.cxc import TASKS, read_cxc
 from vsebench.human.flickr8k import read_flickr8k
-from vsebench.leaderboard import store as boards
 from vsebench.metrics.suites import expand
 from vsebench.relevance.cider.frequencies import corpus_df
 from vsebench.relevance.cider.ngrams import grams
@@ -192,10 +193,10 @@ def saved_report(data: bytes, folder: Path) -> None:
 
 
 def leaderboard(data: bytes, folder: Path) -> None:
-    """A folder of leaderboards: what is wrong with a file is a fault that names it, never an error."""
-    found = reads(partial(boards.read, again=True), bundle.write(data, folder / "boards"))
+    """A folder of leaderboards: what is wrong with a file is a fault that names it and a fix, never an error."""
+    found = reads(partial(boards.read, recompute=True), bundle.write(data, folder / "boards"))
     for fault in () if found is None else found.faults:
-        if not fault.file or not fault.fix:
+        if not re.match(r"[^:]+: .+\n  fix: .", fault):
             raise Broken(f"a fault names no file, or not what to do: {fault}")
 
 

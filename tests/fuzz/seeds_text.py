@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import vsebench
+from leaderboards.entries import COLUMNS
 from tests import human_files, leaderboard_worlds, reports
 from tests.embedding_files import IMAGE_IDS, OWNER, TEXT_IDS
 from tests.fuzz import bundle
@@ -171,20 +172,19 @@ def saved_reports() -> list[bytes]:
 @functools.cache
 def leaderboards() -> list[bytes]:
     """A folder with citations, a printed table, claims, a suite and an entry."""
-    from vsebench.leaderboard import submitted
-    from vsebench.leaderboard.schema import Model
-
-    done = leaderboard_worlds.report(images=6, metrics="R@1")
+    done = {**json.loads(leaderboard_worlds.report(images=6, metrics="R@1").to_json()), "model": {"name": "Mine"}}
     claim = {"claim": "c", "paper": "doe2020thing", "says": "s", "where": "w", "entries": ["doe2020thing-table-1-01"]}
-    table = {**leaderboard_worlds.TABLE, "rows": leaderboard_worlds.TABLE["rows"]}
+    table = "\n".join(",".join(line) for line in [COLUMNS, *(r.values() for r in leaderboard_worlds.records())])
     head = {
-        "papers.json": as_json(leaderboard_worlds.PAPERS),
-        "claims.json": as_json({"schema": "vsebench/claims/1", "claims": [claim]}),
-        "published/doe2020thing-table-1.json": as_json(table),
-    }
-    entries = {"entries/mine.json": submitted.text_of(done, Model(name="Mine"))}
-    return [bundle.pack(head), bundle.pack({**head, **entries}),
-            bundle.pack({"suites/small.json": as_json(leaderboard_worlds.suite(seeds=(0, 1)))})]  # fmt: skip
+        "papers.json": as_json(leaderboard_worlds.PAPERS), "claims.json": as_json([claim]),
+        "published/doe2020thing.csv": table.encode(),
+    }  # fmt: skip
+    suite = {"suites/small.json": as_json(leaderboard_worlds.suite(seeds=(0, 1)))}
+    return [
+        bundle.pack(head),
+        bundle.pack({**head, "entries/mine.json": as_json(done)}),
+        bundle.pack({**head, **suite}),
+    ]
 
 
 def _files_of(folder: Path) -> bytes:

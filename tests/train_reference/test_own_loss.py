@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import cli, refused
+from tests.commands import cli
 from vsebench.errors import UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
+from studies import suites  # noqa: E402
 from tests.training import OPTIONS, small  # noqa: E402
-from train_reference import checkpoint, losses, suites, train  # noqa: E402
+from train_reference import checkpoint, losses, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 from train_reference.own_file import fingerprint  # noqa: E402
 
@@ -159,24 +160,22 @@ def test_a_suite_of_chosen_losses(file):
 
 def test_only_the_chosen_losses_are_trained(file, tmp_path, monkeypatch):
     """The summary, which may be published, names the file without its folder."""
-    table = (suites.FOLDER / "smoke.toml").read_text()
-    monkeypatch.setattr(suites, "FOLDER", tmp_path)
+    table = (suites.TABLES / "smoke.toml").read_text()
+    monkeypatch.setattr(suites, "TABLES", tmp_path)
     (tmp_path / "smoke.toml").write_text(table.replace("train.epochs=16", "train.epochs=1"))
-    done = cli(
-        "train-reference", "--suite", "smoke", "--losses", f"sh, {file}:squared", "--out", tmp_path / "s", "--json"
-    )
-    assert done.code in (0, 1), done.err  # one epoch may not be enough to learn
-    runs = done.json["runs"]
+    words = ["smoke", "--losses", f"sh, {file}:squared", "--out", str(tmp_path / "s")]
+    assert suites.main(words) in (0, 1)  # one epoch may not be enough to learn
+    text = (tmp_path / "s" / "suite.json").read_text()
+    runs = json.loads(text)["runs"]
     assert list(runs) == [f"scenes-tiny/{name}-seed0" for name in ("untrained", "sh", "my_loss-squared")]
-    assert runs["scenes-tiny/my_loss-squared-seed0"]["loss"] == "my_loss.py:squared"
-    assert str(tmp_path) not in (tmp_path / "s" / "suite.json").read_text()
+    assert runs["scenes-tiny/my_loss-squared-seed0"]["loss"] == "my_loss.py:squared" and str(tmp_path) not in text
 
 
 @pytest.mark.parametrize("losses", ["mh,sma", "mh,,sam"])
-def test_bad_names_of_losses(losses, tmp_path, pinned):
-    pinned(refused("train-reference", "--suite", "small", "--losses", losses, "--out", tmp_path / "s"))
+def test_bad_names_of_losses(losses, tmp_path, capsys, pinned):
+    assert suites.main(["small", "--losses", losses, "--out", str(tmp_path / "s")]) == 2
     assert not (tmp_path / "s").exists()
-    assert "without --suite" in refused("train-reference", "--losses", losses)
+    pinned(capsys.readouterr().err)
 
 
 PROCESSORS = {
@@ -191,7 +190,7 @@ from train_reference import checkpoint, config, train
 changes = "data.name=scenes-40-size16 train.epochs=3 train.batch=20 train.threads=1 train.lr=0.01 model.dim=16"
 changes += f" model.word_dim=16 loss.warmup=1 train.precision={sys.argv[2]}"
 found = config.assign(config.read("scenes/ladder"), changes.split())
-train.train(found, Path(sys.argv[1]), metrics="R@1,RSum", say=lambda text: None)
+train.train(found, Path(sys.argv[1]), metrics="R@1,RSum")
 """
 
 
