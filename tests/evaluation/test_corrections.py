@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import vsebench as vb
 from tests import worlds
-from tests.commands import cli
 from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.metrics import hubness

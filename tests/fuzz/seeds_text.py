@@ -93,25 +93,20 @@ def captions() -> list[bytes]:
 
 def published_sets() -> list[bytes]:
     """A small folder of every layout of published test sets."""
-    captions = {"a": ["one", "two"], "b": ["three"]}
+    finer = {"Flickr30K_FG_ann.json": as_json({"a": ["one", "two"], "b": ["three"]})}
+    clips = {
+        "videos": [{"video_id": "v1", "split": "test"}, {"video_id": "v2", "split": "train"}],
+        "sentences": [{"sen_id": n, "video_id": f"v{1 + n % 2}", "caption": f"a {n}"} for n in range(4)],
+    }
+    ports = [{"filename": "a.tif", "split": "test", "sentences": [{"raw": "a"}, {"raw": "b"}]}]
     table = ["file_name,caption_1,caption_2,caption_3,caption_4,caption_5", 'x.wav,a,b,c,d,"e, f"', "y.wav,1,2,3,4,5"]
     several = {"image/key": "0a", "ar": {"caption": ["a", "b"]}, "bn": {"caption": []}}
     folders: list[dict[str, bytes]] = [
         {"test_en.jsonl": lines([json.dumps({"sentences": ["a dog"], "id": 1, "img_path": "1.jpg"})])},
-        {
-            "captions.jsonl": lines(
-                [json.dumps(several), json.dumps({**several, "image/key": "0b", "bn": several["ar"]})]
-            )
-        },
+        {"captions.jsonl": lines(map(json.dumps, (several, {**several, "image/key": "0b", "bn": several["ar"]})))},
         {"test_image_names.txt": lines(["a.jpg", "b.jpg"]), "test_1kcaptions_en.txt": lines(["a", "b"])},
-        {
-            "Flickr30K_FG_ann.json": as_json(captions),
-            "Flickr30K_FG_img_filenames.txt": lines(["b.jpg", "a.jpg", "c.jpg"]),
-        },
-        {
-            "Flickr30K_FG_ann.json": as_json(captions),
-            "Flickr30K_FG_img_filenames.npy": npy(np.array(["a.jpg", "b.jpg"])),
-        },
+        {**finer, "Flickr30K_FG_img_filenames.txt": lines(["b.jpg", "a.jpg", "c.jpg"])},
+        {**finer, "Flickr30K_FG_img_filenames.npy": npy(np.array(["a.jpg", "b.jpg"]))},
         {"caption/2.txt": b"a street", "caption/10.txt": lines(["a house", "more"])},
         {"MSRVTT_JSFUSION_test.csv": lines(["key,vid_key,video_id,sentence", "ret0,msr7,video7,a man"])},
         {
@@ -119,20 +114,9 @@ def published_sets() -> list[bytes]:
             "test_list.txt": lines(["y_1_2"]),
         },
         {"clotho_captions_evaluation.csv": lines(table)},
-        {
-            "test_videodatainfo.json": as_json(
-                {
-                    "videos": [{"video_id": "v1", "split": "test"}, {"video_id": "v2", "split": "train"}],
-                    "sentences": [{"sen_id": n, "video_id": f"v{1 + n % 2}", "caption": f"a {n}"} for n in range(4)],
-                }
-            )
-        },
+        {"test_videodatainfo.json": as_json(clips)},
         {"test_data.json": as_json([{"video": "v", "description": "a"}, {"video": "v", "description": "b"}])},
-        {
-            "dataset_rsicd.json": as_json(
-                {"images": [{"filename": "a.tif", "split": "test", "sentences": [{"raw": "a"}, {"raw": "b"}]}]}
-            )
-        },
+        {"dataset_rsicd.json": as_json({"images": ports})},
         {
             "splits.json": as_json({"train": ["a.json"], "test": []}),
             "annotations/a.json": as_json({"image": "a.jpg", "short_caption": "a", "extra_caption": "b"}),
@@ -263,18 +247,12 @@ def gains_specifications() -> list[bytes]:
     """Every kind of gains, with every setting."""
     from vsebench.relevance.sources import kinds_of_gains
 
-    settings = [
-        f"{'g.npy' if k.endings else k.name}:{s}={v}"
-        for k in kinds_of_gains().values()
-        for s, values in k.settings.items()
-        for v in values
-    ]
-    more = ["sentence:all-MiniLM-L6-v2:own=one", "bow:glove.txt", "g.npy:rows=captions", "cider:df=t.jsonl"]
-    coarse = "coarse:bow:glove.txt:idf=yes:above=0.8:sentence:all-MiniLM-L6-v2:own=one"
-    return [
-        text.encode()
-        for text in (*(k.name for k in kinds_of_gains().values() if not k.endings), *settings, *more, coarse)
-    ]
+    kinds = kinds_of_gains().values()
+    given = [(k, f"{key}={value}") for k in kinds for key, values in k.settings.items() for value in values]
+    names = [*(k.name for k in kinds if not k.endings), *(f"{'g.npy' if k.endings else k.name}:{s}" for k, s in given)]
+    names += ["sentence:all-MiniLM-L6-v2:own=one", "bow:glove.txt", "g.npy:rows=captions", "cider:df=t.jsonl"]
+    names += ["coarse:bow:glove.txt:idf=yes:above=0.8:sentence:all-MiniLM-L6-v2:own=one"]
+    return [name.encode() for name in names]
 
 
 def other_names() -> list[bytes]:

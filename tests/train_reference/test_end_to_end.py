@@ -11,7 +11,7 @@ import pytest
 
 from leaderboards.__main__ import main as leaderboard
 from tests import clip_models
-from tests.commands import invoke
+from tests.commands import cli
 from vsebench import load
 
 pytest.importorskip("torch", reason="torch is not installed (extra: train)")
@@ -51,12 +51,8 @@ def test_from_drawn_images_to_a_row_of_a_board(tmp_path: Path) -> None:
     boards = tmp_path / "leaderboards"
     shutil.copytree(Path(__file__).parents[2] / "leaderboards", boards, ignore=shutil.ignore_patterns("suites"))
 
-    def run(*words: object) -> None:
-        done = invoke(*words)
-        assert done.exit_code == 0, done.stderr
-
     features, out, report = tmp_path / "features.npz", tmp_path / "run", tmp_path / "A.json"
-    run("encode", model, "--images", tmp_path / "images", "--captions", captions, "--part", "all", "-o", features)
+    cli("encode", model, "--images", tmp_path / "images", "--captions", captions, "--part", "all", "-o", features)
     options = [
         "--epochs",
         "20",
@@ -69,8 +65,8 @@ def test_from_drawn_images_to_a_row_of_a_board(tmp_path: Path) -> None:
         "--set",
         "train.decay_every=0",
     ]
-    run("train-reference", "--config", "scenes/sam", "--data", features, "--captions", captions, *options, "--out", out)
-    run("eval", out, "--trust", "-o", report)
+    cli("train-reference", "--config", "scenes/sam", "--data", features, "--captions", captions, *options, "--out", out)
+    cli("eval", out, "--trust", "-o", report)
     site = tmp_path / "site"
     for words in (
         ["add", report, "--name", "Drawn", "--image-input", "pixels"],
