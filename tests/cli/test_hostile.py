@@ -27,8 +27,8 @@ from tests.hostile import (
     score_cases,
     vector_cases,
 )
-from tests.hostile.case import Case
 from tests.hostile.damage import MARKER, Bomb
+from tests.hostile.good import Case
 from tests.messages import Pinned
 from vsebench.errors import EXIT_CODES
 

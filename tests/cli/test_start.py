@@ -13,15 +13,14 @@ import numpy as np
 import pytest
 
 import vsebench
+from leaderboards.entries import Model, add, read
+from leaderboards.site import numbers_csv
 from tests import leaderboard_worlds as worlds
 from tests import reports
 from tests.commands import cli, refused
 from tests.hostile import good
 from vsebench.environment import THREADS
 from vsebench.errors import csv_cell, printable
-from vsebench.leaderboard import submit
-from vsebench.leaderboard.site import Numbers
-from vsebench.leaderboard.store import read
 from vsebench.results import per_query
 
 
@@ -128,8 +127,8 @@ def test_cells_of_csv():
 def test_formulas_in_tables_are_text(tmp_path):
     folder = worlds.folder(tmp_path / "board")
     worlds.report().save(tmp_path / "A.json")
-    submit.add(tmp_path / "A.json", '=HYPERLINK("http://x","y")', setting="@a", id="formula", folder=folder)
-    table = csv.DictReader(io.StringIO(Numbers(read(folder).entries).to_csv()))
+    add(tmp_path / "A.json", Model('=HYPERLINK("http://x","y")', "@a"), folder, "formula")
+    table = csv.DictReader(io.StringIO(numbers_csv(read(folder)).decode()))
     rows = [row for row in table if row["id"] == "formula"]
     assert rows and {(r["model"], r["setting"]) for r in rows} == {('\'=HYPERLINK("http://x","y")', "'@a")}
     report = vsebench.load(tmp_path / "A.json")

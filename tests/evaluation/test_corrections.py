@@ -14,11 +14,8 @@ from hypothesis import strategies as st
 
 import vsebench as vb
 from tests import worlds
-from tests.commands import cli
 from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
-from vsebench.leaderboard.groups import rules
-from vsebench.leaderboard.store import read
 from vsebench.metrics import hubness
 from vsebench.rank import corrected
 from vsebench.rank.observe import observe
@@ -186,15 +183,6 @@ def test_a_bank_of_scores_is_matched_by_ids(world: dict[str, Array], tmp_path: P
     same: dict[str, Any] = {"scores": tmp_path / "S.npz", "metrics": "mAP", "ci": 0, "direction": "t2i"}
     values = [vb.evaluate(normalise=f"qb:{tmp_path / name}", **same).per_query() for name in ("plain.npy", "ids.npz")]
     np.testing.assert_array_equal(*(found.value for found in values))
-
-
-def test_leaderboards_keep_corrected_systems_apart(world: dict[str, Array], tmp_path: Path):
-    (tmp_path / "boards" / "entries").mkdir(parents=True)
-    for name, how in (("plain", None), ("corrected", "csls:k=4")):
-        evaluate(world, "R@1,hubness", normalise=how).save(tmp_path / f"{name}.json")
-        cli("leaderboard", "add", f"{tmp_path}/{name}.json", "--name", name, "--folder", f"{tmp_path}/boards")
-    found = {entry.model.name: rules(entry, "R@1") for entry in read(tmp_path / "boards").entries}
-    assert "normalise:csls,k=4,transductive" in found["corrected"] and "normalise" not in found["plain"]
 
 
 def test_a_bank_of_test_queries_is_transductive(world: dict[str, Array], tmp_path: Path):

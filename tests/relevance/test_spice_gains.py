@@ -96,9 +96,8 @@ def test_captions_that_the_parser_failed_on_are_counted_separately(log: Log) -> 
 
 
 @pytest.fixture
-def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tuples:
+def parsed(cache: Path) -> Tuples:
     """Two captions in a cache of their own."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     tuples = Tuples(
         ("a cat", "dogs"), ((("cat",),), (("dog",), ("dog", "big"))), {w: frozenset() for w in ("cat", "dog", "big")}
     )
@@ -155,16 +154,13 @@ def test_damaged_postings_are_computed_again(parsed: Tuples, damage: str) -> Non
     assert spice_postings.load(entry.path) is not None
 
 
-def test_errors_name_the_command(parsed: Tuples, refuses: Refuses) -> None:
+def test_errors_name_the_command_and_ptb_looks_up_tokenised_captions(parsed: Tuples, refuses: Refuses) -> None:
     split = split_of(["a cat", "a bird"], [0, 1], 2)
     refuses(MissingPackage, load_gains, "spice", split)
     named = Split("f30k", split.image_ids, split.caption_ids, split.image_of, split.captions)
     refuses(MissingPackage, load_gains, "spice:text=ptb", named)
     refuses(UsageError, load_gains, "spice:x", split)
     refuses(UsageError, load_gains, "spice:own=half", split)
-
-
-def test_ptb_looks_up_tokenised_captions(parsed: Tuples, refuses: Refuses) -> None:
     split = split_of(["A cat.", "Dogs !"], [0, 1], 2)
     made = load_gains("spice:text=ptb", split)
     assert made.settings["text"] == "ptb"
@@ -172,19 +168,17 @@ def test_ptb_looks_up_tokenised_captions(parsed: Tuples, refuses: Refuses) -> No
     refuses(MissingPackage, load_gains, "spice", split)
 
 
-def test_without_a_writable_cache_the_values_are_the_same(parsed: Tuples, log: Log) -> None:
+def test_graphs_that_are_not_cached(parsed: Tuples, log: Log) -> None:
+    store_tuples(Tuples(("hm",), ((),), {}, {"hm": "no parse"}))
+    load_gains("spice", split_of(["a cat", "hm"], [0, 1], 2))
+    assert "spice: 1 caption could not be parsed, gain 0 with every image" in log.notes
+    assert store.entries(spice.GRAPHS) == []
+    log.weights.clear()
     (store.root() / spice.GRAPHS).write_text("a file where the folder should be")
     made = load_gains("spice", split_of(["a cat", "dogs"], [0, 1], 2))
     assert made.rows("i2t", 0, 2).tolist() == [[1.0, 0.0], [0.0, 1.0]]
     words = "spice: the graphs are computed again next time, as they were not kept: "
     assert len(log.notes) == 1 and log.notes[0].startswith(words)
-
-
-def test_graphs_with_broken_captions_are_not_cached(parsed: Tuples, log: Log) -> None:
-    store_tuples(Tuples(("hm",), ((),), {}, {"hm": "no parse"}))
-    load_gains("spice", split_of(["a cat", "hm"], [0, 1], 2))
-    assert "spice: 1 caption could not be parsed, gain 0 with every image" in log.notes
-    assert store.entries(spice.GRAPHS) == []
 
 
 # ---------------------------------------------------------------- COCO 5K

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,6 @@ from vsebench.cli.analyses import ANALYSES, PYTHON, made
 from vsebench.errors import BadInput, UsageError
 from vsebench.human.study import correlate
 from vsebench.results.grid import Cell, Grid
-from vsebench.results.html import tables
-from vsebench.results.markdown import markdown
 from vsebench.results.render import Rendered
 from vsebench.results.report import Report
 from vsebench.results.table import Column, Table, Value, grids
@@ -169,14 +166,6 @@ def test_numbers_are_folded_last() -> None:
     drawn = console.export_text()
     assert drawn.count("123,456.78") == 2 and max(map(len, drawn.splitlines())) <= 28
     assert text([Grid("", (), (), (), ("only words",), "a:b|" * 60)]).endswith("a:b|" * 60)
-
-
-@pytest.mark.parametrize(
-    ("link", "leads"), [("https://a.org/'x", True), ("p/b.html#c", True), ("", False), ("javascript:alert(1)", False)]
-)
-def test_words_lead_to_pages_and_into_the_web_alone(link: str, leads: bool) -> None:
-    grid = Grid("", ("x",), (True,), ((Cell("a", link=link),),))
-    assert (f"<a href='{escape(link)}'>a</a>" in tables([grid])) == leads == (f"[a]({link})" in markdown([grid]))
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
