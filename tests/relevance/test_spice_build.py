@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -184,24 +185,28 @@ def test_a_killed_build_is_continued(log):
         f"p.COMMAND, b.CHUNK, b._settings = {fake_worker(log, 0.1)!r}, 1, lambda *_: {{}}\n"
         f"b.build({CAPTIONS!r})"
     )
-    return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
-
-
-def test_a_killed_build_is_continued_by_the_one_that_waits_for_it(log):
-    first, limit = builder(log, 0.1), time.monotonic() + 30
+    first = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
+    limit = time.monotonic() + 30
     while len(tuple_cache.stored().texts) < 3 and time.monotonic() < limit:
         time.sleep(0.02)
-    second = builder(log, 0.05)
-    time.sleep(0.5)
     first.send_signal(signal.SIGKILL)
     first.communicate()
-    before, parsed = map(int, second.communicate()[0].split())
-    assert before >= 3 and parsed == 11 - before
-    assert parsed <= len(requested(log)) - before <= parsed + 1, "one at a time, but for the caption of the killed one"
+    before = len(tuple_cache.stored().texts)
+    assert before >= 3
+    done = build(log, CAPTIONS)
+    assert (done.before, done.parsed) == (before, 11 - before)
     check(CAPTIONS)
     while not all(ended(pid) for pid in workers(log)) and time.monotonic() < limit:
         time.sleep(0.02)
     assert all(ended(pid) for pid in workers(log))
+
+
+def test_of_two_builds_at_a_time_one_waits_for_the_other(log):
+    with faked(log, chunk=1, pause=0.02), ThreadPoolExecutor(2) as threads:
+        done = list(threads.map(spice_build.build, [CAPTIONS] * 2))
+    assert sorted((one.before, one.parsed) for one in done) == [(0, 11), (11, 0)]
+    assert sorted(requested(log)) == sorted(CAPTIONS)
+    check(CAPTIONS)
 
 
 def test_a_line_that_a_killed_build_has_not_finished_is_parsed_again(log):
