@@ -41,7 +41,8 @@ def test_numbers_of_threads_that_are_right(monkeypatch):
 # One process, which has a child for every case; what these print is in files.
 CHILDREN = """
 import json, os, sys, tempfile
-import vsebench.evaluation.run, vsebench.analysis.comparison
+import numba, pandas, scipy.special, scipy.stats, vsebench.analysis.comparison, vsebench.evaluation.run
+import vsebench.rank.observe
 from vsebench.cli import main
 found = []
 for args, kind, encoding in json.load(sys.stdin):
