@@ -38,7 +38,7 @@ from train_reference.model import NO_TEXT
 from train_reference.own_file import label, published
 from train_reference.sources import open_data
 from train_reference.train import LOG, best_epoch, no_say, train
-from vsebench.errors import BadInput, Diverged, UsageError, VsebenchError
+from vsebench.errors import DISK, BadInput, Diverged, UsageError, VsebenchError
 from vsebench.types import Float
 
 TABLES = Path(__file__).parent / "runs"
@@ -320,6 +320,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except VsebenchError as error:
         print(error, file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"{error}\n  fix: name another folder with --out", file=sys.stderr)
+        return DISK
     groups: dict[str, list[dict[str, Any]]] = {}
     for run in found["runs"].values():
         groups.setdefault(run["variant"], []).append(run["values"])
