@@ -249,7 +249,7 @@ def study_tables() -> tuple[str, ...]:
 
 def benchmark_tables() -> tuple[str, ...]:
     """Other implementations: times, values, definitions."""
-    from benchmarks.document import stored_parts
+    from benchmarks.table import stored_parts
 
     return stored_parts()
 
