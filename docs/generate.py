@@ -242,7 +242,7 @@ def training_tables() -> tuple[str] | None:
 
 def study_tables() -> tuple[str, ...]:
     """The tables of the validity study."""
-    from studies.validity.tables import stored_tables
+    from studies.validity.figures import stored_tables
 
     return stored_tables()
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from studies import coco_objects, coverage
-from studies.validity.ratings import judged, rated, ratings_of, sampled
+from studies.validity.systems import judged, rated, ratings_of, sampled
 from vsebench import load_split
 from vsebench.scenes.draws import Draws
 from vsebench.sets import packages
