@@ -241,10 +241,10 @@ def training_tables() -> tuple[str] | None:
 
 
 def study_tables() -> tuple[str, ...]:
-    """The tables of the validity study."""
-    from studies.validity.figures import stored_tables
+    """The table of the validity study."""
+    from studies.validity.figures import stored_table
 
-    return stored_tables()
+    return (stored_table(),)
 
 
 def benchmark_tables() -> tuple[str, ...]:

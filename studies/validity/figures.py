@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from studies.validity.findings import ALL, EVEN, EVEN_FAMILIES, JUDGED_BY, PLAIN
+from studies.validity.findings import EVEN, EVEN_FAMILIES, JUDGED_BY
 from studies.validity.systems import FAMILIES, MIXED
 from vsebench.files.atomic import write_atomically
 
@@ -30,10 +30,9 @@ ROWS = (
     *("judged:R@1", "judged:mAP@R", "pooled:R@1", "pooled:mAP@R", "entails:R@1", "entails:R-P", "entails:mAP@R"),
     *(f"{gains}:{name}" for gains in ("cider", "holds", "match") for name in OF_GAINS),
 )
-METRICS = (  # rows of tables
-    "R@1", "R@10", "RSum", "mAP@R", "MedR", "MeanR", "judged:mAP@R", "pooled:mAP@R", "entails:R@1", "entails:mAP@R",
-    "cider:NCS@10", "cider:NCS[gt=out]@10", "cider:CS@100", "cider:Kendall", "holds:NCS@10", "holds:Kendall",
-    "match:NCS@10", "match:Kendall",
+METRICS = (  # rows of the table
+    "R@1", "RSum", "mAP@R", "MedR", "MeanR", "judged:mAP@R", "pooled:mAP@R", "entails:mAP@R", "cider:NCS@10",
+    "cider:NCS[gt=out]@10", "cider:CS@100", "cider:Kendall", "holds:NCS@10", "match:NCS@10", "match:Kendall",
 )  # fmt: skip
 QUALITIES = {
     "holds of the first": "mean holds of the first",
@@ -227,34 +226,20 @@ CHARTS: dict[str, Callable[[Record], Any]] = {
 }  # fmt: skip
 
 
-def stored_tables() -> tuple[str, ...]:
-    """The tables of the stored numbers; ``python -m docs.generate`` writes them into the page."""
-    return tables(json.loads(STORED.read_text(encoding="utf-8")))
+def stored_table() -> str:
+    """The table of the stored numbers; ``python -m docs.generate`` writes it into the page."""
+    return table(json.loads(STORED.read_text(encoding="utf-8")))
 
 
-def tables(record: Record) -> tuple[str, ...]:
-    """Tau and images needed; agreement with the quality that systems are judged by, by family; with all qualities."""
-    found, rows = families(record), {}
+def table(record: Record) -> str:
+    """Tau by family, and the images needed, in Markdown."""
+    heads = ("metric", "alike", "alike, 100 images", "vague", "pairs", "across", "images needed")
+    rows: list[Sequence[str]] = [heads, ["---"] * len(heads)]
     for m in METRICS:
         taus, needed = record["order"][m]["both"], record["images needed"][m][EVEN]["images"]
         shown = [interval(taus[family]) for family in ("vague", "pair", MIXED)]
-        rows[m] = [interval(taus[EVEN]), signed(taus[EVEN][3]), *shown, _bracketed(*map(count, needed))]
-    heads = ("alike", "alike, few images", "vague", "pairs", "across", "images needed")
-    of = [*(f for f in found if f not in EVEN_FAMILIES), MIXED, *(f for f in found if f in EVEN_FAMILIES)]
-    by_family = [HEADS[g].replace("|", " ").strip() if g != MIXED else "several" for g in of]
-    qualities = [*QUALITIES.values(), f"{QUALITIES[JUDGED_BY]}, without cue and bias"]
-    both = [*((name, ALL) for name in QUALITIES), (JUDGED_BY, PLAIN)]
-    agreed = record["quality"]
-    return (
-        _table(heads, rows),
-        _table(by_family, {m: [interval(agreed[m][JUDGED_BY][g]) for g in of] for m in METRICS}),
-        _table(qualities, {m: [interval(agreed[m][q][g]) for q, g in both] for m in METRICS}),
-    )
-
-
-def _table(heads: Sequence[str], rows: dict[str, list[str]]) -> str:
-    lines = [("metric", *heads), ["---"] * (len(heads) + 1), *([f"`{m}`", *cells] for m, cells in rows.items())]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+        rows.append([f"`{m}`", interval(taus[EVEN]), signed(taus[EVEN][3]), *shown, _bracketed(*map(count, needed))])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
 def signed(value: float) -> str:
