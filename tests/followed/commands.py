@@ -267,6 +267,7 @@ FOLLOWED: list[Followed | By] = [
         (f"eval e.npz {R1}", I2T),
         ("eval o.npz", None),
     ),
+    By(r"^send it to a file \(> FILE\), or name one with --output$", "test_streams_and_exit_codes_of_a_process"),
     By(r"^leave out 'x='$", "test_the_document_is_what_compare_reads"),
     Followed(
         r"^run vsebench eval with --captions, --run or --judgements NAME=FILE: its error says how to write the file$",

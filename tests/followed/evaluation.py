@@ -353,10 +353,10 @@ FOLLOWED: list[Followed | By] = [
     ),
     By(r"^evaluate with metrics='R@1,R@5,R@10,Recall@10,gt:nDCG@10'$", "test_what_mteb_lacks_is_refused"),
     By(
-        r"^(start workers \(dask worker ADDRESS\)|leave the cache alone while an evaluation runs|see the log of "
-        r"that worker and .*); "
-        r"(the same command with )?resume=True continues",
-        "test_a_run_that_is_killed_and_continued",
+        r"^(start workers \(dask worker ADDRESS\)|start it again|leave the cache alone while an evaluation runs|"
+        r"see the log of that worker and .*); "
+        r"(the same command with )?(resume=True|--resume) continues",
+        "test_a_run_that_ends_early_and_is_continued",
     ),
     Followed(
         r"^write csls:k=10, dsl:beta=100 or qb:beta=20, a bank behind the name: qb:BANK\.npz:beta=20$",
@@ -383,8 +383,8 @@ FOLLOWED: list[Followed | By] = [
         (judged(), RIGHT_RUN),
     ),
     Followed(r"^give level=", judged(level=9.0), (judged(level=1.0), RIGHT_RUN)),
-    By(r"^give lists of (i2t|t2i) too", "test_lists_of_one_direction"),
-    By(r"^leave them out or give the right --split$", "test_the_split_may_be_named"),
+    By(r"^give lists of (i2t|t2i) too, or (direction='i2t'|--direction i2t)$", "test_one_direction"),
+    By(r"^leave them out or give the right --split$", "test_the_split_is_that_of_the_ids_or_named"),
     By(
         r"^give (its scores of t2i too, or measure i2t alone:|scores of t2i too, or) direction='i2t'$",
         "test_a_direction_without_scores_is_named_and_the_fix_measures_the_other",

@@ -97,6 +97,9 @@ FOLLOWED: list[Followed | By] = [
         r"^choose another --id, or add --replace$|^evaluate again: vsebench eval FILE -o |^give it a name$",
         "test_add_refuses",
     ),
+    By(r"^evaluate again without --no-per-query$", "test_a_submission_is_computed_again"),
+    By(r"^name another folder with --out$", "test_build_and_check"),
+    By(r"^name the folder with --folder$", "test_commands"),
     By(r"^make it again with its per-query values, as vsebench eval \.\.\.", "test_a_report_without_per_query_values"),
     By(r"^write the report again with vsebench eval --json$", "test_a_report_without_per_query_values"),
     By(r"^store the numbers with --update$", "test_every_number_that_moves_is_named"),
@@ -162,7 +165,6 @@ FOLLOWED: list[Followed | By] = [
     By(r"^continue it with the same command and --resume, or:", "test_an_interrupted_run_says_how_to_continue"),
     By(r"^start one process a GPU \(torchrun --nproc-per-node gpu\)", "test_more_processes_than_gpus_are_refused"),
     By(r"^add resume=True to continue it, or choose another folder$", "test_a_folder_with_a_run_is_not_overwritten"),
-    By(r"^add resume=True to continue,", "test_finished_runs_are_kept_and_stopped_ones_go_on"),
     By(r"^add train\.deterministic=False$", "test_pooling_without_a_deterministic_gradient_is_refused_before_training"),
     By(
         r"^add model\.(crop='center'|pretrained=True, model\.finetune=False), or give data with image files$",

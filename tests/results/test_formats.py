@@ -13,7 +13,6 @@ import pytest
 
 import vsebench
 from tests import human_files, reports
-from tests.commands import cli
 from tests.messages import Refuses
 from vsebench.analysis.agree import agree
 from vsebench.analysis.comparison import compare
@@ -109,19 +108,6 @@ def test_the_frame_of_a_comparison(results: dict[str, Rendered]) -> None:
     assert (frame.difference - (frame.second_value - frame.first_value)).abs().max() < 1e-9
 
 
-def test_a_report_saved_from_python_is_what_compare_reads(three: list[Report], tmp_path: Path) -> None:
-    """By ``save``, as text and as plain values, for the function and for the command."""
-    expected = vsebench.compare({"A": three[0], "B": three[1]}, **FEW).to_dict()
-    three[0].save(tmp_path / "A.json")
-    (tmp_path / "text.json").write_text(three[0].to_json(), encoding="utf-8")
-    (tmp_path / "values.json").write_text(json.dumps(three[0].document()), encoding="utf-8")
-    three[1].save(tmp_path / "B.json")
-    for name in ("A", "text", "values"):
-        files = [f"A={tmp_path}/{name}.json", f"B={tmp_path}/B.json"]
-        assert vsebench.compare(files, **FEW).to_dict() == expected
-        assert cli("compare", *files, "--permutations", 100, "--resamples", 20, "--json").json == expected
-
-
 def test_reports_are_files_or_objects(three: list[Report], tmp_path: Path, refuses: Refuses) -> None:
     named = dict(zip(("good", "worse", "bad"), three, strict=True))
     files = [Path(reports.write(tmp_path / f"{name}.json", report)) for name, report in named.items()]
@@ -132,6 +118,8 @@ def test_reports_are_files_or_objects(three: list[Report], tmp_path: Path, refus
     assert compare([three[0], files[1]], metrics="R@1", permutations=10).systems == ("A", "worse")
     assert slice(files[0], "positives", resamples=20) == slice({"good": three[0]}, "positives", resamples=20)
     assert slice(three[0], by="positives", resamples=20).systems == ("A",)
+    (tmp_path / "values.json").write_text(json.dumps(three[0].document()), encoding="utf-8")
+    assert compare([f"good={tmp_path}/values.json", *files[1:]], **few) == want
     bare = vsebench.load(reports.write(tmp_path / "bare.json", three[0], per_query=False))
     refuses(BadInput, compare, [three[0], bare])
 
