@@ -1,14 +1,9 @@
 """Speed and memory of vsebench, as multiples of the float32 product and beside other implementations.
 
-``python -m benchmarks NAME`` measures; ``--quick`` only compares values, on small inputs::
+``python -m benchmarks NAME`` measures; ``--quick`` only compares values, on small inputs.
 
-    task (what, goal) ─► run: a process a task ─► usage, values ─► compare with ours ─► table, JSON, docs/benchmarks.md
-
-- ``task``: the record of a task, its goals, and what it needs
+- ``run``: the record of a task; measures tasks, compares the values of peers with ours
 - ``inputs``: vectors, captions, judgements, gains and lists that the tasks start from, each made once
-- ``ranking``, ``metrics``, ``relevance``, ``losses``, ``backends``, ``scale``, ``large``, ``compilation``: the tasks of
-  the library
-- ``peers``: other implementations of the same, one file each
-- ``run``: measures tasks; ``compare``: whether a peer has our values; ``machine``: memory, commands, versions
-- ``table``: the printed table; ``document``: ``docs/benchmarks.md``
+- ``library``, ``losses``: the tasks of vsebench and of the trainer; ``peers``: other implementations of the same
+- ``table``: the printed table, and the tables of ``docs/benchmarks.md``
 """

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import asdict, replace
 
 from vsebench.errors import MissingPackage
 
 from . import run, table
 from .inputs import COCO_IMAGES, Inputs
-from .task import GROUPS, tasks
 
 
 def positive(text: str) -> int:
@@ -24,12 +22,12 @@ def positive(text: str) -> int:
 def chosen(names: list[str]) -> list[str]:
     """The tasks of groups, and single ones, as in ``peers/ranx``; groups whose package is missing are left out."""
     out = []
-    for name in names or GROUPS:
+    for name in names or run.GROUPS:
         group = name.partition("/")[0]
-        if group not in GROUPS:
-            sys.exit(f"there are no benchmarks '{name}'; there are {', '.join(GROUPS)}")
+        if group not in run.GROUPS:
+            sys.exit(f"there are no benchmarks '{name}'; there are {', '.join(run.GROUPS)}")
         try:
-            found = tasks(group)
+            found = run.tasks(group)
         except MissingPackage as error:
             print(f"skipped  {group}: {error.what}", file=sys.stderr)
             continue
@@ -39,9 +37,20 @@ def chosen(names: list[str]) -> list[str]:
     return out
 
 
+def checked(name: str, found: run.Compared, skipped: str) -> str:
+    """A line of ``--quick``."""
+    if skipped:
+        return f"skipped  {name}: {skipped}"
+    if found.differences:
+        return f"DIFFERS  {name}: {'; '.join(found.differences)}"
+    return (
+        f"equal    {name}: {found.numbers:,} numbers, by {found.largest:.1e}" if found.numbers else f"ran      {name}"
+    )
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Command line."""
-    words = "\n".join(f"  {name:12} {what}" for name, what in GROUPS.items())
+    words = "\n".join(f"  {name:12} {what}" for name, (_, what) in run.GROUPS.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, epilog=f"names:\n{words}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -55,21 +64,22 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--child", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.child:
-        run.child(given.child)
+        run.child(*given.child)
         return
-    names = chosen(given.names)
+    names, differ = chosen(given.names), False
     if given.quick:
-        found = []
-        for one in run.check(names):
-            found.append(one)
-            print(json.dumps(asdict(one)) if given.json else one, flush=True)
-        sys.exit(int(any(one.found.differences for one in found)))
-    records = [run.run(names, given.images, dim, given.repeats) for dim in given.dim]
-    for record in records:
+        for name, found, skipped in run.check(names):
+            differ |= bool(found.differences)
+            line = json.dumps({"name": name, **found._asdict(), "skipped": skipped})
+            print(line if given.json else checked(name, found, skipped), flush=True)
+        sys.exit(int(differ))
+    for dim in given.dim:
+        record = run.run(names, given.images, dim, given.repeats)
+        differ |= any(row["differences"] for row in record["rows"].values())
         # a row of a peer has the times of the library with it
-        asked = replace(record, rows={name: row for name, row in record.rows.items() if name in names})
-        print(json.dumps(asdict(asked), indent=1) if given.json else table.text(record))
-    sys.exit(int(any(row.differences for record in records for row in record.rows.values())))
+        asked = {**record, "rows": {name: row for name, row in record["rows"].items() if name in names}}
+        print(json.dumps(asked, indent=1) if given.json else table.text(record))
+    sys.exit(int(differ))
 
 
 if __name__ == "__main__":

@@ -67,9 +67,9 @@ step "Where the time goes" \
   "copies and matrix products first; the sum of Self CUDA below 0.3 s"
 "$python" - <<'END'
 import torch
-from benchmarks import backends, inputs
+from benchmarks import inputs, library
 
-work = backends.report(inputs.Inputs(), "torch", "full")
+work = library.by_backend(inputs.Inputs(), "torch", "full")
 work()
 with torch.profiler.profile(activities=list(torch.profiler.supported_activities())) as profile:
     work()

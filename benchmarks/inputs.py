@@ -11,34 +11,39 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vsebench import Split, load_split
 from vsebench.errors import MissingPackage
-from vsebench.relevance.gains import Gains
-from vsebench.types import DIRECTIONS, Direction, Int, Split, Vectors
+from vsebench.types import DIRECTIONS
 
-CAPTIONS = 5  # of an image
+CAPTIONS, COCO_IMAGES = 5, 5_000  # captions of an image, images of COCO 5K
 SIGNAL = 64  # latent dimensions that images and captions have in common
-COCO_IMAGES = 5_000
 DEPTH = 100  # of retrieved lists
-GRADED_IMAGES = 3  # other images whose captions have a gain
-BLOCK = 500  # queries whose scores are in memory at a time
 
 Array = npt.NDArray[Any]
 
 
 class World(NamedTuple):
-    """Vectors and ids of one synthetic test set.
-
-    Attributes:
-        images: (image, dim) float32.
-        captions: (caption, dim) float32, five for every image, in order.
-        image_ids: (image,) int64, of the first images of COCO 5K, or row numbers without the package.
-        caption_ids: (caption,) int64.
-    """
+    """Vectors and ids: (image, dim) and (caption, dim) float32, five captions an image; (image,) and (caption,) ids."""
 
     images: Array
     captions: Array
     image_ids: Array
     caption_ids: Array
+
+
+class BothWays(NamedTuple):
+    """(image, caption) and (caption, image) float32 values of gains, see ``relevance.gains.Values``."""
+
+    i2t: Array
+    t2i: Array
+
+    def rows(self, direction: str, start: int, stop: int) -> Array:
+        """(query, gallery) float32."""
+        return (self.i2t if direction == "i2t" else self.t2i)[start:stop]
+
+    def pairs(self, direction: str, images: Array, captions: Array) -> Array:
+        """(pair,) float32."""
+        return np.asarray(self.i2t[images, captions] if direction == "i2t" else self.t2i[captions, images])
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +53,7 @@ class Inputs:
     Attributes:
         images: size of the test set.
         dim: of the vectors.
-        quick: the size is small; tasks compute every value that can be compared, and not only those that are timed.
+        quick: the size is small; tasks compute every value that can be compared, not only those that are timed.
         part: fraction of the images that are queries, 0 to 1; their captions are the queries of the other direction.
     """
 
@@ -71,28 +76,23 @@ class Inputs:
     def split(self) -> Split:
         """The declared split COCO 5K, or a custom split with five folds."""
         if self.split_name != "custom":
-            from vsebench import load_split
-
             return load_split(self.split_name)
         image_of = np.repeat(np.arange(self.images), CAPTIONS)
-        folds = np.arange(self.images) * 5 // self.images
-        return Split("custom", *self.world[2:], image_of, fold=folds)
+        return Split("custom", *self.world[2:], image_of, fold=np.arange(self.images) * 5 // self.images)
 
     @cached_property
     def split_name(self) -> str:
         """The ``--split`` of the file: ``coco-5k``, or ``custom`` for a part of it."""
-        return "coco-5k" if self.complete and _coco_ids() is not None else "custom"
+        return "coco-5k" if self.complete and _coco() is not None else "custom"
 
     @cached_property
     def captions(self) -> Split:
-        """The first images of COCO 5K with their captions. Raises MissingPackage where these are not installed."""
-        from vsebench import load_split
-
+        """The first images of COCO 5K with their captions. Raises MissingPackage if these are not installed."""
         coco = load_split("coco-5k", captions=True)
         if self.complete:
             return coco
         kept = np.flatnonzero(coco.image_of < self.images)
-        texts = tuple((coco.captions or ())[i] for i in kept.tolist())
+        texts = tuple(coco.captions[i] for i in kept)
         return Split("custom", coco.image_ids[: self.images], coco.caption_ids[kept], coco.image_of[kept], texts)
 
     @cached_property
@@ -103,12 +103,10 @@ class Inputs:
     @cached_property
     def file(self) -> str:
         """The embedding file that ``vsebench eval`` reads."""
-        images, captions, image_ids, caption_ids = self.world
+        names = ("image_embeddings", "text_embeddings", "image_ids", "text_ids")
         path = Path(self.folder.name) / "embeddings.npz"
-        np.savez(
-            path, image_embeddings=images, text_embeddings=captions, image_ids=image_ids,
-            text_ids=caption_ids, image_of_text=np.repeat(image_ids, CAPTIONS),
-        )  # fmt: skip
+        of = np.repeat(self.world.image_ids, CAPTIONS)
+        np.savez(path, **dict(zip(names, self.world, strict=True)), image_of_text=of)
         return str(path)
 
     @property
@@ -123,8 +121,7 @@ class Inputs:
 
     def sides(self, direction: str) -> tuple[Array, Array]:
         """(query, dim) and (gallery, dim) float32 vectors of all queries and of the gallery."""
-        both = self.world[:2]
-        return both if direction == "i2t" else both[::-1]
+        return self.world[:2] if direction == "i2t" else self.world[1::-1]
 
     def labels(self, direction: str) -> tuple[Array, Array]:
         """(query,) and (gallery,) int64: items with one label belong to one image."""
@@ -132,19 +129,18 @@ class Inputs:
         return both if direction == "i2t" else both[::-1]
 
     @cached_property
-    def lists(self) -> dict[Direction, tuple[Array, Array]]:
+    def lists(self) -> dict[str, tuple[Array, Array]]:
         """Direction -> (query, DEPTH) int64 gallery indices and float64 scores of all queries, best first."""
         return {d: _lists(*self.sides(d)) for d in DIRECTIONS}
 
     @cached_property
     def judgements(self) -> tuple[Array, Array, Array]:
         """(pair,) image, caption and integer gain: 3 for captions of the image, 1 or 2 for those of three others."""
-        n = self.images
-        rng = np.random.default_rng(1)
-        others = np.stack([rng.permutation(n) for _ in range(GRADED_IMAGES)], axis=1)
-        image = np.repeat(np.arange(n), (GRADED_IMAGES + 1) * CAPTIONS)
-        of = np.repeat(np.column_stack((others, np.arange(n))), CAPTIONS, axis=1)
-        caption = (of * CAPTIONS + np.tile(np.arange(CAPTIONS), GRADED_IMAGES + 1)).ravel()
+        n, others, rng = self.images, 3, np.random.default_rng(1)
+        shuffled = np.stack([rng.permutation(n) for _ in range(others)], axis=1)
+        image = np.repeat(np.arange(n), (others + 1) * CAPTIONS)
+        of = np.repeat(np.column_stack((shuffled, np.arange(n))), CAPTIONS, axis=1)
+        caption = (of * CAPTIONS + np.tile(np.arange(CAPTIONS), others + 1)).ravel()
         gain = np.where(np.repeat(np.arange(n), of.shape[1]) == of.ravel(), 3, rng.integers(1, 3, of.size))
         _, first = np.unique(image * (n * CAPTIONS) + caption, return_index=True)
         return image[first], caption[first], gain[first]
@@ -158,10 +154,11 @@ class Inputs:
         return out
 
     @cached_property
-    def gains(self) -> Gains:
+    def gains(self) -> Any:
         """Gains in memory with a distribution like that of CIDEr-D; some are zero."""
-        rng = np.random.default_rng(0)
-        captions = self.images * CAPTIONS
+        from vsebench.relevance.gains import Gains
+
+        rng, captions = np.random.default_rng(0), self.images * CAPTIONS
         values = np.empty((self.images, captions), np.float32)
         for i, row in enumerate(values):
             row[:] = np.exp(1.2 * rng.standard_normal(captions, dtype=np.float32) - 3)
@@ -170,33 +167,14 @@ class Inputs:
         return Gains("cider", {}, values.shape, BothWays(values, np.ascontiguousarray(values.T)), lowest=0.0)
 
 
-class BothWays(NamedTuple):
-    """(image, caption) and (caption, image) float32 values of gains, see ``relevance.gains.Values``."""
-
-    i2t: Vectors
-    t2i: Vectors
-
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32."""
-        return (self.i2t if direction == "i2t" else self.t2i)[start:stop]
-
-    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
-        """(pair,) float32."""
-        return np.asarray(self.i2t[images, captions] if direction == "i2t" else self.t2i[captions, images])
-
-
-def _lists(queries: Array, gallery: Array) -> tuple[Array, Array]:
+def _lists(queries: Array, gallery: Array, block: int = 500) -> tuple[Array, Array]:
     """The DEPTH largest float64 inner products of every query, by plain sorting."""
-    depth = min(DEPTH, len(gallery))
-    exact = gallery.astype(np.float64).T
-    items, scores = np.empty((len(queries), depth), np.int64), np.empty((len(queries), depth))
-    for start in range(0, len(queries), BLOCK):
-        block = queries[start : start + BLOCK].astype(np.float64) @ exact
-        top = np.argpartition(-block, depth - 1, axis=1)[:, :depth]
-        found = np.take_along_axis(block, top, axis=1)
-        order = np.lexsort((top, -found), axis=1)
-        items[start : start + BLOCK] = np.take_along_axis(top, order, axis=1)
-        scores[start : start + BLOCK] = np.take_along_axis(found, order, axis=1)
+    exact, found = gallery.astype(np.float64).T, []
+    for start in range(0, len(queries), block):
+        scores = queries[start : start + block].astype(np.float64) @ exact
+        items = np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH]
+        found.append((items, np.take_along_axis(scores, items, axis=1)))
+    items, scores = map(np.concatenate, zip(*found, strict=True))
     return items, scores
 
 
@@ -210,27 +188,26 @@ def world(images: int, dim: int, seed: int = 0) -> World:
     """
     rng = np.random.default_rng(seed)
     weight = np.arange(1, SIGNAL + 1) ** -0.35
-    ids = _coco_ids()
-    shared = rng.standard_normal((images, SIGNAL))
-    if ids is not None and images == COCO_IMAGES:
-        shared = _moved_together(shared)
+    coco, shared = _coco(), rng.standard_normal((images, SIGNAL))
+    if coco is not None and images == COCO_IMAGES:
+        shared = _moved_together(shared, coco)
     shared *= weight
     own_image = shared + 0.8 * weight * rng.standard_normal((images, SIGNAL))
     own_caption = np.repeat(shared, CAPTIONS, axis=0)
     own_caption = own_caption + 1.1 * weight * rng.standard_normal((images * CAPTIONS, SIGNAL))
     projection = rng.standard_normal((SIGNAL, dim)) / np.sqrt(SIGNAL)
-    image_ids, caption_ids = ids or (np.arange(images), np.arange(images * CAPTIONS))
-    vectors = unit(own_image @ projection), unit(own_caption @ projection)
-    return World(*vectors, image_ids[:images], caption_ids[: images * CAPTIONS])
+    ids = (coco.image_ids, coco.caption_ids) if coco else (np.arange(images), np.arange(images * CAPTIONS))
+    return World(
+        unit(own_image @ projection), unit(own_caption @ projection), ids[0][:images], ids[1][: images * CAPTIONS]
+    )
 
 
-def _moved_together(points: Array) -> Array:
+def _moved_together(points: Array, split: Split) -> Array:
     """(image, SIGNAL) points after three steps towards the mean of the images that ECCV Caption and CxC link."""
     import scipy.sparse
 
-    from vsebench import load_split, relevance
+    from vsebench import relevance
 
-    split = load_split("coco-5k")
     linked = scipy.sparse.coo_matrix(points.shape[:1] * 2)
     for name in ("eccv", "cxc"):
         judged = relevance.load(name, split, "i2t")
@@ -251,12 +228,9 @@ def unit(x: Array) -> Array:
     return np.ascontiguousarray(x / np.linalg.norm(x, axis=1, keepdims=True), dtype=np.float32)
 
 
-def _coco_ids() -> tuple[Array, Array] | None:
-    """The ids of the images and captions of COCO 5K, None without the package."""
-    from vsebench import load_split
-
+def _coco() -> Split | None:
+    """COCO 5K, None without its package."""
     try:
-        coco = load_split("coco-5k")
+        return load_split("coco-5k")
     except MissingPackage:
         return None
-    return coco.image_ids, coco.caption_ids

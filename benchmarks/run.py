@@ -3,244 +3,393 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
+import importlib.util
 import json
+import operator
+import os
+import platform
+import re
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import psutil
 
-from vsebench.errors import VsebenchError
+from vsebench.errors import MissingPackage, VsebenchError
 
-from . import machine
-from .compare import Compared, compare
 from .inputs import Inputs
-from .task import Outcome, Task, Work, find, tasks
 
+ROOT = Path(__file__).resolve().parent.parent
+GROUPS = {  # name -> the module with its tasks, and what they are
+    "ranking": ("library", "exact ranks, lists, an evaluation, and commands"),
+    "metrics": ("library", "metrics of gains, full reports, intervals"),
+    "relevance": ("library", "gains of all pairs: tokens, CIDEr-D, SPICE"),
+    "backends": ("library", "reports by every installed back-end"),
+    "scale": ("library", "lists of 50,000 to 200,000 candidates"),
+    "large": ("library", "a command on files of 1,000,000 captions, 4.2 GB"),
+    "compilation": ("library", "what the first command after installation compiles"),
+    "peers": ("peers", "other implementations (pip install --group peers)"),
+    "losses": ("losses", "training steps with every loss (vsebench[train])"),
+}
 QUICK, QUICK_PART = Inputs(300, 64, quick=True), 0.2  # the part of peers of which a part is measured
-LEAST, MOST = 1.0, 60.0  # seconds for which a task is repeated
+LEAST_SECONDS, MOST_SECONDS = 1.0, 60.0  # for which a task is repeated
 PACKAGES = ("vsebench", "scipy", "numba", "torch")
+FLOAT32 = 5e-4  # two of 5,000 queries: near-ties that float32 orders differently; less than one query of a small set
 
 
-@dataclass(frozen=True)
-class Usage:
-    """Cost of a task: the least of all repetitions.
+class Outcome(NamedTuple):
+    """What a timed function returns if it has something to say.
 
     Attributes:
-        wall, cpu: seconds of all queries, CPU time of all threads and commands together.
-        mib: peak memory of the first run beyond the inputs and the imported modules, None where it is not known or a
-            part was measured.
-        floor, floor_cpu: of the floor, 0 without one.
-        part: fraction of the queries that were measured.
-        notes: of the task.
+        values: by name, a mean, (query,) values or (query, k) retrieved items; if their queries can differ, the last
+            word of the name is the direction.
+        scale: cost of all queries over that of the queries measured.
+        fixed: seconds that do not grow with the queries.
+        measured: quantities that the function has measured itself, in place of those of the process.
+        notes: for the table.
     """
 
-    wall: float
-    cpu: float
-    mib: float | None = None
-    floor: float = 0.0
-    floor_cpu: float = 0.0
-    part: float = 1.0
+    values: Mapping[str, Any] = {}
+    scale: float = 1.0
+    fixed: float = 0.0
+    measured: Mapping[str, float] = {}
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Row:
-    """What was measured of one task.
+Work = Callable[[], Any]  # returns an Outcome, or anything else, which is ignored
+
+
+def product(given: Inputs) -> Work:
+    """One float32 product of all vectors into an existing array."""
+    images, captions = given.world[:2]
+    out = np.zeros((len(images), len(captions)), np.float32)
+    return lambda: np.matmul(images, captions.T, out=out)
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """One row.
 
     Attributes:
-        name: of the task, with its group.
-        usage: its cost.
-        version: of the package of a peer.
-        ours: cost of the task of the library that a peer is compared with.
-        numbers, largest, differences: of their values, see ``Compared``.
+        name: group and name, as in ``peers/ranx``.
+        words: what is computed.
+        make: makes the function that is timed; imports and what users do once are outside of it.
+        goal: such as ``<= 1.3 F, <= 200 MiB``, of the full size. Quantities: ``s``, ``CPU s``, ``MiB``; the unit of the
+            floor and x, also with ``CPU`` in front; ``x MiB``.
+        floor: makes what is timed before and after every repetition, None without it; times are multiples of it.
+        unit: of the multiples.
+        modules: top-level modules that must be installed.
+        gb: available memory at the full size, in units of 10**9 bytes; the process gets little more.
+        full: the task exists at the full size only.
+        once: only the first run is what is measured.
+        of: of a peer, the task of the library that computes the same; its time is x.
+        tolerance: largest difference from its values; of retrieved items, of their scores. None: not compared.
+        package: distribution of a peer, empty for loops that are part of the benchmarks.
+        start: what is in memory when the time starts.
+        differs: how the definitions of a peer differ.
+        part: fraction of the queries that are measured at the full size; the cost of the others is the same.
     """
 
     name: str
-    usage: Usage
-    version: str = ""
-    ours: Usage | None = None
-    numbers: int = 0
-    largest: float = 0.0
-    differences: tuple[str, ...] = ()
+    words: str
+    make: Callable[[Inputs], Work]
+    goal: str = ""
+    floor: Callable[[Inputs], Work] | None = product
+    unit: str = "F"
+    modules: tuple[str, ...] = ()
+    gb: float = 0.0
+    full: bool = False
+    once: bool = False
+    of: str = ""
+    tolerance: float | None = None
+    package: str = ""
+    start: str = ""
+    differs: str = ""
+    part: float = 1.0
 
-    def quantities(self, task: Task) -> dict[str, float | None]:
-        """What goals are about, by the names of ``Task.goal``."""
-        u = self.usage
-        found = {"s": u.wall, "CPU s": u.cpu, "MiB": u.mib}
-        if task.floor is not None:
-            found |= {task.floor.unit: u.wall / u.floor, f"CPU {task.floor.unit}": u.cpu / u.floor_cpu}
-        if self.ours is not None:
-            found |= {"x": u.wall / self.ours.wall, "CPU x": u.cpu / self.ours.cpu}
-            found["x MiB"] = u.mib / self.ours.mib if u.mib is not None and self.ours.mib else None
-        return found
-
-
-@dataclass
-class Record:
-    """One run: where, with what, of which size, the rows, and what is left out.
-
-    Attributes:
-        machine: as ``machine.described``.
-        versions: of the packages.
-        images, dim: size of the test set, five captions an image, and of the vectors.
-        rows: by name.
-        left_out: name -> reason.
-    """
-
-    machine: dict[str, Any]
-    versions: Mapping[str, str]
-    images: int
-    dim: int
-    rows: dict[str, Row] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
+    def missing(self, given: Inputs) -> str:
+        """What is missing, or an empty string."""
+        for module in self.modules:
+            if importlib.util.find_spec(module) is None:
+                return f"module '{module}' is not installed"
+        if self.full and not given.complete:
+            return "of all images of COCO 5K only"
+        free = psutil.virtual_memory().available / 1e9
+        return f"{free:.1f} GB of memory available, {self.gb:g} GB needed" if given.complete and self.gb > free else ""
 
 
-def in_order(names: Sequence[str]) -> Iterator[str]:
-    """The names, and those of the tasks that they are compared with, which come first."""
-    seen = set[str]()
-    for name in names:
-        peer = find(name).peer
-        for one in ([peer.of] if peer else []) + [name]:
-            if one not in seen:
-                seen.add(one)
-                yield one
-
-
-def run(names: Sequence[str], images: int, dim: int, repeats: int) -> Record:
-    """Measure tasks; rows whose values differ from ours say so."""
-    packages = {t.peer.package for t in tasks("peers").values() if t.peer and t.peer.package} - {*PACKAGES}
-    record = Record(machine.described(), machine.versions([*PACKAGES, *sorted(packages)]), images, dim)
-    with tempfile.TemporaryDirectory(prefix="vsebench-values-") as folder:
-        for name in in_order(names):
-            task, file = find(name), Path(folder) / f"{name.replace('/', ' ')}.npz"
-            given = Inputs(images, dim, part=task.peer.part if task.peer else 1.0)
-            if reason := task.needs.missing(given) or _alone(task, record):
-                record.left_out[name] = reason
-                continue
-            print(f"measuring {name}", file=sys.stderr, flush=True)
-            try:
-                usage = _in_child(name, given, repeats, file)
-            except RuntimeError as error:
-                record.left_out[name] = str(error).strip().splitlines()[-1]
-                continue
-            record.rows[name] = _row(name, task, given, usage, record, file)
-    return record
-
-
-def _alone(task: Task, record: Record) -> str:
-    """Why a peer has nothing to be compared with, or an empty string."""
-    return "" if task.peer is None or task.peer.of in record.rows else f"{task.peer.of} is left out"
-
-
-def _row(name: str, task: Task, given: Inputs, usage: Usage, record: Record, file: Path) -> Row:
-    if task.peer is None:
-        return Row(name, usage)
-    of = task.peer.of
-    with np.load(file.with_name(f"{of.replace('/', ' ')}.npz")) as ours, np.load(file) as theirs:
-        found = compare(task.peer, given, dict(ours), dict(theirs))
-    return Row(name, usage, record.versions.get(task.peer.package, ""), record.rows[of].usage, *found)
-
-
-def _in_child(name: str, given: Inputs, repeats: int, file: Path) -> Usage:
-    """Run ``child`` in a fresh process; raises RuntimeError when it fails."""
-    asked = {"name": name, "images": given.images, "dim": given.dim, "part": given.part, "repeats": repeats}
-    command = [sys.executable, "-m", "benchmarks", "--child", json.dumps({**asked, "file": str(file)})]
-    done = subprocess.run(command, cwd=machine.ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:] or f"{name} ended with {done.returncode}")
-    found = json.loads(done.stdout.splitlines()[-1])
-    if isinstance(found, str):
-        raise RuntimeError(found)
-    return Usage(**{**found, "notes": tuple(found["notes"])})
-
-
-def child(asked: dict[str, Any]) -> None:
-    """Measure one task in this process: print its usage, or what is missing, and store its values."""
-    task = find(asked["name"])
-    given = Inputs(asked["images"], asked["dim"], part=asked["part"])
-    if task.needs.gb:
-        machine.limit_memory(1.2 * task.needs.gb)
+def tasks(group: str) -> dict[str, Task]:
+    """The tasks of a group by name. Raises MissingPackage if the tasks themselves need one."""
     try:
-        usage, values = measure(task, given, asked["repeats"])
-    except VsebenchError as error:
-        print(json.dumps(error.what))
-        return
-    np.savez(asked["file"], **{name: np.asarray(value) for name, value in values.items()})
-    print(json.dumps(dataclasses.asdict(usage)))
+        module = importlib.import_module(f"benchmarks.{GROUPS[group][0]}")
+    except ModuleNotFoundError as error:
+        raise MissingPackage(f"benchmarks of {group} need {error.name}", fix=f"pip install {error.name}") from None
+    return {task.name: task for task in module.TASKS if task.name.startswith(f"{group}/")}
 
 
-def measure(task: Task, given: Inputs, repeats: int) -> tuple[Usage, Mapping[str, Any]]:
-    """Memory and values of a first run, then repetitions, with the floor before and after each."""
-    given.world, given.split  # noqa: B018 (in memory before memory and time are measured)
-    work = task.make(given)
-    mib, (wall, cpu, outcome) = machine.added_mib(lambda: cost(work))
-    runs, floors = [(wall, cpu)], [(0.0, 0.0)]
-    floor = task.floor.make(given) if task.floor else None
-    if floor:
-        floor()  # the first product also starts the threads of the BLAS
-        floors = [cost(floor)[:2]]
-    started = time.perf_counter()
-    while not task.once and (spent := time.perf_counter() - started) < MOST:
-        if len(runs) > repeats and spent >= LEAST:
-            break
-        runs.append(cost(work)[:2])
-        if floor:
-            floors.append(cost(floor)[:2])
-    least = [min(column) for column in (*zip(*runs, strict=True), *zip(*floors, strict=True))]
-    mib = mib if outcome.scale == 1 else None
-    found = {"s": least[0], "CPU s": least[1], "MiB": mib, **outcome.measured}
-    usage = Usage(found["s"], found["CPU s"], found["MiB"], *least[2:], 1 / outcome.scale, outcome.notes)
-    return usage, outcome.values
+def find(name: str) -> Task:
+    """The task of a name; KeyError for another one."""
+    return tasks(name.partition("/")[0])[name]
+
+
+def in_order(names: Sequence[str]) -> list[str]:
+    """The names, and those of the tasks that they are compared with, which come first."""
+    return list(dict.fromkeys(one for name in names for one in (find(name).of, name) if one))
+
+
+def timed(work: Work) -> tuple[float, float, Any]:
+    """Wall seconds, CPU seconds of this process and its commands, and the result of ``work``."""
+    wall, cpu = time.perf_counter(), time.process_time() + sum(os.times()[2:4])
+    found = work()
+    return time.perf_counter() - wall, time.process_time() + sum(os.times()[2:4]) - cpu, found
 
 
 def cost(work: Work) -> tuple[float, float, Outcome]:
     """Wall and CPU seconds of all queries, and what the function has returned."""
-    wall, cpu, found = machine.timed(work)
+    wall, cpu, found = timed(work)
     outcome = found if isinstance(found, Outcome) else Outcome()
     every = outcome.fixed + (wall - outcome.fixed) * outcome.scale
     return every, cpu * every / wall, outcome
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What was found of one task on small inputs; ``skipped`` is the reason why it did not run."""
-
-    name: str
-    found: Compared = Compared()  # noqa: RUF009
-    skipped: str = ""
-
-    def __str__(self) -> str:
-        if self.skipped:
-            return f"skipped  {self.name}: {self.skipped}"
-        numbers, largest, differences = self.found
-        if differences:
-            return f"DIFFERS  {self.name}: {'; '.join(differences)}"
-        return f"equal    {self.name}: {numbers:,} numbers, by {largest:.1e}" if numbers else f"ran      {self.name}"
+def memory(name: str) -> float:
+    """A size of this process in MiB, from ``/proc``; NaN where it cannot be read."""
+    try:
+        found = re.search(rf"^{name}:\s+(\d+)", Path("/proc/self/status").read_text(), re.M)
+    except OSError:
+        found = None
+    return int(found[1]) / 1024 if found else float("nan")
 
 
-def check(names: Sequence[str], find: Callable[[str], Task] = find) -> Iterator[Checked]:
-    """Run tasks once, and compare the values of peers with ours."""
+def run_command(*arguments: str) -> float:
+    """Run ``vsebench`` with arguments; its peak memory in MiB, without the pages of files that it maps.
+
+    Raises:
+        RuntimeError: it failed; the message is the end of its error output.
+    """
+    peak = 0
+    with tempfile.TemporaryFile("w+") as errors:
+        command = [sys.executable, "-m", "vsebench", *arguments]
+        child = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, cwd=ROOT)
+        while child.poll() is None:
+            used = child.memory_info()
+            peak = max(peak, used.rss - used.shared)
+            time.sleep(0.01)
+        errors.seek(0)
+        if child.returncode:
+            raise RuntimeError(f"{' '.join(command)} ended with {child.returncode}: {errors.read().strip()[-2000:]}")
+    return peak / 2**20
+
+
+def measure(task: Task, given: Inputs, repeats: int) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """The least cost of all repetitions and the values; memory is that of the first run beyond what was there before.
+
+    The cost: ``wall`` and ``cpu`` seconds of all queries, with all threads and commands; ``mib``, None if it is unknown
+    or only a part was measured; ``floor`` and ``floor_cpu``, 0 without a floor; ``part`` of the queries; ``notes``.
+    """
+    given.world, given.split  # noqa: B018 (in memory before memory and time are measured)
+    work, before = task.make(given), memory("VmRSS")
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # the peak is from now on
+    except OSError:
+        before = float("nan")
+    wall, cpu, outcome = cost(work)
+    mib: float | None = memory("VmHWM") - before
+    runs, floors, started = [(wall, cpu)], [(0.0, 0.0)], time.perf_counter()
+    if floor := task.floor(given) if task.floor else None:
+        floor()  # the first product also starts the threads of the BLAS
+        floors = [cost(floor)[:2]]
+    while not task.once and (spent := time.perf_counter() - started) < MOST_SECONDS:
+        if len(runs) > repeats and spent >= LEAST_SECONDS:
+            break
+        runs.append(cost(work)[:2])
+        floors += [cost(floor)[:2]] if floor else []
+    least = [min(column) for column in (*zip(*runs, strict=True), *zip(*floors, strict=True))]
+    mib = mib if outcome.scale == 1 and mib == mib else None
+    found = {"s": least[0], "CPU s": least[1], "MiB": mib, **outcome.measured}
+    usage = dict(zip(("wall", "cpu", "mib", "floor", "floor_cpu"), (*found.values(), *least[2:]), strict=True))
+    return {**usage, "part": 1 / outcome.scale, "notes": list(outcome.notes)}, outcome.values
+
+
+def child(name: str, images: int, dim: int, repeats: int, file: str) -> None:
+    """Measure one task in this process: print its cost, or what is missing, and store its values."""
+    task = find(name)
+    if task.gb:  # allocations beyond it fail in this process, without affecting others
+        resource.setrlimit(resource.RLIMIT_DATA, (int(1.2e9 * task.gb),) * 2)
+    try:
+        usage, values = measure(task, Inputs(images, dim, part=task.part), repeats)
+    except VsebenchError as error:
+        print(json.dumps(error.what))
+        return
+    np.savez(file, **{key: np.asarray(value) for key, value in values.items()})
+    print(json.dumps(usage))
+
+
+def run(names: Sequence[str], images: int, dim: int, repeats: int) -> dict[str, Any]:
+    """Measure tasks; returns the machine, versions, size, a row by name, and what is left out with the reason."""
+    packages = sorted({task.package for task in tasks("peers").values()} - {"", *PACKAGES})
+    record = {"machine": machine(), "versions": versions([*PACKAGES, *packages]), "images": images, "dim": dim}
+    rows, left_out = record["rows"], record["left_out"] = {}, dict[str, str]()
+    with tempfile.TemporaryDirectory(prefix="vsebench-values-") as folder:
+        for name in in_order(names):
+            task, file = find(name), Path(folder) / f"{name.replace('/', ' ')}.npz"
+            given = Inputs(images, dim, part=task.part)
+            left_out[name] = task.missing(given) or (
+                f"{task.of} is left out" if task.of and task.of not in rows else ""
+            )
+            if left_out[name]:
+                continue
+            print(f"measuring {name}", file=sys.stderr, flush=True)
+            asked = json.dumps([name, images, dim, repeats, str(file)])
+            command, env = [sys.executable, "-m", "benchmarks", "--child", asked], dict(os.environ)
+            env |= (
+                {"NUMBA_CACHE_DIR": f"{folder}/{len(rows)}"} if task.once else {}
+            )  # what is compiled is compiled anew
+            done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+            usage = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else (done.stderr.strip() or name)
+            if isinstance(usage, str):
+                left_out[name] = usage.splitlines()[-1]
+                continue
+            ours, found = None, Compared()
+            if task.of:
+                ours = rows[task.of]["usage"]
+                with np.load(file.with_name(f"{task.of.replace('/', ' ')}.npz")) as a, np.load(file) as b:
+                    found = compare(task, given, dict(a), dict(b))
+            of = record["versions"].get(task.package, "")
+            rows[name] = {"name": name, "usage": usage, "version": of, "ours": ours, **found._asdict()}
+    record["left_out"] = {name: reason for name, reason in left_out.items() if reason}
+    return record
+
+
+def check(names: Sequence[str]) -> Iterator[tuple[str, Compared, str]]:
+    """Run tasks once on small inputs: name, values of peers compared with ours, and why a task did not run."""
     values = dict[str, Mapping[str, Any]]()
     for name in in_order(names):
         task = find(name)
-        partial = task.peer is not None and task.peer.part < 1
-        given = dataclasses.replace(QUICK, part=QUICK_PART) if partial else QUICK
-        reason = task.needs.missing(given)
-        if reason or (task.peer and task.peer.of not in values):
-            yield Checked(name, skipped=reason or f"{task.peer.of} has not run")  # type: ignore[union-attr]
+        given = dataclasses.replace(QUICK, part=QUICK_PART if task.part < 1 else 1.0)
+        skipped, found = task.missing(given), Compared()
+        if not skipped and task.of and task.of not in values:
+            skipped = f"{task.of} has not run"
+        if not skipped:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of a k above the small gallery
+                    values[name] = cost(task.make(given))[2].values
+                found = compare(task, given, values[task.of], values[name]) if task.of else found
+            except VsebenchError as error:
+                skipped = error.what
+        yield name, found, skipped
+
+
+class Compared(NamedTuple):
+    """How many numbers were compared; their largest difference, of retrieved items of their scores; those too large."""
+
+    numbers: int = 0
+    largest: float = 0.0
+    differences: tuple[str, ...] = ()
+
+
+def compare(task: Task, given: Inputs, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Compared:
+    """Compare the values of a peer with those of the library.
+
+    Values of ours of one query each are restricted to the queries that the peer measured, and averaged if the peer
+    has a mean. A difference of numbers above 1 is relative. Two values that are not numbers (NaN) are equal.
+    Nothing is compared without a tolerance, or if neither has a value.
+    """
+    if task.tolerance is None or not (ours or theirs):
+        return Compared()
+    numbers, largest, wrong = 0, 0.0, []
+    for name, value in theirs.items():
+        if name not in ours:
+            wrong.append(f"{name}: the library has no such value")
             continue
+        a, b, direction = np.asarray(ours[name]), np.asarray(value), name.split()[-1]
+        if a.ndim and a.shape != b.shape:
+            a = a[given.queries(direction)]
+        if a.ndim and not b.ndim:  # the published median rank is the floor of the median of ranks from 0, plus 1
+            a = np.asarray(np.floor(np.median(a - 1)) + 1 if name.startswith("MedR") else a.mean())
+        if a.shape != b.shape:
+            raise ValueError(f"{name}: values of shape {a.shape}, peer {b.shape}")
+        off = _of_scores(direction, given, a, b) if b.ndim == 2 else np.abs(a - b) / np.maximum(1, np.abs(b))
+        off = np.where(np.isnan(a) & np.isnan(b), 0, off)
+        numbers, largest = numbers + b.size, max(largest, float(np.max(off, initial=0)))
+        for at in np.argwhere(~(np.atleast_1d(off) <= task.tolerance))[:5].tolist():
+            where = tuple(at) if b.ndim else ()
+            wrong.append(f"{name}{where or ''}: {a[where]}, peer {b[where]}")
+    if not numbers:
+        wrong.append("the peer has given no value")
+    return Compared(numbers, largest, tuple(wrong))
+
+
+def _of_scores(direction: str, given: Inputs, ours: Any, theirs: Any) -> Any:
+    """(query, k) differences of the float64 scores of the items at the same place; 1 if a list repeats an item."""
+    queries, gallery = given.sides(direction)
+    off, listed = np.zeros(ours.shape), np.sort(theirs, axis=1)
+    for q in np.flatnonzero((ours != theirs).any(axis=1)):
+        off[q] = np.abs((gallery[ours[q]].astype(np.float64) - gallery[theirs[q]]) @ queries[q].astype(np.float64))
+    off[(listed[:, 1:] == listed[:, :-1]).any(1)] = 1
+    return off
+
+
+def judge(goal: str, found: Mapping[str, float | None]) -> list[bool]:
+    """Whether the parts of a goal are met, of those whose quantity is known."""
+    met = []
+    for part in filter(None, goal.split(", ")):
+        sign, limit, unit = re.fullmatch(r"([<>]=) ([\d.]+) (.+)", part.replace("_", "")).groups()
+        if (value := found.get(unit)) is not None:
+            met.append((operator.le if sign == "<=" else operator.ge)(value, float(limit)))
+    return met
+
+
+def quantities(row: Mapping[str, Any], task: Task) -> dict[str, float | None]:
+    """What goals are about, by the names of ``Task.goal``."""
+    u, ours = row["usage"], row["ours"]
+    found = {"s": u["wall"], "CPU s": u["cpu"], "MiB": u["mib"]}
+    if task.floor is not None:
+        found |= {task.unit: u["wall"] / u["floor"], f"CPU {task.unit}": u["cpu"] / u["floor_cpu"]}
+    if ours is not None:
+        found |= {"x": u["wall"] / ours["wall"], "CPU x": u["cpu"] / ours["cpu"]}
+        found["x MiB"] = u["mib"] / ours["mib"] if u["mib"] is not None and ours["mib"] else None
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Cores, CPU, memory, BLAS and versions."""
+    model = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").is_file():
+        found = re.search(r"^model name\s*: (.*)", Path("/proc/cpuinfo").read_text(), re.M)
+        model = found[1].strip() if found else model
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return {
+        "cpu": model,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "load": round(psutil.getloadavg()[0], 2),
+        "available_gb": round(psutil.virtual_memory().available / 1e9, 1),
+        "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """The versions of the installed packages, with the commit of this checkout."""
+    out = {}
+    for name in packages:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of a k above the small gallery
-                values[name] = cost(task.make(given))[2].values
-        except VsebenchError as error:
-            yield Checked(name, skipped=error.what)
+            out[name] = version(name)
+        except PackageNotFoundError:
             continue
-        yield Checked(name, compare(task.peer, given, values[task.peer.of], values[name]) if task.peer else Compared())
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h"]
+    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    if commit and "vsebench" in out:
+        out["vsebench"] += f" (commit {commit})"
+    return out

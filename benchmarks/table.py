@@ -1,12 +1,17 @@
-"""The printed table: one layout for all tasks."""
+"""The printed table, and the tables of ``docs/benchmarks.md``, made of a record of ``run.run``.
+
+``python -m benchmarks peers --json > docs/benchmarks.json`` stores the record, ``python -m docs.generate`` the tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from .run import Record, Row
-from .task import Task, find, judge
+from .run import ROOT, Task, find, judge, quantities, tasks
 
+STORED = ROOT / "docs" / "benchmarks.json"
 HEADINGS = ("what", "seconds", "CPU s", "wall", "CPU", "MiB", "goal", "met")
 EXTRAPOLATED = "measured on a part of the queries and extrapolated: the cost of every query is the same"
 NOTES = (
@@ -16,44 +21,108 @@ NOTES = (
     "x is the time over that of the task of the library that computes the same",
     f"(E) {EXTRAPOLATED}",
 )
+Row = dict[str, Any]
 
 
-def text(record: Record) -> str:
+def text(record: dict[str, Any]) -> str:
     """The table, with the machine and notes."""
-    goals = record.images == 5_000 and record.dim == 1024
-    lines = [_cells(row, find(name), goals) for name, row in record.rows.items()]
-    notes = [*NOTES, *(f"{name} left out: {reason}" for name, reason in record.left_out.items())]
+    goals = record["images"] == 5_000 and record["dim"] == 1024
+    rows = record["rows"]
+    lines = [HEADINGS, *(_printed(row, find(name), goals) for name, row in rows.items())]
+    notes = [*NOTES, *(f"{name} left out: {reason}" for name, reason in record["left_out"].items())]
     notes += [] if goals else ["goals are for 5,000 images and 1,024 dimensions"]
-    for name, row in record.rows.items():
-        notes += row.usage.notes
-        notes += [f"{name}: {row.numbers:,} numbers compared, by {row.largest:.1e}"] if row.numbers else []
-        notes += [f"DIFFERS: {name}: {line}" for line in row.differences]
-    place = "  ".join(f"{name}: {value}" for name, value in record.machine.items())
-    size = f"{record.images:,} images, {5 * record.images:,} captions, {record.dim:,} dimensions"
-    return "\n".join((place, size, "", *aligned([HEADINGS, *lines]), "", *(f"* {note}" for note in notes)))
+    for name, row in rows.items():
+        notes += row["usage"]["notes"]
+        notes += [f"{name}: {row['numbers']:,} numbers compared, by {row['largest']:.1e}"] if row["numbers"] else []
+        notes += [f"DIFFERS: {name}: {line}" for line in row["differences"]]
+    place = "  ".join(f"{name}: {value}" for name, value in record["machine"].items())
+    size = f"{record['images']:,} images, {5 * record['images']:,} captions, {record['dim']:,} dimensions"
+    width = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, tuple("-" * w for w in width))
+    shown = ("  ".join((c[0].ljust(width[0]), *map(str.rjust, c[1:], width[1:]))).rstrip() for c in lines)
+    return "\n".join((place, size, "", *shown, "", *(f"* {note}" for note in notes)))
 
 
-def _cells(row: Row, task: Task, goals: bool) -> tuple[str, ...]:
-    name = f"{row.name}{' (E)' if row.usage.part < 1 else ''}: {task.words}".removesuffix(": ")
-    if row.differences:
-        return (name, "values differ, no time", *[""] * 6)
-    found = row.quantities(task)
-    unit = "x" if row.ours else task.floor.unit if task.floor else ""
-    ratios = [found.get(key) for key in (unit, f"CPU {unit}")]
+def _printed(row: Row, task: Task, goals: bool) -> tuple[str, ...]:
+    """The cells of a row on the terminal."""
+    used = row["usage"]
+    name = f"{row['name']}{' (E)' if used['part'] < 1 else ''}: {task.words}".removesuffix(": ")
+    if row["differences"]:
+        return name, "values differ, no time", *[""] * 6
+    found, unit = quantities(row, task), "x" if row["ours"] else task.unit if task.floor else ""
+    ratios = ("" if x is None else f"{x:,.2f} {unit}" for x in (found.get(unit), found.get(f"CPU {unit}")))
+    met = ", ".join("yes" if met else "NO" for met in judge(task.goal, found))
+    mib = "" if used["mib"] is None else f"{used['mib']:,.0f}"
+    return name, f"{used['wall']:.3f}", f"{used['cpu']:.3f}", *ratios, mib, *((task.goal, met) if goals else ("", ""))
+
+
+def stored_parts() -> tuple[str, str, str]:
+    """The parts of the page that are made of the stored record."""
+    return parts(json.loads(STORED.read_text(encoding="utf-8")))
+
+
+def parts(record: dict[str, Any]) -> tuple[str, str, str]:
+    """Where it was measured and the times; whether the values are the same; definitions that differ, and versions."""
+    peers, machine = tasks("peers"), record["machine"]
+    rows = [(row, peers[name]) for name, row in record["rows"].items() if name in peers]
+    names = [name.removeprefix("peers/") for name in peers]
+    load = machine["load"] or 0.0
+    busy = f". Other work ran at the same time (load {load:g} at the start): times are longer than on an idle machine"
+    times = (
+        f"Here: {record['images']:,} images, {5 * record['images']:,} captions and vectors of {record['dim']:,} "
+        f"numbers, on {machine['cores']} cores of {machine['cpu']}, {machine['blas']}"
+        f"{busy if load > machine['cores'] else ''}.\n\n"
+    )
+    times += _lines(
+        ("peer", "what it computes", "from", "time", "vsebench, the same", "times slower: wall, CPU", "goal",
+         "MiB over the inputs: peer, vsebench"), (_timed(*row) for row in rows),
+    )  # fmt: skip
+    left_out = "; ".join(f"{name} ({reason})" for name, reason in record["left_out"].items()) or "none"
+    values = _lines(("peer", "numbers compared", "largest difference", "tolerance"), (_compared(*row) for row in rows))
+    differ = "".join(f"- **{name}**: {task.differs}\n" for name, task in zip(names, peers.values(), strict=True))
+    used = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+    versions = f"Python {machine['python']}, numpy {machine['numpy']}, {used}.\n"
+    return f"{times}\n(E): {EXTRAPOLATED}. Left out: {left_out}.\n", values, f"{differ}\n## Versions\n\n{versions}"
+
+
+def _lines(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (heading, ["---"] * len(heading), *rows))
+
+
+def _timed(row: Row, task: Task) -> tuple[str, ...]:
+    """The row of a peer in the table of times."""
+    used, ours, found = row["usage"], row["ours"], quantities(row, task)
+    wall, _, memory = task.goal.partition(", ")
+    goals = [
+        f"{float(goal.split()[1]):,g}: {'met' if judge(goal, found)[0] else '**not met**'}" if goal else ""
+        for goal in (wall, memory)
+    ]
+    mib = "-" if used["mib"] is None or ours["mib"] is None else f"{used['mib']:,.0f}, {ours['mib']:,.0f}"
     return (
-        name,
-        f"{row.usage.wall:.3f}",
-        f"{row.usage.cpu:.3f}",
-        *("" if ratio is None else f"{ratio:,.2f} {unit}" for ratio in ratios),
-        "" if row.usage.mib is None else f"{row.usage.mib:,.0f}",
-        task.goal if goals else "",
-        ", ".join("yes" if met else "NO" for met in judge(task.goal, found)) if goals else "",
+        f"{task.name.removeprefix('peers/')}{' (E)' if used['part'] < 1 else ''}",
+        task.words,
+        task.start,
+        _seconds(used["wall"]),
+        f"{_seconds(ours['wall'])} ({ours['wall'] / ours['floor']:.2f} F)",
+        ", ".join(
+            f"{x:,.0f}" if x >= 20 else f"{x:.2f}" if x < 2 else f"{x:.1f}" for x in (found["x"], found["CPU x"])
+        ),
+        goals[0] or "-",
+        f"{mib} (goal {goals[1]})" if memory else mib,
     )
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Text columns, the first flush left, the others flush right; a rule below the first row."""
-    width = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-    for cells in (rows[0], ["-" * w for w in width], *rows[1:]):
-        others = (c.rjust(w) for c, w in zip(cells[1:], width[1:], strict=True))
-        yield "  ".join((cells[0].ljust(width[0]), *others)).rstrip()
+def _compared(row: Row, task: Task) -> tuple[str, ...]:
+    """The row of a peer in the table of values."""
+    name, off = task.name.removeprefix("peers/"), "0" if row["largest"] == 0 else f"{row['largest']:.0e}"
+    return (
+        name,
+        f"{row['numbers']:,}",
+        f"{off} (of scores)" if name.startswith("faiss") else off,
+        f"{task.tolerance:.0e}",
+    )
+
+
+def _seconds(x: float) -> str:
+    return f"{x / 3600:,.1f} h" if x >= 7200 else f"{x:,.0f} s" if x >= 20 else f"{x:.2f} s"

@@ -241,15 +241,15 @@ def training_tables() -> tuple[str] | None:
 
 
 def study_tables() -> tuple[str, ...]:
-    """The tables of the validity study."""
-    from studies.validity.tables import stored_tables
+    """The table of the validity study."""
+    from studies.validity.figures import stored_table
 
-    return stored_tables()
+    return (stored_table(),)
 
 
 def benchmark_tables() -> tuple[str, ...]:
     """Other implementations: times, values, definitions."""
-    from benchmarks.document import stored_parts
+    from benchmarks.table import stored_parts
 
     return stored_parts()
 

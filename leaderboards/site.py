@@ -139,12 +139,12 @@ def readme(board: Board) -> dict[Path, bytes]:
         return {}
     before, _, rest = text.partition(BEGIN)
     shown = [_overview(board, rankings(board), "")]
-    for one in {r.group.page: r for r in reversed(rankings(board))}.values():
+    for one in {r.page: r for r in reversed(rankings(board))}.values():
         kept = [row for i, (row, line) in enumerate(zip(one.table.rows, one.lines, strict=True))
                 if line[0].level != "published" or i < SHOWN]  # fmt: skip
         left = len(one.lines) - len(kept)
         notes = [f"{left} more rows are in [{CSV}]({CSV})."] if left else []
-        shown.append(Table(f"{title_of(board, one.group.page)}: {one.table.title}", one.table.columns, kept, notes))
+        shown.append(Table(f"{title_of(board, one.page)}: {one.table.title}", one.table.columns, kept, notes))
     tables = "\n".join(map(_markdown, [shown[0], *reversed(shown[1:])]))
     return {path: f"{before}{BEGIN}\n\n{tables}\n{END}{rest.partition(END)[2]}".encode()}
 
@@ -177,7 +177,7 @@ def pages(board: Board, found: Sequence[Ranking]) -> list[Page]:
     measured = [entry for entry in board.entries if entry.level != "published"]
     by_set: dict[str, list[Ranking]] = {}
     for one in found:
-        by_set.setdefault(one.group.page, []).append(one)
+        by_set.setdefault(one.page, []).append(one)
     return [
         _index(board, found), _about(), _claims(board), *(_set(board, *pair) for pair in by_set.items()),
         *(_entry(entry, board) for entry in measured),
@@ -187,8 +187,8 @@ def pages(board: Board, found: Sequence[Ranking]) -> list[Page]:
 def _overview(board: Board, found: Sequence[Ranking], title: str = "") -> Table:
     """The test sets with the number of entries of every level, and the best published number."""
     rows = []
-    for name in dict.fromkeys(one.group.page for one in found):
-        own = [one for one in found if one.group.page == name]
+    for name in dict.fromkeys(one.page for one in found):
+        own = [one for one in found if one.page == name]
         best = Cell("—")
         for one in own:
             first = next(
@@ -197,9 +197,7 @@ def _overview(board: Board, found: Sequence[Ranking], title: str = "") -> Table:
             if first is not None:
                 number = first.numbers[one.by]
                 text = number.printed or printed(number.value, number.unit)
-                best = Cell(
-                    f"{text} {heading(one.by, one.group)} {ARROWS[one.by[1]]}".strip(), shortened(first.model.name)
-                )
+                best = Cell(f"{text} {heading(one.by, one)} {ARROWS[one.by[1]]}".strip(), shortened(first.model.name))
                 break
         rows.append([Cell(title_of(board, name), link=file_of(name)), *counted(own), best])
     columns = [Column("test set"), *(Column(level, "", True) for level in LEVELS), Column("best published")]

@@ -76,8 +76,8 @@ class Table:
 
 
 @dataclass
-class Group:
-    """Entries and columns of one table: numbers of one test set and kind that were measured alike.
+class Ranking:
+    """A table of numbers of one test set and kind that were measured alike.
 
     Attributes:
         page: the test set, on whose page it is.
@@ -85,6 +85,9 @@ class Group:
         rules: ``PRINTED``, or the fields of the signatures that can move a digit.
         entries: with the numbers of this table alone, named as on the page.
         apart: the fields that distinguish the rules from those of other tables of this test set and kind.
+        by: the number that rows are ordered by.
+        lines: the entries of every row, several where tables of a paper repeat a row.
+        table: what is printed.
     """
 
     page: str
@@ -92,25 +95,18 @@ class Group:
     rules: str
     entries: list[Entry] = field(default_factory=list)
     apart: str = ""
+    by: Key = ("", "")
+    lines: list[list[Entry]] = field(default_factory=list)
+    table: Table = Table("", (), ())
 
     @property
     def columns(self) -> list[Key]:
         return ordered(key for entry in self.entries for key in entry.numbers)
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """The table of a group: ``lines`` are the entries of every row, several where tables of a paper repeat a row."""
-
-    group: Group
-    by: Key
-    lines: list[list[Entry]]
-    table: Table
-
-
 def rankings(board: Board) -> list[Ranking]:
     """All tables, by test set in the order of ``test_sets.json``: those with numbers of papers first."""
-    found: dict[tuple[str, str, str], Group] = {}
+    found: dict[tuple[str, str, str], Ranking] = {}
     for entry in board.entries:
         own: dict[tuple[str, str, str], dict[Key, Number]] = {}
         for (metric, direction), number in entry.numbers.items():
@@ -121,7 +117,7 @@ def rankings(board: Board) -> list[Ranking]:
             shown = name if view and view == known.get("view") else metric  # 1k:R@1 is R@1 on the page of COCO 1K
             own.setdefault(place, {})[shown, direction] = number
         for place, numbers in own.items():
-            found.setdefault(place, Group(*place)).entries.append(replace(entry, numbers=numbers))
+            found.setdefault(place, Ranking(*place)).entries.append(replace(entry, numbers=numbers))
     for one in found.values():
         others = [o.rules.split("|") for o in found.values() if (o.page, o.family) == (one.page, one.family)]
         others = [fields for fields in others if fields != [PRINTED]]
@@ -130,12 +126,14 @@ def rankings(board: Board) -> list[Ranking]:
             one.apart = ", ".join(f.replace(":", " ", 1) for f in one.rules.split("|") if f not in common)
     pages, families = list(board.sets), list(FAMILIES)
 
-    def order(group: Group) -> tuple[int, str, bool, int, str, str]:
+    def order(group: Ranking) -> tuple[int, str, bool, int, str, str]:
         at = pages.index(group.page) if group.page in pages else len(pages)
         kind = families.index(group.family) if group.family in families else len(families)
         return at, group.page, group.rules != PRINTED, kind, group.family, group.rules
 
-    return [_ranking(group, board) for group in sorted(found.values(), key=order)]
+    for group in found.values():
+        _draw(group, board)
+    return sorted(found.values(), key=order)
 
 
 def rules(entry: Entry, metric: str) -> str:
@@ -163,7 +161,8 @@ def ordered(columns: Iterable[Key]) -> list[Key]:
     return sorted(every, key=place)
 
 
-def _ranking(group: Group, board: Board) -> Ranking:
+def _draw(group: Ranking, board: Board) -> None:
+    """Fill in the lines and the table of a ranking."""
     lines = _merged(group)
     by = _leading(group, [first for first, *_ in lines])
     lines.sort(key=lambda line: _place(line[0], [by, *group.columns]))
@@ -192,10 +191,10 @@ def _ranking(group: Group, board: Board) -> Ranking:
         f"{shortened(e.model.name)}, {heading(key, group)} {ARROWS[key[1]]}".rstrip() + f": {e.numbers[key].note}."
         for e in firsts for key in group.columns if key in e.numbers and e.numbers[key].note
     ]  # fmt: skip
-    return Ranking(group, by, lines, Table(title, columns, rows, notes, folded))
+    group.by, group.lines, group.table = by, lines, Table(title, columns, rows, notes, folded)
 
 
-def _merged(group: Group) -> list[list[Entry]]:
+def _merged(group: Ranking) -> list[list[Entry]]:
     """Entries of one paper with the same name, setting and numbers are one line, as its tables repeat rows."""
     lines: dict[object, list[Entry]] = {}
     for entry in group.entries:
@@ -205,7 +204,7 @@ def _merged(group: Group) -> list[list[Entry]]:
     return list(lines.values())
 
 
-def _leading(group: Group, entries: Sequence[Entry]) -> Key:
+def _leading(group: Ranking, entries: Sequence[Entry]) -> Key:
     """A sum that at least half of the entries have, and half of the measured ones; else the column of the most."""
     measured = [e for e in entries if e.level != "published"]
     for column in group.columns:
@@ -306,7 +305,7 @@ def printed(value: float, unit: str) -> str:
     return f"{value:.4g}" if unit != "rank" else f"{value:.0f}" if value == int(value) else f"{value:.1f}"
 
 
-def _notes(group: Group, entries: Sequence[Entry], board: Board) -> Iterator[str]:
+def _notes(group: Ranking, entries: Sequence[Entry], board: Board) -> Iterator[str]:
     """The sentences below a table on where its numbers are from, and on numbers that their row contradicts."""
     papers = [entry for entry in entries if entry.level == "published"]
     if papers:
@@ -333,7 +332,7 @@ def _notes(group: Group, entries: Sequence[Entry], board: Board) -> Iterator[str
                 yield f"{paper['name']}: {note['says']}."
 
 
-def _of_ranks(group: Group, by: Key, entries: Sequence[Entry], rank: dict[str, int], shown: bool) -> Iterator[str]:
+def _of_ranks(group: Ranking, by: Key, entries: Sequence[Entry], rank: dict[str, int], shown: bool) -> Iterator[str]:
     """The sentences on ranks, or on why there are none."""
     measured = [e for e in entries if e.level != "published" and by in e.numbers]
     if not rank:
@@ -354,7 +353,7 @@ def _of_ranks(group: Group, by: Key, entries: Sequence[Entry], rank: dict[str, i
             yield UNPAIRED
 
 
-def heading(column: Key, group: Group) -> str:
+def heading(column: Key, group: Ranking) -> str:
     """The heading of a column without its direction; a view that the table has is left out."""
     metric = column[0]
     view, _, name = metric.rpartition(":")
@@ -365,7 +364,7 @@ def heading(column: Key, group: Group) -> str:
     )
 
 
-def _above(column: Key, group: Group) -> str:
+def _above(column: Key, group: Ranking) -> str:
     """What stands above the heading of a column: its direction; of sums over both that they are sums."""
     sums = any(d == "" and re.match(r"(.*:)?(R|N)sum", metric, re.IGNORECASE) for metric, d in group.columns)
     return ARROWS[column[1]] or ("sum" if sums else "")

@@ -18,9 +18,9 @@ import multiprocessing
 import os
 import platform
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +28,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 import vsebench as vb
@@ -38,7 +39,7 @@ from train_reference.model import NO_TEXT
 from train_reference.own_file import label, published
 from train_reference.sources import open_data
 from train_reference.train import LOG, best_epoch, no_say, train
-from vsebench.errors import BadInput, Diverged, UsageError, VsebenchError
+from vsebench.errors import DISK, BadInput, Diverged, UsageError, VsebenchError
 from vsebench.types import Float
 
 TABLES = Path(__file__).parent / "runs"
@@ -140,25 +141,18 @@ def run_suite(suite: Suite, out: Path, jobs: int = 1) -> dict[str, Any]:
     for plan in {plan.config.data: plan for plan in waiting}.values():
         open_data(plan.config)  # data that are generated are made once, before processes wait for each other
     print(f"{len(suite.runs) - len(waiting)} runs were finished before", file=sys.stderr)
-    tasks = [(plan, out) for plan in waiting]
-    started = time.monotonic()
-    if jobs == 1:
-        for number, task in enumerate(tasks, start=1):
-            _told(number, len(tasks), started, _train(task))
-    else:
-        with multiprocessing.get_context("spawn").Pool(jobs, _end_with_parent) as pool:  # an error ends its processes
-            for number, said in enumerate(pool.imap_unordered(_train, tasks), start=1):
-                _told(number, len(tasks), started, said)
+    tasks, started = [(plan, out) for plan in waiting], time.monotonic()
+    with ExitStack() as stack:  # an error ends the processes
+        pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(jobs)) if jobs > 1 else None
+        done = map(_train, tasks) if pool is None else pool.imap_unordered(_train, tasks)
+        for number, said in enumerate(done, start=1):
+            left = (time.monotonic() - started) / number * (len(tasks) - number)
+            print(f"{number} of {len(tasks)}, {said}, about {left / 60:.0f} min left", file=sys.stderr)
     found = summary(suite, out)
     new = out / f"{SUMMARY}.new"
     new.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     new.replace(out / SUMMARY)
     return found
-
-
-def _told(number: int, runs: int, started: float, said: str) -> None:
-    left = (time.monotonic() - started) / number * (runs - number)
-    print(f"{number} of {runs}, {said}, about {left / 60:.0f} min left", file=sys.stderr)
 
 
 def _train(task: tuple[Planned, Path]) -> str:
@@ -173,18 +167,6 @@ def _train(task: tuple[Planned, Path]) -> str:
         (folder / DIVERGED).write_text(error.what, encoding="utf-8")
         return f"{plan.name}: diverged: {error.what}"
     return f"{plan.name}: {time.monotonic() - started:.0f} s"
-
-
-def _end_with_parent() -> None:
-    """End this process when the one that started it is killed, which otherwise it would not notice."""
-    parent = multiprocessing.parent_process()
-
-    def wait() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 # What the runs have in common
@@ -216,8 +198,12 @@ def summary(suite: Suite, out: Path) -> dict[str, Any]:
             "values": {key: round(value, 6) for key, value in means(report).items()},
             "results": results_of(report), "signature": report.signature, "config": settings,
         }  # fmt: skip
+    cpu = Path("/proc/cpuinfo")
+    lines = cpu.read_text(encoding="utf-8", errors="replace").splitlines() if cpu.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    processor = names[0] if names else platform.processor() or platform.machine()
     machine = {"platform": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count(),
-               "processor": f"{_processor()}, {torch.backends.cpu.get_cpu_capability()}"}  # fmt: skip
+               "processor": f"{processor}, {torch.backends.cpu.get_cpu_capability()}"}  # fmt: skip
     return {
         "schema": "vsebench/suite/1", "suite": suite.name, "complete": True, "started": min(started, default=""),
         "seeds": sorted({p.config.train.seed for p in suite.runs}),
@@ -227,15 +213,6 @@ def summary(suite: Suite, out: Path) -> dict[str, Any]:
         "seconds": round(sum(run["seconds"] for run in runs.values()), 1), "runs": runs, "diverged": diverged,
         **({"learned": learned(runs)} if suite.must_learn else {}),
     }  # fmt: skip
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def gains_of(config: Config) -> str:
@@ -320,16 +297,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except VsebenchError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for run in found["runs"].values():
-        groups.setdefault(run["variant"], []).append(run["values"])
-    shown = [m for m in HEADLINE if any(m in values for runs in groups.values() for values in runs)]
-    width = max(map(len, ["run", *groups]))
-    print("  ".join(["run".ljust(width), *shown]))
-    for variant, runs in groups.items():
-        cells = [[100 * values[m] for values in runs if m in values] for m in shown]
-        print("  ".join([variant.ljust(width), *(f"{fmean(c):.1f}".rjust(len(m)) if c else " " * len(m)
-                                                 for m, c in zip(shown, cells, strict=True))]))  # fmt: skip
+    except OSError as error:
+        print(f"{error}\n  fix: name another folder with --out", file=sys.stderr)
+        return DISK
+    shown = pd.DataFrame([{"run": run["variant"], **run["values"]} for run in found["runs"].values()])
+    shown = shown[["run", *(name for name in HEADLINE if name in shown)]].groupby("run", sort=False).mean()
+    print((100 * shown).round(1).reset_index().to_string(index=False, na_rep=""))
     failed = [f"{one['loss']} does not improve {one['metric']}: {100 * one['value']:.1f}, untrained "
               f"{100 * one['untrained']:.1f}" for one in found.get("learned", ()) if not one["improved"]]  # fmt: skip
     for line in [*failed, *found["notes"]]:

@@ -24,25 +24,12 @@ from scipy.stats import rankdata
 
 import vsebench
 from studies.validity import figures, findings
+from studies.validity import systems as made
 from studies.validity.measure import DRAWS, FIRST, GAINS, SMALL, Measured, measure
-from studies.validity.pool import DEPTH, pool_systems, pooled
-from studies.validity.ratings import judged
-from studies.validity.systems import (
-    BASE_NOISE,
-    CUE,
-    CUE_WEIGHT,
-    DIMENSIONS,
-    LEVELS,
-    Oracle,
-    System,
-    decomposed,
-    family_systems,
-    mixed_systems,
-)
-from studies.validity.world import REMOVABLE, World, open_world
+from studies.validity.systems import LEVELS, Oracle, System, World
 from vsebench.files.atomic import write_atomically
 from vsebench.scenes.settings import GENERATOR
-from vsebench.types import DIRECTIONS, Bool, Direction
+from vsebench.types import DIRECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 NUMBERS, PAGES = Path("leaderboards/studies/metric_validity.json"), Path("docs/studies")
@@ -53,23 +40,14 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Size:
-    """How much is computed.
+    """How much is computed."""
 
-    Attributes:
-        split: of scenes.
-        seeds: systems of every level of a family.
-        mixed: systems with several corruptions.
-        levels: of a family, with the base.
-        resamples: bootstrap samples.
-        dimensions: of the oracle embeddings that are compared with ``match``.
-    """
-
-    split: str
-    seeds: int
-    mixed: int
-    levels: int
-    resamples: int
-    dimensions: tuple[int, ...]
+    split: str  # of scenes
+    seeds: int  # systems of every level of a family
+    mixed: int  # systems with several corruptions
+    levels: int  # of a family, with the base
+    resamples: int  # bootstrap samples
+    dimensions: tuple[int, ...]  # of the oracle embeddings that are compared with ``match``
 
 
 FULL = Size("scenes-10k-test", 3, 60, 7, 1000, (32, 64, 128, 256, 512, 1000))
@@ -77,31 +55,35 @@ QUICK = Size("scenes-tiny-test", 1, 3, 3, 50, (16, 32))
 
 
 def study(size: Size, said: Callable[[str], None]) -> Record:
-    """Run the study and return its numbers.
-
-    Args:
-        size: ``FULL`` or ``QUICK``.
-        said: gets lines of progress.
-    """
-    world = open_world(size.split)
+    """Run the study and return its numbers; ``said`` gets lines of progress."""
+    world = made.open_world(size.split)
     oracle = Oracle(world)
     levels = {family: strengths[: size.levels] for family, strengths in LEVELS.items()}
-    systems = [s for seed in range(size.seeds) for s in family_systems(seed, levels)] + mixed_systems(size.mixed)
-    pool = pool_systems()
-    positive = pooled(world, oracle, pool)
-    judgements = {"judged": judged(world.split), "pooled": positive}
+    systems = [s for seed in range(size.seeds) for s in made.family_systems(seed, levels)] + made.mixed_systems(
+        size.mixed
+    )
+    pool = made.pool_systems()
+    positive, true = made.pooled(world, oracle, pool), world.entails
+    judgements = {"judged": made.judged(world.split), "pooled": positive}
     measured = measure(world, systems, oracle, judgements, size.resamples, said)
     said("findings")
     return {
         "schema": SCHEMA,
         "signature": measured.signature,
-        "versions": _versions(),
+        "versions": {
+            "vsebench": vsebench.__version__,
+            "python": platform.python_version(),
+            **{p: version(p) for p in PACKAGES},
+        },
         "settings": _settings(size, pool),
         "world": _world(world),
         "oracle": [_oracle(world, d) for d in size.dimensions],
         "match as scores": _exact(world),
         "match of true pairs": {d: _of_true_pairs(world, d) for d in DIRECTIONS},
-        "pool": _pool(world, positive),
+        "pool": {
+            d: {"mean": float(p.sum() / p.shape[d == "t2i"]), "share": float((p & true).sum() / true.sum())}
+            for d, p in positive.items()
+        },
         "systems": _systems(measured),
         "order": findings.recovered(measured),
         "images needed": findings.sizes_needed(measured),
@@ -136,10 +118,6 @@ def rounded(value: Any) -> Any:
     return value
 
 
-def _versions() -> Record:
-    return {"vsebench": vsebench.__version__, "python": platform.python_version(), **{p: version(p) for p in PACKAGES}}
-
-
 def _settings(size: Size, pool: list[System]) -> Record:
     return {
         "split": size.split,
@@ -147,11 +125,11 @@ def _settings(size: Size, pool: list[System]) -> Record:
         "seeds": list(range(size.seeds)),
         "mixed systems": size.mixed,
         "levels": {family: list(strengths[: size.levels]) for family, strengths in LEVELS.items()},
-        "removable": list(REMOVABLE),
-        "base noise": BASE_NOISE,
-        "dimensions": DIMENSIONS,
-        "cue dimensions": CUE,
-        "cue weight": CUE_WEIGHT,
+        "removable": list(made.REMOVABLE),
+        "base noise": made.BASE_NOISE,
+        "dimensions": made.DIMENSIONS,
+        "cue dimensions": made.CUE,
+        "cue weight": made.CUE_WEIGHT,
         "gains": list(GAINS),
         "resamples": size.resamples,
         "resample seed": 0,
@@ -161,31 +139,27 @@ def _settings(size: Size, pool: list[System]) -> Record:
         "judged by": findings.JUDGED_BY,
         "equal quality": findings.EQUAL,
         "pool": [s.corruption.as_json() for s in pool],
-        "pool depth": DEPTH,
+        "pool depth": made.POOL_DEPTH,
     }
 
 
 def _world(world: World) -> Record:
-    true = world.entails
+    true, own = world.entails, (world.split.image_of, np.arange(world.entails.shape[1]))
     others = true.copy()
-    others[world.split.image_of, np.arange(true.shape[1])] = False
+    others[own] = False
+    counts = (("true captions of an image", true.sum(axis=1)), ("true images of a caption", true.sum(axis=0)))
     return {
         "images": true.shape[0],
         "captions": true.shape[1],
-        "true captions of an image": _spread(true.sum(axis=1)),
-        "true images of a caption": _spread(true.sum(axis=0)),
-        "captions true of their image": float(true[world.split.image_of, np.arange(true.shape[1])].mean()),
+        **{name: {"mean": float(n.mean()), "median": float(np.median(n))} for name, n in counts},
+        "captions true of their image": float(true[own].mean()),
         "captions true of another image": float(others.any(axis=0).mean()),
     }
 
 
-def _spread(counts: Any) -> Record:
-    return {"mean": float(counts.mean()), "median": float(np.median(counts))}
-
-
 def _oracle(world: World, dimensions: int) -> Record:
     """How nearly an embedding of so many dimensions orders candidates as ``match`` does."""
-    images, captions = decomposed(world.match, dimensions)
+    images, captions = made.decomposed(world.match, dimensions)
     tiny = np.random.default_rng(0)  # captions that state nothing have a vector of zeros, which is no embedding
     captions = captions + 1e-9 * tiny.standard_normal(captions.shape)
     names = ["match:Kendall[tau=b]", "match:NCS@10"]
@@ -205,7 +179,7 @@ def _exact(world: World) -> Record:
     return {f"{r.metric} {r.direction or 'both'}": r.value for r in report.results}
 
 
-def _of_true_pairs(world: World, direction: Direction) -> float:
+def _of_true_pairs(world: World, direction: str) -> float:
     """How often a true candidate has a larger ``match`` than one that is not (the area under the ROC curve).
 
     The mean over the queries that have both; ties count half.
@@ -216,17 +190,6 @@ def _of_true_pairs(world: World, direction: Direction) -> float:
     match, true, count = match[both], true[both], count[both]
     above = np.where(true, rankdata(match, axis=1), 0).sum(axis=1) - count * (count + 1) / 2
     return float((above / (count * (true.shape[1] - count))).mean())
-
-
-def _pool(world: World, positive: dict[Direction, Bool]) -> Record:
-    """How many true pairs the pooled judgements have found."""
-    return {
-        d: {
-            "mean": float(p.sum() / p.shape[d == "t2i"]),
-            "share": float((p & world.entails).sum() / world.entails.sum()),
-        }
-        for d, p in positive.items()
-    }
 
 
 def _systems(measured: Measured) -> Record:

@@ -1,29 +1,39 @@
-"""The figures of the study, drawn from its numbers with Altair and written as SVG."""
+"""The figures of the study (Altair, SVG) and the tables of its page, from the stored numbers alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from studies.validity.findings import EVEN, EVEN_FAMILIES, JUDGED_BY
-from studies.validity.systems import FAMILIES, MIXED, TITLES
+from studies.validity.systems import FAMILIES, MIXED
 from vsebench.files.atomic import write_atomically
 
+STORED = Path(__file__).resolve().parents[2] / "leaderboards/studies/metric_validity.json"
 Record = dict[str, Any]
-
 # Okabe and Ito's colours, which differ for colour-blind readers, and a shape each.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
 TEXT = 13  # font size in px
 
+TITLES = {
+    "noise": "noise", "removed": "missing attributes", "popularity": "popularity bias", "hubness": "hubness",
+    "vague": "bias to vague captions", "pair": "overfitting to the pairs",
+}  # fmt: skip
 OF_GAINS = ("NCS@10", "NCS[gt=out]@10", "nDCG@10", "SR@10", "CS@100", "Kendall")
-# Rows: judged by the written captions, by simulated ratings, by pooled judgements, by what is true; gains.
+# Rows of figures: judged by the written captions, by simulated ratings, by pooled judgements, by what is true; gains.
 ROWS = (
     *("R@1", "R@5", "R@10", "RSum", "MRR", "mAP@R", "MedR", "MeanR"),
     *("judged:R@1", "judged:mAP@R", "pooled:R@1", "pooled:mAP@R", "entails:R@1", "entails:R-P", "entails:mAP@R"),
     *(f"{gains}:{name}" for gains in ("cider", "holds", "match") for name in OF_GAINS),
 )
+METRICS = (  # rows of the table
+    "R@1", "RSum", "mAP@R", "MedR", "MeanR", "judged:mAP@R", "pooled:mAP@R", "entails:mAP@R", "cider:NCS@10",
+    "cider:NCS[gt=out]@10", "cider:CS@100", "cider:Kendall", "holds:NCS@10", "match:NCS@10", "match:Kendall",
+)  # fmt: skip
 QUALITIES = {
     "holds of the first": "mean holds of the first",
     "holds of ten": "mean holds of the first ten",
@@ -50,12 +60,12 @@ def write(record: Record, folder: Path) -> None:
             stream.write(content + "\n")
 
 
-def values_of(record: Record, name: str, direction: str = "both") -> list[float]:
-    """The values of a metric, or of a quality, by system."""
+def values_of(record: Record, name: str) -> list[float]:
+    """The values of a metric (both directions), or of a quality, by system."""
     systems = record["systems"]
     if name in systems["quality"]:
         return [s["quality"][systems["quality"].index(name)] for s in systems["systems"]]
-    return [s["values"][systems["metrics"].index(f"{name} {direction}")] for s in systems["systems"]]
+    return [s["values"][systems["metrics"].index(f"{name} both")] for s in systems["systems"]]
 
 
 def families(record: Record) -> list[str]:
@@ -68,63 +78,54 @@ def strengths(record: Record) -> Any:
     """By family: what metrics say while a corruption grows, relative to the base."""
     import altair as alt
 
-    systems = record["systems"]["systems"]
-    points = []
+    systems, points = record["systems"]["systems"], []
+
+    def mean(values: list[float], family: str, level: int) -> float:
+        of = family if level else "base"
+        at = [v for v, s in zip(values, systems, strict=True) if (s["family"], s["level"]) == (of, level)]
+        return sum(at) / len(at)
+
     for name, title in LINES.items():
         values = values_of(record, name)
         for family in families(record):
             for level in sorted({s["level"] for s in systems if s["family"] == family} | {0}):
-                at = [n for n, s in enumerate(systems) if _is(s, family, level)]
-                base = [n for n, s in enumerate(systems) if _is(s, family, 0)]
-                ratio = sum(values[n] for n in at) / len(at) / (sum(values[n] for n in base) / len(base))
+                ratio = mean(values, family, level) / mean(values, family, 0)
                 points.append({"family": TITLES[family], "level": level, "metric": title, "value": 100 * ratio})
     titles = list(LINES.values())
     colours = alt.Scale(domain=titles, range=["#000000", COLOURS[1], COLOURS[0], COLOURS[4], COLOURS[2]])
     shapes = alt.Scale(domain=titles, range=list(SHAPES[: len(titles)]))
-    last = max(point["level"] for point in points)
-    chart = (
+    steps = alt.Axis(values=[*range(max(point["level"] for point in points) + 1)], format="d")
+    return _styled(
         alt.Chart(alt.Data(values=points), width=205, height=150)
         .mark_line(point=alt.OverlayMarkDef(size=28), strokeWidth=2)
         .encode(
-            x=alt.X(
-                "level:Q", title="strength of the corruption", axis=alt.Axis(values=[*range(last + 1)], format="d")
-            ),
+            x=alt.X("level:Q", title="strength of the corruption", axis=steps),
             y=alt.Y("value:Q", title="% of the base", scale=alt.Scale(zero=True)),
             color=alt.Color("metric:N", scale=colours, title=None, sort=titles),
             shape=alt.Shape("metric:N", scale=shapes, title=None, sort=titles),
             facet=alt.Facet("family:N", columns=3, title=None, sort=[TITLES[f] for f in FAMILIES]),
         )
     )
-    return _styled(chart)
-
-
-def _is(system: Record, family: str, level: int) -> bool:
-    return bool(system["family"] == (family if level else "base") and system["level"] == level)
 
 
 def order(record: Record) -> Any:
     """A table of tau between a metric's order and the true order, by family."""
     import altair as alt
 
-    columns = [*families(record), MIXED]
-    names = HEADS
-    plain = {"domain": False, "ticks": False}
+    columns, plain = [*families(record), MIXED], {"domain": False, "ticks": False}
     known = {**{name: name for name in ROWS}, **{f"quality: {name}": title for name, title in QUALITIES.items()}}
-    rows = list(known.values())
     cells = [
-        {"metric": title, "family": names[f], "tau": found[f][0], "text": _tau(found[f][0])}
+        {"metric": title, "family": HEADS[f], "tau": found[f][0], "text": _tau(found[f][0])}
         for name, title in known.items()
         if (found := record["order"].get(name, {}).get("both"))
         for f in columns
         if f in found
     ]
+    heads = alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.label, '|')", labelPadding=20, **plain)
     base = alt.Chart(alt.Data(values=cells)).encode(
-        x=alt.X(
-            "family:N", sort=[names[f] for f in columns], title=None,
-            axis=alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.label, '|')", labelPadding=20, **plain),
-        ),
-        y=alt.Y("metric:N", sort=rows, title=None, axis=alt.Axis(**plain)),
-    )  # fmt: skip
+        x=alt.X("family:N", sort=[HEADS[f] for f in columns], title=None, axis=heads),
+        y=alt.Y("metric:N", sort=list(known.values()), title=None, axis=alt.Axis(**plain)),
+    )
     scale = alt.Scale(domain=[-1, 0, 1], range=["#D55E00", "#F7F7F7", "#0072B2"])
     squares = base.mark_rect(stroke="white").encode(
         color=alt.Color("tau:Q", scale=scale, title="tau", legend=alt.Legend(gradientLength=240))
@@ -144,22 +145,22 @@ def images(record: Record) -> Any:
     import altair as alt
 
     domain = [10, 10_000]
+
+    def inside(value: float | None) -> float:
+        return domain[1] if value is None else min(max(value, domain[0]), domain[1])
+
     points, lines = [], []
     for name in ROWS:
         found = record["images needed"].get(name, {})
         for family in (f for f in EVEN_FAMILIES if f in found):
-            points.append(
-                {"metric": name, "family": TITLES[family], "images": _inside(found[family]["images"][0], domain)}
-            )
+            needed = inside(found[family]["images"][0])
+            points.append({"metric": name, "family": TITLES[family], "images": needed})
         if EVEN in found:
-            middle, low, high = (_inside(n, domain) for n in found[EVEN]["images"])
+            middle, low, high = map(inside, found[EVEN]["images"])
             lines.append({"metric": name, "images": middle, "low": low, "high": high})
     titles = [TITLES[f] for f in EVEN_FAMILIES]
-    ticks = alt.Axis(
-        labelOverlap=False,
-        values=[10, 30, 100, 300, 1000, 3000, 10000],
-        labelExpr="datum.value == 10000 ? '10,000+' : format(datum.value, ',')",
-    )
+    label = "datum.value == 10000 ? '10,000+' : format(datum.value, ',')"
+    ticks = alt.Axis(labelOverlap=False, values=[10, 30, 100, 300, 1000, 3000, 10000], labelExpr=label)
     x = {"title": None, "scale": alt.Scale(type="log", domain=domain), "axis": ticks}
     y = alt.Y("metric:N", sort=list(ROWS), title=None, axis=alt.Axis(grid=True))
     colours, shapes = (alt.Scale(domain=titles, range=list(r[: len(titles)])) for r in (COLOURS, SHAPES))
@@ -174,18 +175,13 @@ def images(record: Record) -> Any:
     return _styled(alt.layer(bars, middles, dots).properties(width=560, height=alt.Step(20)))
 
 
-def _inside(value: float | None, domain: list[int]) -> float:
-    return domain[1] if value is None else min(max(value, domain[0]), domain[1])
-
-
 def quality(record: Record) -> Any:
     """Metrics against the mean of holds of the first ten results, a point a system."""
     import altair as alt
 
     shown = ("R@1", "pooled:mAP@R", "entails:mAP@R", "cider:NCS@10", "cider:NCS[gt=out]@10", "holds:NCS@10")
-    systems = record["systems"]["systems"]
-    good = values_of(record, JUDGED_BY)
-    names = {**TITLES, "base": "base", MIXED: "several"}
+    systems, good = record["systems"]["systems"], values_of(record, JUDGED_BY)
+    names = {**TITLES, MIXED: "several"}
     domain = [*(TITLES[f] for f in families(record)), "several"]
     points = [
         {"metric": name, "good": good[n], "value": v, "family": names[s["family"]]}
@@ -195,7 +191,7 @@ def quality(record: Record) -> Any:
     ]
     colours = alt.Scale(domain=domain, range=[*COLOURS[: len(domain) - 1], "#999999"])
     shapes = alt.Scale(domain=domain, range=[*SHAPES[: len(domain) - 1], "circle"])
-    chart = (
+    return _styled(
         alt.Chart(alt.Data(values=points), width=200, height=190)
         .mark_point(size=26, filled=True, opacity=0.8)
         .encode(
@@ -207,13 +203,11 @@ def quality(record: Record) -> Any:
         )
         .resolve_scale(y="independent")
     )
-    return _styled(chart)
 
 
 def _styled(chart: Any) -> Any:
-    """Sizes of text, a white background, light grids."""
+    """Sizes of text, a white background, light grids; room for fonts that are wider than labels are computed with."""
     return (
-        # Room for fonts that are wider than the one that the sizes of labels are computed with.
         chart.properties(background="white", padding={"left": 40, "top": 8, "right": 30, "bottom": 8})
         .configure(font="sans-serif", aria=False)
         .configure_axis(
@@ -228,8 +222,43 @@ def _styled(chart: Any) -> Any:
 
 
 CHARTS: dict[str, Callable[[Record], Any]] = {
-    "strength": strengths,
-    "order": order,
-    "images": images,
-    "quality": quality,
-}
+    "strength": strengths, "order": order, "images": images, "quality": quality
+}  # fmt: skip
+
+
+def stored_table() -> str:
+    """The table of the stored numbers; ``python -m docs.generate`` writes it into the page."""
+    return table(json.loads(STORED.read_text(encoding="utf-8")))
+
+
+def table(record: Record) -> str:
+    """Tau by family, and the images needed, in Markdown."""
+    heads = ("metric", "alike", "alike, 100 images", "vague", "pairs", "across", "images needed")
+    rows: list[Sequence[str]] = [heads, ["---"] * len(heads)]
+    for m in METRICS:
+        taus, needed = record["order"][m]["both"], record["images needed"][m][EVEN]["images"]
+        shown = [interval(taus[family]) for family in ("vague", "pair", MIXED)]
+        rows.append([f"`{m}`", interval(taus[EVEN]), signed(taus[EVEN][3]), *shown, _bracketed(*map(count, needed))])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+
+def signed(value: float) -> str:
+    """Two decimals, and a minus sign that is one."""
+    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+
+def interval(found: Sequence[float]) -> str:
+    """A value with its interval, the first three numbers: 0.93 [0.90, 0.95]."""
+    return _bracketed(*map(signed, found[:3]))
+
+
+def _bracketed(value: str, low: str, high: str) -> str:
+    """A value and its interval, between whose ends no line is broken."""
+    return f"{value} [{low},\N{NO-BREAK SPACE}{high}]"
+
+
+def count(value: float | None) -> str:
+    """A number of images, two digits of it; ``no number`` if none suffices."""
+    if value is None or math.isinf(value):
+        return "no number"
+    return f"{round(value, -max(0, len(str(round(value))) - 2)):,.0f}"

@@ -8,9 +8,8 @@ that their taus are below the value, and percentiles of them can leave it out: o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,15 +30,11 @@ EQUAL = 0.005  # systems whose quality differs by less are equally good
 Record = dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
+class Pairs(NamedTuple):
     """Pairs of systems, the first truly better than the second; (pair,) int64 indices of systems each."""
 
     better: Int
     worse: Int
-
-    def __len__(self) -> int:
-        return len(self.better)
 
 
 def true_pairs(systems: tuple[System, ...]) -> dict[str, Pairs]:
@@ -47,14 +42,9 @@ def true_pairs(systems: tuple[System, ...]) -> dict[str, Pairs]:
 
     The base belongs to every family; pairs of one strength have no order.
     """
-    better, worse = np.array(
-        [
-            (a, b)
-            for a, first in enumerate(systems)
-            for b, second in enumerate(systems)
-            if first.corruption.better_than(second.corruption)
-        ]
-    ).T
+    corruptions = [s.corruption for s in systems]
+    ordered = [(a, b) for a, x in enumerate(corruptions) for b, y in enumerate(corruptions) if x.better_than(y)]
+    better, worse = np.array(ordered).T
     family = np.array([s.family for s in systems])
     found = {}
     for name in (*FAMILIES, MIXED):
@@ -65,12 +55,11 @@ def true_pairs(systems: tuple[System, ...]) -> dict[str, Pairs]:
             both = (inside[better] | inside[worse]) & (family[better] != "base")
         if both.any():
             found[name] = Pairs(better[both], worse[both])
-    found[EVEN] = _joined([found[f] for f in EVEN_FAMILIES])
-    return {**found, ALL: Pairs(better, worse)}
+    return {**found, EVEN: _even(found), ALL: Pairs(better, worse)}
 
 
-def _joined(groups: list[Pairs]) -> Pairs:
-    return Pairs(np.concatenate([g.better for g in groups]), np.concatenate([g.worse for g in groups]))
+def _even(groups: dict[str, Pairs]) -> Pairs:
+    return Pairs(*map(np.concatenate, zip(*(groups[f] for f in EVEN_FAMILIES), strict=True)))
 
 
 def neighbours(systems: tuple[System, ...]) -> dict[str, Pairs]:
@@ -85,7 +74,7 @@ def neighbours(systems: tuple[System, ...]) -> dict[str, Pairs]:
             pairs += list(pairwise(chain))
         if pairs:
             found[family] = Pairs(*np.array(pairs).T)
-    return found
+    return {**found, EVEN: _even(found)}
 
 
 def recovered(measured: Measured) -> Record:
@@ -125,16 +114,12 @@ def tau_interval(value: float, samples: Float) -> list[float]:
 def sizes_needed(measured: Measured) -> Record:
     """How many images tell neighbours apart, by metric (the mean of both directions) and family or ``even``.
 
-    Returns:
-        ``images``: how many a paired test at 5 % needs for a power of 80 %, of the median over the pairs of neighbours
-        of the difference in standard errors, with the interval of that median, which is normal; None where no number
-        suffices, as the metric has them in the opposite order or equal.
-        ``right``, ``wrong``: share of the pairs that all images tell apart, in the true and in the opposite order.
+    ``images``: how many a paired test at 5 % needs for a power of 80 %, from the median over the pairs of neighbours of
+    the difference in standard errors, with the normal interval of that median; None if no number suffices, as the
+    metric has them in the opposite order or equal. ``right``, ``wrong``: share of the pairs that all images tell apart,
+    in the true and in the opposite order.
     """
-    groups = neighbours(measured.systems)
-    groups[EVEN] = _joined([groups[f] for f in EVEN_FAMILIES])
-    images = measured.images
-    out: Record = {}
+    groups, images, out = neighbours(measured.systems), measured.images, {}
     for k, metric in _of_both(measured):
         for name, pairs in groups.items():
             value = measured.values[pairs.better, k] - measured.values[pairs.worse, k]
@@ -143,25 +128,17 @@ def sizes_needed(measured: Measured) -> Record:
             apart = np.maximum(error, TINY)
             middle, half = np.median(value / apart), Z_LEVEL * np.median(samples / apart, axis=1).std()
             needed = images_needed(np.array([middle, middle + half, middle - half]), np.ones(3), images)
-            record = {
-                "images": [_finite(n) for n in needed],
-                "right": float((value > Z_LEVEL * error).mean()),
-                "wrong": float((value < -Z_LEVEL * error).mean()),
-            }
-            out.setdefault(metric, {})[name] = record
+            clear = {"right": value > Z_LEVEL * error, "wrong": value < -Z_LEVEL * error}
+            record = {"images": [float(n) if np.isfinite(n) else None for n in needed]}
+            out.setdefault(metric, {})[name] = record | {key: float(found.mean()) for key, found in clear.items()}
     return out
 
 
 def images_needed(difference: Float, error: Float, images: int) -> Float:
     """The images of a test set on which a paired test at 5 % finds a difference in 80 of 100 test sets.
 
-    Args:
-        difference: of two systems, positive in the true order.
-        error: its standard error with so many ``images``; it falls with the square root of their number.
-        images: see above.
-
-    Returns:
-        Of the shape of ``difference``; infinity where it is not positive.
+    ``difference`` is positive in the true order (else infinity is returned), ``error`` its standard error with so many
+    ``images``; it falls with the square root of their number.
     """
     with np.errstate(divide="ignore"):
         needed = images * (Z * error / np.where(difference > 0, difference, np.nan)) ** 2
@@ -173,15 +150,8 @@ def _of_both(measured: Measured) -> list[tuple[int, str]]:
     return [(k, metric) for k, (metric, direction) in enumerate(measured.keys) if direction == "both"]
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
 def quality_groups(systems: tuple[System, ...]) -> dict[str, Int]:
-    """The systems whose order by a metric is compared with that by a quality: all, ``PLAIN``, and by family.
-
-    The base belongs to every family; ``mixed`` are the mixed systems alone.
-    """
+    """All systems, ``PLAIN`` ones, and those of a family, to which the base belongs (not to the mixed systems)."""
     family = np.array([s.family for s in systems])
     plain = np.array([not (s.corruption.pair or s.corruption.vague) for s in systems])
     found = {ALL: np.arange(len(systems)), PLAIN: np.flatnonzero(plain)}
@@ -213,35 +183,28 @@ def agreement_with_quality(measured: Measured) -> Record:
 
 
 def agreement_of(measured: Measured, first: Key, second: Key) -> Record:
-    """How two metrics order all pairs of systems.
+    """How two metrics order all pairs of systems: ``tau`` with its interval.
 
-    Returns:
-        ``tau`` with its interval; ``clear``: share of the pairs that both tell apart (at 5 %); ``opposite``: share of
-        the pairs that are clear and in opposite orders.
+    ``clear``: share of the pairs that both tell apart (at 5 %); ``opposite``: of the clear ones in opposite orders.
     """
     a, b = np.triu_indices(len(measured.systems), 1)
     pairs = Pairs(a, b)
     keys = [measured.at(first), measured.at(second)]
     product = np.prod([_signs(measured.values[:, k], pairs) for k in keys], axis=0)
     samples = np.prod([_signs(measured.samples[..., k], pairs) for k in keys], axis=0)
-    clear = np.ones(len(pairs), bool)
+    clear = np.ones(len(a), bool)
     for k in keys:
         difference = measured.samples[:, a, k] - measured.samples[:, b, k]
         clear &= np.abs(measured.values[a, k] - measured.values[b, k]) > Z_LEVEL * difference.std(axis=0)
-    return {
-        "tau": tau_interval(product.mean(), samples.mean(axis=1)),
-        "clear": float(clear.mean()),
-        "opposite": float((clear & (product < 0)).mean()),
-        "pairs": len(pairs),
-    }
+    opposite = float((clear & (product < 0)).mean())
+    tau = tau_interval(product.mean(), samples.mean(axis=1))
+    return {"tau": tau, "clear": float(clear.mean()), "opposite": opposite, "pairs": len(a)}
 
 
 def of_equal_quality(measured: Measured, keys: list[Key]) -> Record:
-    """How far a metric separates pairs of systems that are equally good: ``JUDGED_BY`` differs by less than EQUAL.
+    """How far a metric separates ``pairs`` of systems that are equally good: ``JUDGED_BY`` differs by less than EQUAL.
 
-    Returns:
-        The number of ``pairs``; by metric the median, the 95th percentile and the maximum of the differences, in units
-        of the metric's standard deviation over all systems.
+    By metric the median, 95th percentile and maximum of the differences, and the deviation over all systems.
     """
     quality = measured.quality[JUDGED_BY]
     a, b = np.triu_indices(len(quality), 1)

@@ -11,28 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import vsebench
-from studies.validity.systems import Oracle, System, vectors
-from studies.validity.world import World
+from studies.validity.systems import Oracle, System, World, vectors
+from vsebench import Report, Split, parse
 from vsebench.evaluation.intervals import column, population
-from vsebench.metrics import Metric, parse
-from vsebench.results.report import Report
 from vsebench.stats import kernels
 from vsebench.stats.bootstrap import resample
 from vsebench.stats.columns import Column, evaluate, plain_values, prepare
-from vsebench.types import DIRECTIONS, Float, Split, Vectors
+from vsebench.types import DIRECTIONS, Float, Vectors
 
 GAINS = ("holds", "match", "cider")
 # All metrics that the split has, and those that leave the ground truth out of rankings and ideals.
 METRICS = ("all", *(f"{gains}:{name}[gt=out]@10" for gains in GAINS for name in ("NCS", "nDCG")))
-SMALL = 100  # images of a small test set
-DRAWS = 200  # small test sets
+SMALL, DRAWS = 100, 200  # images of a small test set, and how many there are
 FIRST = 10  # results of a query that the quality of a system is judged by
-
 QUALITIES = ("holds of the first", "holds of ten", "true of ten", "match of ten")  # see ``quality_of``
-
 Key = tuple[str, str]  # name of a metric; i2t, t2i or both
 
 
@@ -41,26 +35,25 @@ class Measured:
     """The systems by all metrics.
 
     Attributes:
-        systems: what was measured.
-        keys: metrics and directions, the columns.
+        systems, keys: what was measured, by which metrics and directions.
         values: (system, key) float64 on all images.
         samples: (resample, system, key) float32 on resampled images, the same for all systems.
         small: (draw, system, key) float32 on the queries of ``SMALL`` images; all items are candidates.
         quality: by name (system,) float64, see ``quality_of``.
-        wrong: (system, 2) float64 by direction: share of the queries whose first result is none of the ground truth.
-        wrong_but_true: (system, 2) float64: share of these whose first result is true.
+        wrong, wrong_but_true: (system, 2) float64 by direction: share of the queries whose first result is none of the
+            ground truth, and share of these whose first result is true.
         images: how many there are.
         signature: of the evaluation.
     """
 
     systems: tuple[System, ...]
     keys: tuple[Key, ...]
-    values: Float
-    samples: npt.NDArray[np.float32]
-    small: npt.NDArray[np.float32]
-    quality: dict[str, Float]
-    wrong: Float
-    wrong_but_true: Float
+    values: Any
+    samples: Any
+    small: Any
+    quality: dict[str, Any]
+    wrong: Any
+    wrong_but_true: Any
     images: int
     signature: str
 
@@ -77,68 +70,44 @@ def measure(
     resamples: int,
     said: Callable[[str], None],
 ) -> Measured:
-    """Evaluate all systems.
-
-    Args:
-        world: scenes and captions.
-        systems: of ``systems.family_systems`` and others.
-        oracle: of the world.
-        judgements: by name, beside those of scenes, see ``vsebench.evaluate``.
-        resamples: number of bootstrap samples.
-        said: gets a line of progress.
-    """
+    """Evaluate all systems with so many bootstrap samples; ``said`` gets a line of progress."""
     rows = []
     for number, system in enumerate(systems, 1):
-        rows.append(_row(world, system, oracle, judgements, resamples))
+        images, captions = vectors(system, oracle)
+        # Influences of the images as candidates come with the intervals, which are made anew for all systems.
+        report = vsebench.evaluate(
+            images, captions, split=world.split, metrics=list(METRICS), gains=list(GAINS),
+            judgements=judgements, similarity="dot", trust=True, resamples=10,
+        )  # fmt: skip
+        keys, oriented = sampled(report, world.split, resamples)
+        scores = images @ captions.T
+        rows.append((*oriented, list(quality_of(scores, world).values()), errors_of(scores, world)))
         if number % 10 == 0 or number == len(systems):
             said(f"{number} of {len(systems)} systems")
-    values, samples, small, quality, errors = ([row[n] for row in rows] for n in range(5))
-    wrong, true = np.stack(errors, axis=1)
-    *_, keys, signature = rows[0]
-    return Measured(
-        tuple(systems), keys, np.stack(values), np.stack(samples, axis=1), np.stack(small, axis=1),
-        dict(zip(QUALITIES, np.stack(quality, axis=1), strict=True)), wrong, true, len(world.split.image_ids),
-        signature,
-    )  # fmt: skip
+    values, samples, small, quality, errors = zip(*rows, strict=True)
+    quality = dict(zip(QUALITIES, np.stack(quality, axis=1), strict=True))
+    arrays = np.stack(values), np.stack(samples, axis=1), np.stack(small, axis=1), quality, *np.stack(errors, axis=1)
+    return Measured(tuple(systems), keys, *arrays, len(world.split.image_ids), report.signature)
 
 
-def _row(
-    world: World, system: System, oracle: Oracle, judgements: Mapping[str, Any], resamples: int
-) -> tuple[Any, ...]:
-    """One system: the arrays that ``measure`` stacks, then the keys and the signature."""
-    images, captions = vectors(system, oracle)
-    # Influences of the images as candidates come with the intervals, which are made anew for all systems.
-    report = vsebench.evaluate(
-        images, captions, split=world.split, metrics=list(METRICS), gains=list(GAINS),
-        judgements=judgements, similarity="dot", trust=True, resamples=10,
-    )  # fmt: skip
-    keys, oriented = sampled(report, world.split, resamples)
-    scores = images @ captions.T
-    return *oriented, list(quality_of(scores, world).values()), errors_of(scores, world), keys, report.signature
-
-
-def sampled(
-    report: Report, split: Split, resamples: int
-) -> tuple[tuple[Key, ...], tuple[Float, npt.NDArray[np.float32], npt.NDArray[np.float32]]]:
+def sampled(report: Report, split: Split, resamples: int) -> tuple[tuple[Key, ...], tuple[Any, Any, Any]]:
     """The oriented values of a report: on all images (key,), on resampled ones and on few (draw, key)."""
     results = {(parse(str(r.metric)), r.direction): r for r in (*report.parts, *report.results)}
     columns = {key: column(r, split) for key, r in results.items() if r.per_query is not None}
     place = {key: n for n, key in enumerate(columns)}
-    sums: dict[tuple[Metric, str], dict[int, float]] = {}
+    sums: dict[Any, dict[int, float]] = {}
     for r in report.results:
         metric = parse(str(r.metric))
-        parts = metric.parts() or (metric,)
-        weight = 1.0 if metric.parts() else 0.5
+        parts, weight = metric.parts() or (metric,), 1.0 if metric.parts() else 0.5
         if r.direction is None or r.direction == "i2t":
             sums[metric, "both"] = {place[part, d]: weight for part in parts for d in DIRECTIONS}
         if r.direction is not None:
             sums[metric, r.direction] = {place[metric, r.direction]: 1.0}
     sign = np.array([1.0 if metric.higher_is_better else -1.0 for metric, _ in sums])
-    width = len(columns)
-    images = population(split)
-    with_candidates = prepare(list(columns.values()), images, list(sums.values()))
-    samples = resample(with_candidates, resamples, 0)[:, width:]
-    queries = prepare([_without_influence(c) for c in columns.values()], images, list(sums.values()))
+    width, images = len(columns), population(split)
+    samples = resample(prepare(list(columns.values()), images, list(sums.values())), resamples, 0)[:, width:]
+    alone = [Column(c.values, c.image, c.folded, c.median) for c in columns.values()]  # without candidates
+    queries = prepare(alone, images, list(sums.values()))
     chosen = np.zeros((DRAWS, images.images))
     rng = np.random.default_rng(0)
     for row in chosen:
@@ -147,9 +116,8 @@ def sampled(
     small = evaluate(queries, chosen, chosen)[:, width:]
     drawn = np.empty((resamples, images.images))
     kernels.draw_counts(np.uint64(0), 0, images.edges(False), drawn)  # as ``resample`` draws them
-    medians = {n: c for n, c in enumerate(columns.values()) if c.median}
     for into, weights in ((samples, drawn), (small, chosen)):
-        found = {n: _medians(c, weights) for n, c in medians.items()}
+        found = {n: _medians(c, weights) for n, c in enumerate(columns.values()) if c.median}
         for at, parts in enumerate(sums.values()):
             if found.keys() >= parts.keys():
                 into[:, at] = sum(weight * found[n] for n, weight in parts.items())
@@ -158,24 +126,17 @@ def sampled(
 
 
 def _medians(ranks: Column, weights: Float) -> Float:
-    """(draw,) float64 ``MedR`` where every image counts as often as its weight; ``vsebench`` does not resample it."""
+    """(draw,) float64 ``MedR`` if every image counts as often as its weight; ``vsebench`` does not resample it."""
     often = (row.astype(np.int64)[ranks.image] for row in weights)
     return np.array([np.floor(np.median(np.repeat(ranks.values, n)) - 1) + 1 for n in often])
-
-
-def _without_influence(values: Column) -> Column:
-    return Column(values.values, values.image, values.folded, values.median)
 
 
 def quality_of(scores: Vectors, world: World) -> dict[str, float]:
     """What a user gets from a system, from all facts and without a metric of the library; mean of both directions.
 
-    A caption that states no fact is no query.
-
-    Returns:
-        ``holds of the first``: mean of ``holds`` of the first result; ``holds of ten``: of the first ten;
-        ``true of ten``: share of the first ten of which all facts hold; ``match of ten``: mean of ``match`` of the
-        first ten, which is large where captions state most of what is in the scene.
+    ``holds of the first``: mean of ``holds`` of the first result; ``holds of ten``: of the first ten; ``true of ten``:
+    share of the first ten of which all facts hold; ``match of ten``: mean of ``match`` of the first ten, which is large
+    if captions state most of what is in the scene. A caption that states no fact is no query.
     """
     found = []
     for axis, queries in ((1, np.arange(len(scores))), (0, np.flatnonzero(world.stated))):
@@ -191,8 +152,7 @@ def quality_of(scores: Vectors, world: World) -> dict[str, float]:
 
 def errors_of(scores: Vectors, world: World) -> tuple[list[float], list[float]]:
     """By direction: share of queries whose first result is not of the ground truth; share of these where it is true."""
-    image_of = world.split.image_of
-    caption, image = scores.argmax(axis=1), scores.argmax(axis=0)
+    image_of, caption, image = world.split.image_of, scores.argmax(axis=1), scores.argmax(axis=0)
     errors = []
     for wrong, true in (
         (image_of[caption] != np.arange(len(caption)), world.entails[np.arange(len(caption)), caption]),

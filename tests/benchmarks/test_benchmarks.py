@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import document, run, table
-from benchmarks.compare import compare
+from benchmarks import run, table
 from benchmarks.inputs import Inputs, World
-from benchmarks.task import Floor, Needs, Outcome, Peer, Task, find, judge, tasks
+from benchmarks.run import Outcome, Task, compare, find, judge, tasks
 
-PEER = Peer("ranking/ranks", 1e-3)
+PEER = Task("", "", lambda given: print, of="ranking/ranks", tolerance=1e-3)
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +23,12 @@ def given():
 
 
 def test_what_is_missing_leaves_a_task_out(given):
-    assert "'no_such_module' is not installed" in Needs(("no_such_module",)).missing(given)
-    assert Needs(full=True, gb=1e6).missing(given) == "of all images of COCO 5K only"
-    assert Needs(gb=1e6).missing(given) == "" and "memory available" in Needs(gb=1e6).missing(Inputs())
+    def missing(given, **needs):
+        return dataclasses.replace(PEER, **needs).missing(given)
+
+    assert "'no_such_module' is not installed" in missing(given, modules=("no_such_module",))
+    assert missing(given, full=True, gb=1e6) == "of all images of COCO 5K only"
+    assert missing(given, gb=1e6) == "" and "memory available" in missing(Inputs(), gb=1e6)
 
 
 def test_a_goal_is_judged_by_the_quantities_that_are_known():
@@ -35,8 +37,8 @@ def test_a_goal_is_judged_by_the_quantities_that_are_known():
     assert judge(">= 50_000 x, >= 10 x MiB", found) == [False] and judge("", found) == []
     for task in map(find, command.chosen([])):
         for goal in filter(None, task.goal.split(", ")):
-            units = {"s", "CPU s", "MiB", *(("x", "x MiB") if task.peer else ())}
-            units |= {task.floor.unit, f"CPU {task.floor.unit}"} if task.floor else set()
+            units = {"s", "CPU s", "MiB", *(("x", "x MiB") if task.of else ())}
+            units |= {task.unit, f"CPU {task.unit}"} if task.floor else set()
             assert re.fullmatch(r"[<>]= [\d._]+ (.+)", goal)[1] in units, task.name
 
 
@@ -71,7 +73,7 @@ def test_a_mean_over_a_part_is_compared_with_the_same_queries():
 
 def test_retrieved_items_may_differ_by_near_ties_only():
     captions = np.stack([[1, 1 - 2**-24, 1 - 2**-23, 0.5, -0.5], np.zeros(5)], 1).astype(np.float32)
-    given, peer = Inputs(1, 2), Peer("", 1e-6)
+    given, peer = Inputs(1, 2), dataclasses.replace(PEER, tolerance=1e-6)
     vars(given)["world"] = World(np.array([[1.0, 0.0]], np.float32), captions, np.arange(1), np.arange(5))
     ours = {"top i2t": np.array([[0, 1, 2]])}
     swapped = compare(peer, given, ours, {"top i2t": np.array([[1, 0, 2]])})
@@ -94,22 +96,21 @@ def test_judgements_and_lists_are_those_of_their_definition(given):
 
 def test_the_least_of_all_runs_counts_and_extrapolation_leaves_out_the_fixed_part(monkeypatch, given):
     runs = iter([(3.0, 6.0), (4.0, 2.0), (3.0, 5.0), (2.0, 5.0), (2.5, 1.0)])
-    monkeypatch.setattr(run.machine, "timed", lambda work: (*next(runs), work()))
-    monkeypatch.setattr(run, "LEAST", 0.0)
-    floor = Floor("F", lambda given: lambda: Outcome(scale=2))
-    task = Task("", "", lambda given: lambda: Outcome({"x": 1.0}, scale=10, fixed=1), floor)
+    monkeypatch.setattr(run, "timed", lambda work: (*next(runs), work()))
+    monkeypatch.setattr(run, "LEAST_SECONDS", 0.0)
+    task = Task("", "", lambda given: lambda: Outcome({"x": 1.0}, 10, 1), floor=lambda given: lambda: Outcome(scale=2))
     usage, values = run.measure(task, given, 1)
     # first run: 1 + 2 * 10 s, floor 8 s, second run: the same wall time, less CPU, floor 4 s
-    assert (usage.wall, usage.cpu, usage.floor, usage.floor_cpu) == (21.0, 35.0, 4.0, 4.0)
-    assert usage.part == 0.1 and usage.mib is None and values == {"x": 1.0}
+    assert [usage[name] for name in ("wall", "cpu", "floor", "floor_cpu")] == [21.0, 35.0, 4.0, 4.0]
+    assert usage["part"] == 0.1 and usage["mib"] is None and values == {"x": 1.0}
 
 
 def test_one_row_is_measured_in_processes_of_its_own():
     record = run.run(["peers/scan loops"], 60, 16, 1)
-    ours, row = record.rows.values()
-    assert (ours.name, row.name) == ("ranking/ranks", "peers/scan loops") and row.ours == ours.usage
-    assert row.differences == () and row.numbers == 10 and row.usage.part == 1
-    assert min(row.usage.wall, ours.usage.wall, ours.usage.floor) > 0
+    ours, row = record["rows"].values()
+    assert (ours["name"], row["name"]) == ("ranking/ranks", "peers/scan loops") and row["ours"] == ours["usage"]
+    assert row["differences"] == () and row["numbers"] == 10 and row["usage"]["part"] == 1
+    assert min(row["usage"]["wall"], ours["usage"]["wall"], ours["usage"]["floor"]) > 0
     shown = table.text(record)
     assert re.search(r"peers/scan loops: R@1, .* [\d.]+ x +[\d.]+ x", shown) and "goals are for 5,000 images" in shown
 
@@ -118,9 +119,9 @@ def test_the_command_ends_with_1_when_values_differ(monkeypatch, capsys, pinned)
     with pytest.raises(SystemExit, match="0"):
         command.main(["peers/scan loops", "--quick", "--json"])
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(one["name"], one["found"][2]) for one in found] == [("ranking/ranks", []), ("peers/scan loops", [])]
+    assert [(one["name"], one["differences"]) for one in found] == [("ranking/ranks", []), ("peers/scan loops", [])]
     task = find("peers/scan loops")
-    wrong = dataclasses.replace(task, peer=dataclasses.replace(task.peer, tolerance=-1.0))
+    wrong = dataclasses.replace(task, tolerance=-1.0)
     monkeypatch.setattr("benchmarks.peers.TASKS", (wrong,))
     with pytest.raises(SystemExit, match="1"):
         command.main(["peers/scan loops", "--quick"])
@@ -132,21 +133,19 @@ def test_the_command_ends_with_1_when_values_differ(monkeypatch, capsys, pinned)
 
 
 def test_the_tables_of_the_page_have_the_stored_numbers():
-    stored = document.STORED.read_text(encoding="utf-8")
-    record = document.read(stored)
-    assert json.dumps(dataclasses.asdict(record), indent=1) + "\n" == stored
-    assert {*record.rows, *record.left_out} >= {*tasks("peers")} and (record.images, record.dim) == (5_000, 1024)
+    stored = table.STORED.read_text(encoding="utf-8")
+    record = json.loads(stored)
+    assert {*record["rows"], *record["left_out"]} >= {*tasks("peers")}
+    assert (record["images"], record["dim"]) == (5_000, 1024)
     assert not re.search(r"20\d\d-\d\d-\d\d|(?<![\w.])/\w", stored), "no date, and no path from the root"
-    page = "".join(document.parts(record))
-    for name, row in record.rows.items():
-        task, wall = find(name), row.usage.wall / row.ours.wall
-        assert row.differences == () and row.numbers > 0 and row.largest <= task.peer.tolerance, name
-        assert not task.peer.package or record.versions[task.peer.package] == row.version
-        cells = re.search(rf"\| {re.escape(task.name)}(?: \(E\))? \| {re.escape(task.words)} \|.*", page)[0].split(
-            " | "
-        )
+    page = "".join(table.parts(record))
+    for name, row in record["rows"].items():
+        task, wall, short = find(name), row["usage"]["wall"] / row["ours"]["wall"], name.removeprefix("peers/")
+        assert row["differences"] == [] and row["numbers"] > 0 and row["largest"] <= task.tolerance, name
+        assert not task.package or record["versions"][task.package] == row["version"]
+        cells = re.search(rf"\| {re.escape(short)}(?: \(E\))? \| {re.escape(task.words)} \|.*", page)[0].split(" | ")
         assert float(cells[5].split(", ")[0].replace(",", "")) == pytest.approx(wall, rel=0.03)
         if task.goal:
             limit = float(re.match(r">= ([\d._]+)", task.goal)[1])
             assert cells[6].endswith("**not met**") == (wall < limit)
-        assert f"- **{task.name}**: {task.peer.differs}\n" in page
+        assert f"- **{short}**: {task.differs}\n" in page

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pytest
 
 import vsebench as vb
-from benchmarks.peers import scan_style, vsepp_style
-from benchmarks.ranking import OFFICIAL
+from benchmarks import peers
+from benchmarks.library import OFFICIAL
 from tests import worlds
 from tests.gates import gate
 from vsebench.results.report import Report
@@ -210,7 +210,7 @@ def test_libraries_of_trec_eval(
 
 
 def test_vsepp_and_scan(world: tuple[Array, Array], scores: Array, tmp_path: Path):
-    """The arithmetic of their ``i2t`` and ``t2i`` is that of ``benchmarks/peers``."""
+    """The arithmetic of their ``i2t`` and ``t2i`` is that of ``benchmarks/peers.py``."""
     code = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "medr": "MedR", "meanr": "MeanR", "rsum": "RSum"}
     assert {name: metric for name, metric, _ in rows("VSE++, SCAN and their descendants")} == code
     np.save(tmp_path / "img_embs.npy", np.repeat(world[0], EACH, axis=0))
@@ -219,10 +219,10 @@ def test_vsepp_and_scan(world: tuple[Array, Array], scores: Array, tmp_path: Pat
     metrics = "R@1,R@5,R@10,MedR,MeanR,RSum"
     vsepp = vb.evaluate(tmp_path / "img_embs.npy", tmp_path / "cap_embs.npy", similarity="dot", metrics=metrics, ci=0)
     scan = vb.evaluate(scores=tmp_path / "sims.npy", metrics=metrics, ci=0)
-    sides, queries = vsepp_style.inputs(*world), np.arange(IMAGES)
-    loops = vsepp_style.i2t_ranks(*sides, queries), vsepp_style.t2i_ranks(*sides, queries)
-    for report, ranks in ((vsepp, loops), (scan, scan_style.ranks(scores))):
-        theirs = vsepp_style.summary(*ranks)
+    sides, queries = peers.vsepp_inputs(*world), np.arange(IMAGES)
+    loops = peers.vsepp_i2t(*sides, queries), peers.vsepp_t2i(*sides, queries)
+    for report, ranks in ((vsepp, loops), (scan, peers.scan_ranks(scores))):
+        theirs = peers.summary(*ranks)
         for metric in code.values():
             for direction in DIRECTIONS:
                 if metric != "RSum":

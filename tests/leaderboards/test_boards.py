@@ -379,7 +379,7 @@ def test_a_table_has_ranks_where_most_rows_have_an_interval():
     assert column(found, "rank") == ["1", "—", "2", "—"]
     (found,) = tables(*(entry(f"e{i}", v, "split:b", ends) for i, (v, ends) in enumerate(made)))
     assert column(found, "rank") == [] and "No ranks: 2 of 5 rows have an interval." in found.table.notes
-    coco = next(one for one in rankings(read(BOARD)) if one.group.page == "coco-5k")
+    coco = next(one for one in rankings(read(BOARD)) if one.page == "coco-5k")
     assert column(coco, "rank") == [] and any("compare them with each other" in note for note in coco.table.notes)
 
 
@@ -419,7 +419,7 @@ def test_notes_of_papers_stand_where_their_numbers_are(tmp_path):
         papers = json.loads(json.dumps(worlds.PAPERS))
         papers["doe2020thing"]["notes"] = [{"says": "beware", **of}]
         worlds.write(folder / "papers.json", papers)
-        return [(t.group.page, t.group.family) for t in rankings(read(folder)) if "Thing: beware." in t.table.notes]
+        return [(t.page, t.family) for t in rankings(read(folder)) if "Thing: beware." in t.table.notes]
 
     assert noted() == [("coco-5k", "recall"), ("coco-5k", "rank"), ("coco-1k", "recall")]
     assert noted(benchmarks=["coco-1k"]) == [("coco-1k", "recall")]
@@ -451,7 +451,7 @@ def test_best_and_second_are_marked_and_digits_aligned():
     assert [c.best for c in cells] == ["", "b", "b", "u"] and [c.best for c in numbers([Number(0.5)], True)] == [""]
     texts = [c.text for c in numbers([Number(1.0, "rank", printed=text) for text in ("40", "1.5", "2.25")], None)]
     assert texts == ["40\u2008\u2007\u2007", "1.5\u2007", "2.25"]
-    nsum = next(t for t in rankings(read(BOARD)) if (t.group.page, t.group.family) == ("f30k", "semantic"))
+    nsum = next(t for t in rankings(read(BOARD)) if (t.page, t.family) == ("f30k", "semantic"))
     (cell,) = [cell for row in nsum.table.rows for cell in row if cell.text.strip() == "387.9"]
     assert (cell.mark, cell.best) == ("†", "")
     assert "† CVSE+SAM: the six values of the row add up to 369.0, and 387.9 is printed." in nsum.table.notes
@@ -475,7 +475,7 @@ def test_a_submission_stands_in_the_table_of_papers_where_it_follows_their_proto
     assert column(recall, "source")[-1] == "submitted" and column(recall, "rank") == []
     assert "ties:index" in recall.table.notes[1] and "ties:expected" in other.table.notes[0]
     (one,) = [e for e in read(folder).entries if e.model.name == "ours"]
-    assert folds.group.page == "coco-1k" and column(folds, "model") == ["First", "ours"]
+    assert folds.page == "coco-1k" and column(folds, "model") == ["First", "ours"]
     assert [text.strip() for text in column(folds, "R@1")] == [
         "50.0",
         f"{100 * one.numbers['1k:R@1', 'i2t'].value:.2f}",

@@ -8,7 +8,7 @@ import json
 import numpy as np
 
 from studies import coco_objects, coverage
-from studies.validity.ratings import judged, rated, ratings_of, sampled
+from studies.validity.systems import judged, rated, ratings_of, sampled
 from vsebench.scenes.draws import Draws
 from vsebench.types import Split
 

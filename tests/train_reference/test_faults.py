@@ -99,10 +99,7 @@ def test_a_folder_that_is_a_file_or_may_not_be_written(tmp_path, pinned):
     pinned(refused("train-reference", *OPTIONS, "--out", file))
     assert file.read_text() == "mine"
     cli("train-reference", *OPTIONS, "--epochs", "1", "--out", tmp_path / "other")
-    for words in (OPTIONS, ["--suite", "smoke"]):
-        below = cli("train-reference", *words, "--out", file / "run", code=6)
-        pinned(below.err)
-        assert "untrained" not in below.err, "a run has begun"
+    pinned(cli("train-reference", *OPTIONS, "--out", file / "run", code=6).err)
     if os.name == "posix" and os.geteuid() != 0:
         (tmp_path / "closed").mkdir(mode=0o500)
         cli("train-reference", *OPTIONS, "--out", tmp_path / "closed" / "run", code=6)

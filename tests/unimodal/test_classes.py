@@ -65,7 +65,8 @@ def test_the_command(world: tuple[np.ndarray, np.ndarray], tmp_path: Path, pinne
     arguments = ["unimodal", tmp_path / "v.npy", "--labels", tmp_path / "c.npy", "--metrics", "nDCG@10"]
     pinned(refused(*arguments))
     done = cli(*arguments, "--labels-are", "classes", "--ci", "0")
-    assert "labels are 7 classes" in done.out + done.err and "classes#" in done.out
+    pinned(done.err)
+    assert "classes#" in done.out
 
 
 def test_missing_classes_and_strings_as_numbers(world: tuple[np.ndarray, np.ndarray], refuses: Refuses) -> None:

@@ -1,0 +1,433 @@
+"""The tasks of the library: ranking, metrics, relevance, back-ends, large galleries, commands, compilation."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vsebench import evaluate, parse, relevance
+from vsebench.graded import engine
+from vsebench.graded.lists import from_lists
+from vsebench.numeric.parallel import default_threads, spread
+from vsebench.rank import backends
+from vsebench.rank.count import Targets
+from vsebench.rank.observe import observe
+from vsebench.rank.order import largest
+from vsebench.rank.scorers import Dot, Matrix
+from vsebench.rank.tops import ranks as ranks_of_lists
+from vsebench.relevance.matrix import of_array
+from vsebench.types import DIRECTIONS, Observation, Relevance, Tops
+
+from .inputs import Array, Inputs, unit
+from .run import Outcome, Task, Work, run_command
+
+KS = (1, 5, 10)
+METRICS = ("R@1", "R@5", "R@10", "Recall@10", "MedR", "MeanR", "MRR", "R-P", "mAP@R")
+# Name of a metric in the package eccv_caption -> name in vsebench.
+OFFICIAL: dict[str, str] = {
+    **{f"coco_5k_r{k}": f"R@{k}" for k in KS},
+    **{f"coco_1k_r{k}": f"1k:R@{k}" for k in KS},
+    **{f"cxc_r{k}": f"cxc:R@{k}" for k in KS},
+    **{f"eccv_r{k}": f"eccv:R@{k}" for k in KS},
+    "eccv_rprecision": "eccv:R-P",
+    "eccv_map_at_r": "eccv:mAP@R",
+}
+DEPTHS = (100, 500, 1000, 5000)  # of CS@k
+GAINS = ("cider", "spice")
+# A full report: every metric of binary relevance, and these of CIDEr-D and SPICE.
+GRADED = ("ncs", "sr", "R@1", "R@5", "R@10", "ndcg", "nDCG@100")
+FULL = ("binary", *(f"{v}:{m}" for v in GAINS for m in (*(f"CS[captions=all]@{k}" for k in DEPTHS), *GRADED)))
+RESAMPLES = 10_000
+
+
+def values_of(found: dict[Any, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Values of every query of metrics of the captions written for the image, from ``{direction: Observation}``."""
+    return {f"{name} {d}": parse(name).per_query(one.ranks["gt"]) for d, one in found.items() for name in names}
+
+
+def ranks(given: Inputs, k: int | None = None) -> Work:
+    """Exact ranks of the captions written for the image: all metrics of them, or the first k of every query."""
+    targets = [Targets("gt", relevance.load("gt", given.split, d)) for d in DIRECTIONS]
+
+    def work() -> Outcome:
+        depth = None if k is None else dict.fromkeys(DIRECTIONS, k)
+        found = observe(Dot(*given.world[:2]), targets, depth=depth)
+        tops = {f"top {d}": one.top.items for d, one in found.items() if one.top is not None}
+        return Outcome(tops if k else values_of(found, METRICS))
+
+    return work
+
+
+def evaluation(given: Inputs, metrics: str = "binary", ci: float = 95.0, reading: bool = False) -> Work:
+    """The steps of ``vsebench eval FILE``: reading and matching alone, or what follows."""
+    from vsebench.evaluation import inputs
+    from vsebench.evaluation.request import request
+    from vsebench.evaluation.run import run_evaluation
+
+    asked = request({"images": given.file, "split": given.split_name, "metrics": metrics, "ci": ci})
+    if reading:
+        return lambda: inputs.read(asked)
+    data = inputs.read(asked)
+
+    def work() -> Outcome:
+        report, _ = run_evaluation(data, asked)
+        report.to_json(per_query=False)
+        values = {f"{r.metric} {r.direction}": r.value for r in report.results}
+        return Outcome(values, notes=(f"binary metrics: {len(values)} results",) if ci else ())
+
+    return work
+
+
+def command(given: Inputs) -> Work:
+    """``vsebench eval`` in a process of its own."""
+    arguments = ["eval", given.file, "--split", given.split_name, "--metrics", "binary", "--json", "--quiet"]
+    return lambda: Outcome(measured={"MiB": run_command(*arguments) - sum(x.nbytes for x in given.world[:2]) / 2**20})
+
+
+def shown_help(given: Inputs) -> Work:
+    """The help text in a process of its own."""
+    return lambda: Outcome(measured={"MiB": run_command("--help")})
+
+
+def ks(given: Inputs) -> list[int]:
+    """The k of CS@k: those of the paper, or two of a small gallery."""
+    return list(DEPTHS) if given.complete else [given.images // 2, given.images]
+
+
+def of_gains(given: Inputs, metrics: Sequence[str] = (), in_memory: bool = False) -> Work:
+    """Metrics of gains in memory (CS@k without names), from vectors, or from scores in memory."""
+    images, captions = given.world[:2]
+    scorer = Matrix(images @ captions.T) if in_memory else Dot(images, captions)
+    names = {parse(m): m for m in metrics or [f"CS[captions=all]@{k}" for k in ks(given)]}
+
+    def work() -> Outcome:
+        found = engine.run(scorer, given.split, list(names), {"cider": given.gains})
+        return Outcome({f"{names[m]} {direction}": out.values for (m, direction), out in found.items()})
+
+    return work
+
+
+def judged(given: Inputs) -> Work:
+    """nDCG@10 of integer gains in memory, from vectors."""
+    gains, metrics = {"matrix": of_array(given.split, given.judged)}, [parse("matrix:nDCG@10")]
+
+    def work() -> Outcome:
+        found = engine.run(Dot(*given.world[:2]), given.split, metrics, gains)
+        return Outcome({f"nDCG@10 {direction}": out.values for (_, direction), out in found.items()})
+
+    return work
+
+
+def of_lists(given: Inputs) -> Work:
+    """Metrics of retrieved lists."""
+    retrieved = {d: Tops.of(items, None, len(given.sides(d)[1])) for d, (items, _) in given.lists.items()}
+    gains = {"matrix": of_array(given.split, given.judged)}
+    relevant = {d: relevance.load("gt", given.split, d) for d in DIRECTIONS}
+
+    def work() -> Outcome:
+        observed = {d: Observation(d, {"gt": ranks_of_lists(retrieved[d], relevant[d])}) for d in DIRECTIONS}
+        found = from_lists(retrieved, given.split, [parse("matrix:nDCG@10")], gains)
+        graded = {f"nDCG@10 {direction}": out.values for (_, direction), out in found.items()}
+        return Outcome({**values_of(observed, ("R@1", "R@5", "R@10", "Recall@100", "R-P")), **graded})
+
+    return work
+
+
+def features(given: Inputs, views: Sequence[str]) -> Work:
+    """Features of CIDEr-D from captions, graphs of SPICE from the cache."""
+    split = given.captions
+    return lambda: [relevance.load_gains(view, split) for view in views]
+
+
+def report(given: Inputs, metrics: Sequence[str]) -> Work:
+    """A report from vectors and captions, with intervals; SPICE from the cache."""
+    features(given, GAINS)()
+    split, names = given.captions, ",".join(metrics)
+    return lambda: evaluate(*given.world[:2], split=split, metrics=names, gains=GAINS).to_json()
+
+
+def resampled(given: Inputs) -> Work:
+    """Intervals of all metrics of the full report with values of queries, from resamples of the images."""
+    from vsebench.evaluation import intervals
+    from vsebench.stats import bootstrap
+    from vsebench.stats.columns import prepare
+
+    split = given.captions
+    results = evaluate(*given.world[:2], split=split, metrics=",".join(FULL), gains=GAINS, ci=0).results
+    columns = [intervals.column(r, split) for r in results if r.per_query is not None]
+
+    def work() -> None:
+        ready = prepare(columns, intervals.population(split), [])
+        bootstrap.percentile(bootstrap.resample(ready, RESAMPLES, 0, None), 0.95)
+
+    return work
+
+
+def all_rows(rows: Any, given: Inputs, direction: str, use: Any = len) -> None:
+    """Call ``use`` on all gains of one direction, in blocks of 10 MB on all threads; no block is kept."""
+    n, gallery = (len(side) for side in given.sides(direction))
+    height = max(1, min(512, (10 << 20) // (4 * gallery)))
+
+    def work(start: int, stop: int, _part: int) -> None:
+        for first in range(start, stop, height):
+            use(rows(direction, first, min(first + height, stop)))
+
+    spread(work, n, default_threads())
+
+
+def tokens(given: Inputs) -> Work:
+    """Penn Treebank tokens."""
+    from vsebench.text.tokenise import tokenise
+
+    texts = given.captions.captions or ()
+    return lambda: tokenise(texts, "ptb")
+
+
+def rows(given: Inputs, view: str, direction: str) -> Work:
+    """All rows of gains that are loaded."""
+    gains = relevance.load_gains(view, given.captions)
+    gains.rows(direction, 0, 1)
+    return lambda: all_rows(gains.rows, given, direction)
+
+
+def from_captions(given: Inputs, direction: str) -> Work:
+    """All rows of CIDEr-D from caption strings; the row of the middle query is a value."""
+    relevance.load_gains("cider", Inputs(4).captions).rows("t2i", 0, 1)  # kernels are loaded before memory is measured
+    split, middle = given.captions, len(given.sides(direction)[0]) // 2
+
+    def work() -> Outcome:
+        gains = relevance.load_gains("cider", split)
+        all_rows(gains.rows, given, direction)
+        return Outcome({f"CIDEr-D of {middle} {direction}": gains.rows(direction, middle, middle + 1)[0]})
+
+    return work
+
+
+def ideal(given: Inputs) -> Work:
+    """The 100 largest gains of every query, rows of CIDEr-D in memory."""
+    values = relevance.load_gains("cider", given.captions).rows("i2t", 0, given.images)
+    both = {"i2t": values, "t2i": np.ascontiguousarray(values.T)}
+    return lambda: [
+        all_rows(lambda d, a, b: both[d][a:b], given, d, lambda block: largest(block, 100)) for d in DIRECTIONS
+    ]
+
+
+# The same report by every installed back-end. FAISS lists what ``top`` reads itself: a second way to the same digits.
+OF_BACKENDS = {"full by faiss": 1.3, "binary by torch:cpu": 2.5, "full by torch:cpu": 1.5}  # times numpy, at most
+REPORTS: dict[str, tuple[str, ...]] = {
+    "binary": ("binary",),
+    "full": ("binary", *(f"cider:{m}" for m in ("CS[captions=all]@100", "CS[captions=all]@1000", *GRADED[:-1]))),
+    "top": ("R@1", "R@5", "R@10", "cider:CS[captions=all]@50"),
+}
+
+
+def by_backend(given: Inputs, backend: str, which: str) -> Work:
+    """A report from vectors and captions, without intervals."""
+    split, names = given.captions, ",".join(REPORTS[which])
+
+    def work() -> Outcome:
+        found = evaluate(*given.world[:2], split=split, metrics=names, gains=("cider",), ci=0, backend=backend)
+        values = {f"mean {r.metric} {r.direction}": r.value for r in found.results}
+        every = {f"{r.metric} {r.direction}": r.per_query for r in found.results if r.per_query is not None}
+        return Outcome({**values, **every})
+
+    return work
+
+
+def of_backends() -> list[Task]:
+    """The tasks of every installed back-end, numpy first; torch on the processor, and on a GPU if there is one."""
+    names = [name for name, b in backends.BACKENDS.items() if b.installed and not b.devices]
+    names += sorted({"torch:cpu", backends.chosen("torch")[0]}) if backends.BACKENDS["torch"].installed else []
+    found = []
+    for which, metrics in REPORTS.items():
+        found.append(
+            Task(f"backends/{which} by numpy", ", ".join(metrics), partial(by_backend, backend="numpy", which=which))
+        )
+        for name in names[1:]:
+            goal = OF_BACKENDS.get(f"{which} by {name}")
+            found.append(
+                Task(
+                    f"backends/{which} by {name}", "", partial(by_backend, backend=name, which=which),
+                    f"<= {goal:g} x" if goal else "", None, of=f"backends/{which} by numpy", tolerance=0.0,
+                )
+            )  # fmt: skip
+    return found
+
+
+QUERIES, DEPTH = 2_000, 1_000  # of large galleries
+SIZES = (50_000, 100_000, 200_000)
+BLOCK = 20_000  # candidates whose scores the floor makes together
+NOISE = 4.0  # length of the noise by that of the signal, so that ranks are spread over the gallery
+
+
+def gallery_of(given: Inputs, n: int) -> tuple[Array, Array, Array]:
+    """(query, dim) and (candidate, dim) float32 unit vectors, and (query,) the candidate that a query is near to."""
+    n, queries = (n // 40, QUERIES // 10) if given.quick else (n, QUERIES)
+    gallery = unit(np.random.default_rng(0).standard_normal((n, given.dim), dtype=np.float32))
+    rng = np.random.default_rng(1)
+    positive = np.sort(rng.choice(n, queries, replace=n < queries))
+    noise = rng.standard_normal((queries, given.dim), dtype=np.float32)
+    return unit(gallery[positive] + NOISE / given.dim**0.5 * noise), gallery, positive
+
+
+def blocks(queries: Array, gallery: Array, scale: float = 1.0) -> Work:
+    """The float32 product in blocks of candidates into one array."""
+    out = np.zeros((len(queries), min(BLOCK, len(gallery))), np.float32)
+
+    def work() -> Outcome:
+        for start in range(0, len(gallery), BLOCK):
+            part = gallery[start : start + BLOCK]
+            np.matmul(queries, part.T, out=out[:, : len(part)])
+        return Outcome(scale=scale)
+
+    return work
+
+
+def long_lists(given: Inputs, n: int) -> Work:
+    """The top of every ranking, and the exact rank of the positive of every query."""
+    queries, gallery, positive = gallery_of(given, n)
+    one = np.arange(len(queries))
+    targets = [
+        Targets("gt", Relevance("gt", "i2t", one, np.arange(len(one) + 1), positive, np.zeros(len(one), np.int64)))
+    ]
+    return lambda: observe(Dot(queries, gallery), targets, depth={"i2t": DEPTH})
+
+
+def of_faiss(given: Inputs, n: int) -> Work:
+    """The top of every ranking by the flat index of FAISS."""
+    from vsebench.rank.faiss_index import package
+
+    queries, gallery, _ = gallery_of(given, n)
+    index = package().IndexFlatIP(given.dim)  # with the kernels of numpy's BLAS
+    index.add(gallery)
+    return lambda: index.search(queries, DEPTH)
+
+
+def of_size(n: int) -> list[Task]:
+    """The tasks of a gallery of n candidates; goals are those of the largest."""
+    floor, goals = lambda given: blocks(*gallery_of(given, n)[:2]), ("<= 1.15 F, <= 200 MiB", ">= 1 x")
+    goals = goals if n == max(SIZES) else ("", "")
+    name = f"scale/lists of {n:,}"
+    words = f"the first {DEPTH:,} of {n:,} candidates for {QUERIES:,} queries, and exact ranks"
+    return [
+        Task(name, words, partial(long_lists, n=n), goals[0], floor),
+        Task(
+            f"scale/faiss of {n:,}",
+            "the lists by IndexFlatIP",
+            partial(of_faiss, n=n),
+            goals[1],
+            floor,
+            modules=("faiss",),
+            of=name,
+        ),
+    ]
+
+
+IMAGES, EACH = 25_000, 40  # of the command on mapped files, 4.2 GB in ``TMPDIR``: images, and captions of each
+
+
+def _mapped_images(given: Inputs, n: int) -> Array:
+    return unit(np.random.default_rng(0).standard_normal((n, given.dim), dtype=np.float32))
+
+
+def floor_of_mapped(given: Inputs) -> Work:
+    """A part of the product, extrapolated."""
+    part, n = _mapped_images(given, BLOCK), 1_000 if given.quick else IMAGES
+    return blocks(part[:QUERIES], part, n**2 * EACH / (BLOCK * QUERIES))
+
+
+def mapped(given: Inputs) -> Work:
+    """``vsebench eval`` of two .npy files; ``EACH`` captions are near every image."""
+    folder, images = Path(given.folder.name), _mapped_images(given, 1_000 if given.quick else IMAGES)
+    rng = np.random.default_rng((0, 1))  # other numbers than those of the images
+    np.save(folder / "images.npy", images)
+    shape = (EACH * len(images), given.dim)
+    captions = np.lib.format.open_memmap(folder / "captions.npy", "w+", np.float32, shape)
+    for start in range(0, len(images), BLOCK // EACH):
+        near = np.repeat(images[start : start + BLOCK // EACH], EACH, axis=0)
+        noise = rng.standard_normal(near.shape, dtype=np.float32)
+        captions[EACH * start : EACH * start + len(near)] = near + NOISE / given.dim**0.5 * noise
+    captions.flush()
+    arguments = ["eval", str(folder / "images.npy"), str(folder / "captions.npy"), "--captions-per-image", str(EACH)]
+    arguments += ["--metrics", "recall", "--json", "--no-progress", "--no-per-query"]
+    return lambda: Outcome(measured={"MiB": run_command(*arguments)})
+
+
+def compiled(given: Inputs, metrics: str) -> Work:
+    """An evaluation with an empty cache of numba, which ``run`` makes: CPU seconds of its compilations."""
+    from numba.core import event
+
+    running, seconds, kernels = threading.local(), list[float](), Counter[str]()
+
+    class Listener(event.Listener):  # type: ignore[misc]
+        def on_start(self, _event: Any) -> None:
+            running.began = [*getattr(running, "began", []), time.thread_time()]
+
+        def on_end(self, given: Any) -> None:
+            began = running.began.pop()
+            if not running.began:  # a compilation contains those of the functions that are called
+                seconds.append(time.thread_time() - began)
+            function = given.data["dispatcher"].py_func
+            kernels[f"{function.__module__.removeprefix('vsebench.')}.{function.__name__}"] += 1
+
+    images, captions, split = *given.world[:2], given.captions
+
+    def work() -> Outcome:
+        with event.install_listener("numba:compile", Listener()):
+            evaluate(images, captions, split=split, metrics=metrics)
+        notes = [f"--metrics {metrics}: {kernels.total()} compilations"]
+        notes += [f"{name} {n} times" for name, n in kernels.items() if n > 1 and not name.startswith("numba.")]
+        return Outcome(measured={"CPU s": sum(seconds)}, notes=(", ".join(notes),))
+
+    return work
+
+
+CS, TOP = ",".join(map(str, DEPTHS)), [f"{m}@{k}" for m in ("NCS", "SR", "nDCG") for k in KS]
+SAME = partial(evaluation, metrics=",".join(OFFICIAL.values()), ci=0)
+CIDER, SPICE, BOTH = partial(rows, view="cider"), partial(rows, view="spice"), ("t2i", "i2t")
+FROM_SCORES = partial(of_gains, in_memory=True)
+TASKS = (
+    Task("ranking/ranks", "exact ranks, and all metrics of them", ranks, "<= 1.3 F, <= 200 MiB"),
+    Task("ranking/first 10", "the first 10 of every query, and exact ranks", partial(ranks, k=10)),
+    Task("ranking/first 1000", "the first 1,000 of every query, and exact ranks", partial(ranks, k=1000)),
+    Task("ranking/loading", "reading, audit and matching of a file", partial(evaluation, reading=True), floor=None),
+    Task("ranking/binary", "--metrics binary, with intervals", evaluation, "<= 1.5 F, <= 200 MiB"),
+    Task("ranking/official", "the values of eccv_caption", SAME, modules=("eccv_caption",), full=True),
+    Task("ranking/command", "command: vsebench eval --metrics binary", command),
+    Task("ranking/help", "command: vsebench --help", shown_help, "<= 0.5 s", None),
+    Task("metrics/cs", f"CS@{CS}, scores and gains in memory", FROM_SCORES, "<= 2.5 F, <= 200 MiB"),
+    Task("metrics/cs from vectors", "the same from vectors", of_gains, "<= 200 MiB"),
+    Task("metrics/first captions", "CS@100,1000 of first captions", partial(of_gains, metrics=("CS@100", "CS@1000"))),
+    Task("metrics/top", "NCS, SR, nDCG @1,5,10", partial(of_gains, metrics=TOP), "<= 200 MiB"),
+    Task("metrics/kendall", "Kendall of complete galleries", partial(of_gains, metrics=("Kendall",)), "<= 200 MiB"),
+    Task("metrics/judged", "nDCG@10 of integer gains in memory", judged),
+    Task("metrics/lists", "metrics of lists of 100", of_lists),
+    Task("metrics/features", "features of CIDEr-D, graphs of SPICE from the cache", partial(features, views=GAINS)),
+    Task("metrics/report", "full report, CIDEr-D and SPICE", partial(report, metrics=FULL), "<= 8 F, <= 250 MiB"),
+    Task("metrics/all", "the same of --metrics all", partial(report, metrics=("all",)), "<= 12 F, <= 250 MiB"),
+    Task("metrics/intervals", f"its intervals, {RESAMPLES:,} resamples", resampled, "<= 5 s, <= 200 MiB"),
+    Task("relevance/tokens", "Penn Treebank tokens", tokens),
+    Task("relevance/features", "CIDEr-D: captions to features", partial(features, views=("cider",))),
+    *(Task(f"relevance/rows {d}", f"CIDEr-D: all rows {d}, from features", partial(CIDER, direction=d)) for d in BOTH),
+    *(Task(f"relevance/captions {d}", f"CIDEr-D: all rows {d}, from captions", partial(from_captions, direction=d),
+           "<= 1.3 F, <= 200 MiB") for d in BOTH),
+    Task("relevance/ideal", "ideal top-100 of both directions, rows in memory", ideal, "<= 1 F"),
+    *(Task(f"relevance/spice {d}", f"SPICE: all rows {d}, from stored graphs", partial(SPICE, direction=d), "<= 0.25 F")
+      for d in BOTH),
+    *of_backends(),
+    *(task for n in SIZES for task in of_size(n)),
+    Task("large/command", "command: vsebench eval of mapped .npy files, exact ranks of both directions", mapped,
+         "<= 1024 MiB", floor_of_mapped),
+    *(
+        Task(f"compilation/--metrics {metrics}", "compilation in a new environment", partial(compiled, metrics=metrics),
+             f"<= {goal} CPU s", None, full=True, once=True)
+        for metrics, goal in (("recall", 3), ("cs,ncs", 8))
+    ),
+)  # fmt: skip
