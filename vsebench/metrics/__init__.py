@@ -25,7 +25,7 @@ from .declare import (
     metric_sum,
     parse,
 )  # which the modules below may import from here
-from . import recall, place, precision, sums  # the order of declaration is the order of every list
+from . import recall, place, precision  # the order of declaration is the order of every list
 from . import coherent, cumulative, semantic, discounted, hubness
 
 # isort: on

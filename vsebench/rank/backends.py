@@ -102,8 +102,7 @@ def _numpy() -> Ranker:
 
 
 def _faiss() -> Ranker:
-    from .certified import QUERIES, Indexes, deepest, together
-    from .faiss_index import gpus
+    from .faiss_index import QUERIES, Indexes, deepest, gpus, together
 
     driver = has_driver()
     indexes, found = Indexes(driver), partial(deepest, gpu=gpus(driver) > 0)

@@ -29,8 +29,7 @@ from ..errors import UsageError
 from ..memory import require
 from ..numeric.parallel import Progress, in_turn
 from ..types import Direction, Float, Int, Tops, Vectors
-from .exact import UNIT_ROUNDOFF
-from .scorers import Dot, Scorer, Some, of_queries
+from .scorers import UNIT_ROUNDOFF, Dot, Scorer, Some, of_queries
 
 FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64 products, or given
 SHALLOW = 64  # depth up to which float32 products are sorted
