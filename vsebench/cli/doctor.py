@@ -1,4 +1,4 @@
-"""``vsebench doctor``: shows the checks of the installation (``health``) and what to do about faults."""
+"""``vsebench doctor``: the checks of the installation, and what to do about faults."""
 
 from __future__ import annotations
 

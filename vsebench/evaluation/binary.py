@@ -1,4 +1,4 @@
-"""Metrics of binary judgements: their values from the ranks of the relevant items."""
+"""Metrics of binary judgements: their values from the ranks of the relevant items; and metrics of hubness."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Engines: which processes compute the scores and the values of an evaluation.
 
 ``local`` is this process, with threads. ``dask`` computes shards in the processes of a Dask cluster (``dask_engine``),
-keeps every finished one in a file (``shard_files``) and joins them here (``shards``). No engine changes a value.
+keeps every finished one in a file (``cuts``) and joins them here (``shards``). No engine changes a value.
 """
 
 from __future__ import annotations

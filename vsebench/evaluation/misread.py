@@ -4,9 +4,9 @@ Rows in another order and negated scores do not fail; recall is too low then. Th
 queries (2,048 lists), and an input that fails one is refused:
 
 - Are own items ranked better than by chance? (``chance``)
-- Is the first item clearly more often an own item under another reading of the rows? (``readings``) Asked where recall
+- Is the first item clearly more often an own item under another reading of the rows? Asked where recall
   is low, and of rows without ids always.
-- Do captions of like wording find each other's images, where rows are those of a known set? (``wording``)
+- Do captions of like wording find each other's images, where rows are those of a known set?
 """
 
 from __future__ import annotations

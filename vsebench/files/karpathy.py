@@ -1,4 +1,4 @@
-"""Karpathy's ``dataset_coco.json`` and ``dataset_flickr30k.json`` (Karpathy and Fei-Fei, CVPR 2015)."""
+"""Karpathy's ``dataset_coco.json`` and ``dataset_flickr30k.json`` (CVPR 2015), and the annotations of COCO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captions as a table in a text file: comma-separated values, or separated by tabs, semicolons or bars."""
+"""Captions as a table in a text file, separated by commas, tabs, semicolons or bars, or as JSON lines."""
 
 from __future__ import annotations
 

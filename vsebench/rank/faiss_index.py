@@ -2,7 +2,7 @@
 
 An index of a GPU where there is one that FAISS can use, else the search of the processor. FAISS ends the process on a
 GPU that it has no code for, so a child process tries it first (``fault``). The products are float32 sums in an
-order that FAISS chooses, so they are within the error bound of the canonical scores (``exact``), and ``certified``
+order that FAISS chooses, so they are within the error bound of the canonical scores (``scorers``), and ``Indexes``
 makes canonical lists of them.
 """
 
@@ -50,7 +50,7 @@ _IMPORT = threading.Lock()
 
 
 def package() -> Any:
-    """The module ``faiss``; when it is first imported, its BLAS takes the kernels of numpy's (``numeric.openblas``).
+    """The module ``faiss``; when it is first imported, its BLAS takes the kernels of numpy's (``numeric.parallel``).
 
     Torch is imported before it where there is a GPU: both load libraries of CUDA, and of two versions.
     """

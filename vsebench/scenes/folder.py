@@ -1,4 +1,4 @@
-"""The folder of a data set of scenes: its files, and what is said when it is missing, damaged or outdated."""
+"""The folder of a data set of scenes: its files and rows, and what is said when one is missing, damaged or outdated."""
 
 from __future__ import annotations
 

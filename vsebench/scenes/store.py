@@ -1,4 +1,4 @@
-"""Opening data sets of scenes: their arrays as memory maps."""
+"""Opening data sets of scenes: their arrays as memory maps, and scenes and captions as lines of JSON."""
 
 from __future__ import annotations
 

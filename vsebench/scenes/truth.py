@@ -1,4 +1,4 @@
-"""Which facts of the captions of scenes hold in which scenes: how many of every pair, counted on request."""
+"""Which facts of captions hold in which scenes: how many of every pair, counted on request; judgements ``entails``."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Truth:
     """How many facts of captions hold in scenes.
 
     Attributes:
-        scenes: (image, SCENE_WIDTH) int8, rows of ``scenes.encode.encode_scene``.
-        facts: (caption, FACTS_WIDTH) int8, rows of ``scenes.encode.encode_facts``.
+        scenes: (image, SCENE_WIDTH) int8, rows of ``scenes.folder.encode_scene``.
+        facts: (caption, FACTS_WIDTH) int8, rows of ``scenes.folder.encode_facts``.
     """
 
     scenes: Codes
