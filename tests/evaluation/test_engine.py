@@ -99,7 +99,7 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
     code = f"""
         import os, psutil, sys
         from vsebench.cli import main
-        from vsebench.evaluation import cuts, shard_files
+        from vsebench.evaluation import cuts
         write, written = cuts.write, []
 
         def then(folder, shard, arrays):

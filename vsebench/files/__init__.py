@@ -8,7 +8,7 @@ Nothing here knows a test set: rows keep the order of the file, and ``vsebench.s
 
 - arrays: ``formats`` lists every format once (how it is recognised, what it holds, the function that reads it, the
   package that it needs), from which recognition (``sniff``), reading, messages and docs/formats.md are derived; one
-  reader a format: ``npy`` (.npz too), ``safetensors_file``, ``torch_file``, ``hdf5_file``, ``mat_file``, ``arrow_tables``
+  reader a format: ``npy`` (.npz), ``safetensors_file``, ``torch_file``, ``hdf5_file``, ``mat_file``, ``arrow_tables``
   (parquet, arrow and JSON lines), ``clip_retrieval`` (a folder); each describes the arrays as ``Member`` (``raw``);
   which of them is meant, and parts of one: ``members``
 - ids as int64 or unicode, and looking rows up by id: ``ids``; checks of values: ``audit``

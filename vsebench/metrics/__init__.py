@@ -6,7 +6,7 @@ of what was retrieved) for graded metrics. Out: one value a query.
 - ``declare``: ``metric`` and ``metric_sum`` declare a metric, ``Metric`` is one with its parameters, ``parse`` reads
   its name
 - ``suites``: the words of ``--metrics``
-- ``recall`` (and RSum), ``place``, ``precision``: metrics of binary judgements
+- ``recall``, ``place``, ``precision``, ``sums``: metrics of binary judgements
 - ``coherent``, ``cumulative``, ``semantic``, ``discounted``: graded metrics; ``tau``, ``gain_order`` and their kernels
   compute Kendall's tau
 - ``expected``: means over the orders of tied items, of judgements and of gains
@@ -25,7 +25,7 @@ from .declare import (
     metric_sum,
     parse,
 )  # which the modules below may import from here
-from . import recall, place, precision  # the order of declaration is the order of every list
+from . import recall, place, precision, sums  # the order of declaration is the order of every list
 from . import coherent, cumulative, semantic, discounted, hubness
 
 # isort: on

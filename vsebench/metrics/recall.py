@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..types import Float, Ranks
 from . import expected
-from .declare import metric, metric_sum
+from .declare import metric
 
 KS = (1, 5, 10)
 
@@ -46,11 +46,3 @@ def recall_fraction(ranks: Ranks, k: int) -> Float:
     count as not retrieved.
     """
     return ranks.within(k) / ranks.relevance.size
-
-
-metric_sum(
-    "RSum",
-    parts=("R@1", "R@5", "R@10"),
-    formula="R@1 + R@5 + R@10, image-to-text and text-to-image (0 to 6; x100 when printed)",
-    cite=("faghri2018vsepp",),
-)
