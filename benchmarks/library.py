@@ -14,7 +14,7 @@ import numpy as np
 
 from vsebench import evaluate, parse, relevance
 from vsebench.graded import engine
-from vsebench.graded.lists import from_lists
+from vsebench.graded.engine import from_lists
 from vsebench.numeric.parallel import default_threads, spread
 from vsebench.rank import backends
 from vsebench.rank.count import Targets

@@ -27,7 +27,7 @@ from vsebench import environment
 from vsebench.human import models
 from vsebench.human.protocols import Task
 from vsebench.metrics.discounted import discounted_gain
-from vsebench.numeric import elementary, openblas
+from vsebench.numeric import elementary, parallel
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.rank.faiss_index import package
 from vsebench.relevance.gains import Gains
@@ -98,7 +98,7 @@ def libraries() -> dict[str, Any]:
     return {
         "kernels": {name: kernels for path, kernels in found for name in ("numpy", "faiss") if name in path},
         "torch is first": "torch" not in loaded or loaded.index("torch") < loaded.index("faiss"),
-        "variable": os.environ.get(openblas.VARIABLE),
+        "variable": os.environ.get(parallel.VARIABLE),
     }
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from vsebench.scenes.encode import Codes, encode_facts, encode_scene
 from vsebench.scenes.facts import AT_LEAST_TWO, UNSAID, Facts, Mention
+from vsebench.scenes.folder import Codes, encode_facts, encode_scene
 from vsebench.scenes.sample import LAYOUTS, scenes
 from vsebench.scenes.settings import parse
 from vsebench.scenes.wording import captions

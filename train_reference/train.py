@@ -25,8 +25,7 @@ from torch import nn
 
 import vsebench as vb
 from vsebench.errors import BadInput, Diverged, UsageError, count_of, printable
-from vsebench.files.atomic import make_folder, write_atomically
-from vsebench.files.lock import locked
+from vsebench.files.atomic import locked, make_folder, write_atomically
 from vsebench.files.regular import expanded
 from vsebench.files.run_folder import ABOUT, LAST, RESULT
 from vsebench.files.weights import Weights, check_vectors, of_each_length

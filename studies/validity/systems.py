@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from vsebench import Split, build_scenes, load_split, open_scenes
 from vsebench.relevance import load_gains
-from vsebench.scenes import encode, truth
-from vsebench.scenes.draws import Draws
-from vsebench.scenes.encode import Codes
+from vsebench.scenes import folder, truth
 from vsebench.scenes.facts import MAX_MENTIONS, UNSAID
+from vsebench.scenes.folder import Codes
+from vsebench.scenes.sample import Draws
 from vsebench.scenes.settings import of_split
 from vsebench.scenes.world import ATTRIBUTES
 from vsebench.types import Bool, Float, Int, Vectors
@@ -45,7 +45,7 @@ POOL_DEPTH = 10  # candidates of a query that a system of the pool proposes
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A split of scenes: (image, SCENE_WIDTH) and (caption, FACTS_WIDTH) int8 codes, see ``vsebench.scenes.encode``."""
+    """A split of scenes: (image, SCENE_WIDTH) and (caption, FACTS_WIDTH) int8 codes, see ``vsebench.scenes.folder``."""
 
     split: Split
     scenes: Codes
@@ -54,12 +54,12 @@ class World:
     @property
     def stated(self) -> Float:
         """(caption,) float64, how many facts a caption states."""
-        return self.facts[:, encode.FACTS_COUNT].astype(np.float64)
+        return self.facts[:, folder.FACTS_COUNT].astype(np.float64)
 
     @property
     def shown(self) -> Float:
         """(image,) float64, how many facts hold in a scene."""
-        return self.scenes[:, encode.SCENE_FACTS].astype(np.float64)
+        return self.scenes[:, folder.SCENE_FACTS].astype(np.float64)
 
     @cached_property
     def match(self) -> Float:
@@ -95,12 +95,12 @@ def match(world: World, removed: frozenset[str] = frozenset()) -> Float:
     facts = world.facts.copy()
     for kind in removed:
         if kind == "relations":
-            facts[:, encode.FACTS_RELATED] = 0
+            facts[:, folder.FACTS_RELATED] = 0
         elif kind == "background":
-            facts[:, encode.FACTS_BACKGROUND] = UNSAID
+            facts[:, folder.FACTS_BACKGROUND] = UNSAID
         else:
             place = (*ATTRIBUTES, "number").index(kind)
-            facts[:, [encode.FACTS_FIRST + n * encode.MENTION + place for n in range(MAX_MENTIONS)]] = UNSAID
+            facts[:, [folder.FACTS_FIRST + n * folder.MENTION + place for n in range(MAX_MENTIONS)]] = UNSAID
     return np.asarray(2 * matched_facts(world.scenes, facts) / (world.stated + world.shown[:, None]))
 
 

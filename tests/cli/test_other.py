@@ -17,7 +17,7 @@ import vsebench
 from tests.commands import cli, document, invoke, refused
 from tests.hostile import good
 from tests.messages import Pinned
-from vsebench.cli import health, terminal
+from vsebench.cli import doctor, terminal
 from vsebench.cli.terminal import encodable
 from vsebench.errors import EXIT_CODES
 from vsebench.sets.published import SETS
@@ -173,13 +173,13 @@ def test_a_split_that_is_not_available(command: str, empty_cache: Path, pinned: 
 
 
 @pytest.fixture(scope="module")
-def findings() -> list[health.Finding]:
+def findings() -> list[doctor.Finding]:
     """The findings on this machine, examined once because that takes seconds."""
-    return health.examine()
+    return doctor.examine()
 
 
-def test_doctor(findings: list[health.Finding], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "examine", lambda: findings)
+def test_doctor(findings: list[doctor.Finding], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "examine", lambda: findings)
     text = cli("doctor", code=None)
     found = document("doctor", code=text.code)
     assert found["schema"] == "vsebench/doctor/1"
@@ -187,8 +187,8 @@ def test_doctor(findings: list[health.Finding], monkeypatch: pytest.MonkeyPatch)
     assert text.code == int(any(f["state"] == "fault" for f in found["findings"]))
     names = " ".join(f["name"] for f in found["findings"])
     assert all(word in names for word in ("numpy", "numba"))
-    fault = health.Finding("numba", "fault", "[broken] kernels", "reinstall it")
-    monkeypatch.setattr(health, "examine", lambda: [*findings, fault])
+    fault = doctor.Finding("numba", "fault", "[broken] kernels", "reinstall it")
+    monkeypatch.setattr(doctor, "examine", lambda: [*findings, fault])
     out = cli("doctor", code=1).out
     assert "!!" in out and "[broken] kernels" in out
 
@@ -200,10 +200,10 @@ def test_doctor_tries_to_write_into_the_cache(place: str, tmp_path: Path, monkey
     if place.startswith("/proc") and not Path("/proc/self").exists():
         pytest.skip("no /proc here")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / place))
-    found = health._cache()
+    found = doctor._cache()
     assert (found.state, found.fix) == ("fault", "set VSEBENCH_CACHE to a folder of yours")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "new" / "cache"))
-    assert health._cache().state == "ok" and sorted(p.name for p in tmp_path.iterdir()) == ["file"]
+    assert doctor._cache().state == "ok" and sorted(p.name for p in tmp_path.iterdir()) == ["file"]
 
 
 # unexpected errors

@@ -38,7 +38,7 @@ from vsebench.errors import (
     VsebenchError,
     WorkersLost,
 )
-from vsebench.evaluation import cuts, dask_engine, inputs, shard_files, shards
+from vsebench.evaluation import cuts, dask_engine, inputs, shards
 from vsebench.evaluation.plan import make_plan
 from vsebench.evaluation.request import Request, request
 
@@ -99,8 +99,8 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
     code = f"""
         import os, psutil, sys
         from vsebench.cli import main
-        from vsebench.evaluation import cuts, shard_files
-        write, written = shard_files.write, []
+        from vsebench.evaluation import cuts
+        write, written = cuts.write, []
 
         def then(folder, shard, arrays):
             write(folder, shard, arrays)
@@ -108,7 +108,7 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
             if len(written) == 3:
                 {hook}
 
-        cuts.SCORES, shard_files.write = {cuts.SCORES}, then
+        cuts.SCORES, cuts.write = {cuts.SCORES}, then
         main()
     """
     words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--trust", "--ci", "0", "--metrics", "R@1"]
@@ -267,10 +267,10 @@ def test_the_key_of_an_evaluation(folder: Path) -> None:
 
 def test_files_of_shards(cache: Path, pinned: Pinned, refuses: Refuses) -> None:
     arrays = {"a": np.arange(5), "b": np.zeros((2, 0)), "c": np.array([np.nan, -0.0])}
-    with shard_files.opened("ab" * 32, resume=False) as at:
-        assert not shard_files.is_finished(at, SHARD)
-        shard_files.write(at, SHARD, arrays)
-        found = shard_files.read(at, SHARD)
+    with cuts.opened("ab" * 32, resume=False) as at:
+        assert not cuts.is_finished(at, SHARD)
+        cuts.write(at, SHARD, arrays)
+        found = cuts.read(at, SHARD)
         assert {k: (v.dtype, v.shape, v.tobytes()) for k, v in found.items()} == {
             k: (v.dtype, v.shape, v.tobytes()) for k, v in arrays.items()
         }
@@ -278,9 +278,9 @@ def test_files_of_shards(cache: Path, pinned: Pinned, refuses: Refuses) -> None:
         stored = file.read_bytes()
         for damaged in (b"", stored[:40], stored[:-1], stored + b"x", stored[:90] + b"\x55" + stored[91:]):
             file.write_bytes(damaged)
-            assert not shard_files.is_finished(at, SHARD)
-        refuses(DiskError, shard_files.read, at, SHARD)
-        with pytest.raises(DiskError) as caught, shard_files.opened("ab" * 32, resume=True):
+            assert not cuts.is_finished(at, SHARD)
+        refuses(DiskError, cuts.read, at, SHARD)
+        with pytest.raises(DiskError) as caught, cuts.opened("ab" * 32, resume=True):
             pass
         pinned(caught.value)
     assert not at.exists()
@@ -288,22 +288,22 @@ def test_files_of_shards(cache: Path, pinned: Pinned, refuses: Refuses) -> None:
 
 def test_shards_are_kept_after_an_error_and_removed_without_resume(cache: Path) -> None:
     for resume, expected in ((False, False), (True, True), (False, False)):
-        with pytest.raises(BadInput), shard_files.opened("cd" * 32, resume) as at:
-            assert shard_files.is_finished(at, SHARD) == expected
-            shard_files.write(at, SHARD, {"a": np.arange(3)})
+        with pytest.raises(BadInput), cuts.opened("cd" * 32, resume) as at:
+            assert cuts.is_finished(at, SHARD) == expected
+            cuts.write(at, SHARD, {"a": np.arange(3)})
             raise BadInput("something")
-        assert shard_files.is_finished(at, SHARD)
+        assert cuts.is_finished(at, SHARD)
 
 
 def test_shards_of_runs_that_are_not_continued_are_removed(cache: Path) -> None:
     for key, days in (("a", 31), ("b", 29), ("c", 60)):
-        with suppress(RuntimeError), shard_files.opened(key * 64, resume=True) as folder:
-            shard_files.write(folder, SHARD, {"x": np.arange(3)})
+        with suppress(RuntimeError), cuts.opened(key * 64, resume=True) as folder:
+            cuts.write(folder, SHARD, {"x": np.arange(3)})
             raise RuntimeError
         at = time.time() - 86_400 * days
         os.utime(folder, (at, at))
-    with shard_files.opened("c" * 64, resume=True) as own:
-        assert shard_files.is_finished(own, SHARD)
+    with cuts.opened("c" * 64, resume=True) as own:
+        assert cuts.is_finished(own, SHARD)
         assert sorted(p.name[0] for p in cache.glob("shards/*") if p.is_dir()) == ["b", "c"]
 
 

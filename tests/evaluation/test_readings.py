@@ -13,7 +13,7 @@ import vsebench as vb
 from tests import worlds
 from tests.messages import Refuses
 from vsebench.errors import BadInput
-from vsebench.evaluation import readings
+from vsebench.evaluation import misread
 from vsebench.types import Split
 
 N, TIMES = 200, 5
@@ -43,9 +43,9 @@ def test_gathered_rows_are_named(
 ) -> None:
     images, texts = world
     if sides != "texts":
-        images = images[readings.items_at(np.arange(N), N, processes, deal, batch)]
+        images = images[misread.items_at(np.arange(N), N, processes, deal, batch)]
     if sides != "images":
-        texts = texts[readings.items_at(np.arange(N * TIMES), N * TIMES, processes, deal, batch)]
+        texts = texts[misread.items_at(np.arange(N * TIMES), N * TIMES, processes, deal, batch)]
     refuses(BadInput, evaluate, images, texts)
 
 
@@ -62,7 +62,7 @@ def test_gathered_rows_are_named(
     ],
 )
 def test_orders_of_gathered_rows(n: int, processes: int, deal: int, batch: int, expected: list[int]) -> None:
-    assert readings.items_at(np.arange(n), n, processes, deal, batch).tolist() == expected
+    assert misread.items_at(np.arange(n), n, processes, deal, batch).tolist() == expected
 
 
 @given(st.integers(1, 90), st.integers(1, 9), st.integers(0, 12), st.integers(0, 12))
@@ -75,7 +75,7 @@ def test_gathered_rows_are_those_of_a_loop(n: int, processes: int, deal: int, ba
     for start in range(0, n, size):
         for of in dealt:
             expected += of[start : start + size]
-    assert readings.items_at(np.arange(n), n, processes, deal, batch).tolist() == expected
+    assert misread.items_at(np.arange(n), n, processes, deal, batch).tolist() == expected
 
 
 @pytest.mark.parametrize("by", [1, -1])
@@ -124,7 +124,7 @@ def test_rows_in_order_are_not_refused(noise: float, seed: int) -> None:
 
 def test_ids_decide(world: tuple[np.ndarray, np.ndarray]) -> None:
     images, texts = world
-    order = readings.items_at(np.arange(N), N, 4, 1, 0)
+    order = misread.items_at(np.arange(N), N, 4, 1, 0)
     ids = {"image_ids": order, "text_ids": np.arange(N * TIMES), "image_id_of_text": OWNER}
     assert evaluate(images[order], texts, **ids)["R@1", "t2i"].value == evaluate(images, texts)["R@1", "t2i"].value
 

@@ -17,7 +17,7 @@ import pytest
 import vsebench as vb
 from tests.commands import cli, document, refused
 from vsebench.errors import BadInput, UsageError
-from vsebench.exchange import model_index, mteb
+from vsebench.exchange import exported, mteb
 from vsebench.exchange.export import FORMATS
 from vsebench.exchange.exported import Exported
 
@@ -83,7 +83,7 @@ def test_a_file_that_is_replaced_is_noted(report, tmp_path, monkeypatch, pinned)
 def test_yaml_reads_back(text, number):
     yaml = needs("yaml")
     value = {"a": [{"b": text, "c": [number, text]}, [], {}], "d": {"e": {text: number}}}
-    assert yaml.safe_load(model_index.yaml(value)) == json.loads(model_index.yaml(value)) == value
+    assert yaml.safe_load(exported.yaml(value)) == json.loads(exported.yaml(value)) == value
 
 
 def test_model_index_is_read_by_the_hub(report, tmp_path):

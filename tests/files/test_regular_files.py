@@ -14,9 +14,8 @@ import pytest
 
 from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, DiskError, UsageError
-from vsebench.files.atomic import write_atomically
+from vsebench.files.atomic import locked, write_atomically
 from vsebench.files.cache import cache_dir
-from vsebench.files.lock import locked
 from vsebench.files.regular import check_file, read_bytes, reading
 from vsebench.files.textfile import read_text
 
@@ -143,7 +142,8 @@ def test_one_process_at_a_time(tmp_path: Path, pinned: Pinned) -> None:
 
 @posix
 def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
-    code = "import sys, pathlib; from vsebench.files.lock import locked\nwith locked(pathlib.Path(sys.argv[1]), ''):\n"
+    code = "import sys, pathlib; from vsebench.files.atomic import locked\n"
+    code += "with locked(pathlib.Path(sys.argv[1]), ''):\n"
     code += "    print('locked', flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", code, str(tmp_path / ".lock")]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -14,8 +14,7 @@ from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, me
 from tests.messages import Refuses
 from tests.worlds import tied_world
 from vsebench.errors import BadInput, UsageError
-from vsebench.graded.engine import run
-from vsebench.graded.lists import from_lists
+from vsebench.graded.engine import from_lists, run
 from vsebench.metrics import metric, parse
 from vsebench.metrics.declare import Option
 from vsebench.rank.order import top_lists

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from tests import oracle_graded
 from tests.graded.test_engine import FOLDED, NAMES
 from tests.graded_worlds import FakeGains, graded_worlds, large_world, measured, spec_of
-from vsebench.graded.engine import run
+from vsebench.graded.engine import from_lists, run
 from vsebench.graded.influence import random_order
-from vsebench.graded.lists import from_lists
 from vsebench.metrics import parse
 from vsebench.rank.order import top_lists
 from vsebench.rank.scorers import Dot, Matrix

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from tests.gates import gate
 from tests.processor_digits import every_kind
-from vsebench.numeric import elementary, openblas
+from vsebench.numeric import elementary, parallel
 from vsebench.relevance.sources import kinds_of_gains
 
 with warnings.catch_warnings():
@@ -49,7 +49,7 @@ NEEDS = {"Haswell": "avx2", "Prescott": "pni", "SkylakeX": "avx512f", "x86-64": 
 @cache
 def digits(processor: str = "") -> tuple[dict[str, Any], dict[str, str]]:
     """What ``tests.processor_digits`` prints on a processor; on this one by default."""
-    given = {k: v for k, v in os.environ.items() if k != openblas.VARIABLE}
+    given = {k: v for k, v in os.environ.items() if k != parallel.VARIABLE}
     given |= {k: v for k, v in PROCESSORS.get(processor, {}).items() if v or k.startswith("NUMBA")}
     done = subprocess.run(
         [sys.executable, "-m", "tests.processor_digits"], env=given, cwd=Path(__file__).parents[2],
@@ -73,7 +73,7 @@ def test_every_kind_of_gains_and_complete_evaluations(processor: str) -> None:
     if loaded:  # the BLAS of faiss takes the kernels of numpy's, but where the user has named some
         assert loaded["torch is first"] and loaded["variable"] is None
         kernels, named = loaded["kernels"], PROCESSORS[processor]["OPENBLAS_CORETYPE"]
-        assert kernels.get("faiss") in (None, openblas.KERNELS.get(kernels.get("numpy"), kernels["faiss"]))
+        assert kernels.get("faiss") in (None, parallel.KERNELS.get(kernels.get("numpy"), kernels["faiss"]))
         assert loaded_there["variable"] == named == loaded_there["kernels"].get("faiss", named)
 
 

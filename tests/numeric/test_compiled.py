@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from vsebench.cli import health
+from vsebench.cli import doctor
 from vsebench.numeric import compiled
 
 resource = pytest.importorskip("resource", reason="no limits here")
@@ -142,17 +142,17 @@ def test_a_damaged_file_that_cannot_be_removed_is_named(source: Path, monkeypatc
 
 
 def test_doctor_says_the_same(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = health._compiled()
+    found = doctor._compiled()
     assert (found.name, found.state, found.fix) == ("compiled code", "ok", None), found
     folder = tmp_path / "cache" / "numeric_1"
     folder.mkdir(parents=True)
     monkeypatch.setattr(compiled, "folder", lambda: folder)
     (folder / "kernels.add-1.py311.1.nbc").write_bytes(b"\x80\x04cut")
-    found = health._compiled()
+    found = doctor._compiled()
     assert found.state == "fault" and str(folder / "kernels.add-1.py311.1.nbc") in found.detail
     assert found.fix == f"delete the files in {folder}"
     monkeypatch.setattr(compiled, "folder", lambda: None)
-    found = health._compiled()
+    found = doctor._compiled()
     assert (found.state, found.fix) == ("fault", "set NUMBA_CACHE_DIR to a folder of yours")
 
 

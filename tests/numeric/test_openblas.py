@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import threadpoolctl
 
-from vsebench.numeric import openblas
+from vsebench.numeric import parallel
 
 
 def test_an_unknown_blas_names_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     library: dict[str, Any] = {"internal_api": "mkl", "filepath": "/libmkl.so"}
     monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [library])
-    monkeypatch.delenv(openblas.VARIABLE, raising=False)
-    with openblas.kernels_of_numpy():
-        assert openblas.VARIABLE not in os.environ
+    monkeypatch.delenv(parallel.VARIABLE, raising=False)
+    with parallel.kernels_of_numpy():
+        assert parallel.VARIABLE not in os.environ
 
 
 def test_a_new_processor_is_named_by_kernels_that_old_versions_know(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,4 +25,4 @@ def test_a_new_processor_is_named_by_kernels_that_old_versions_know(monkeypatch:
     path = os.path.realpath(np.__file__).replace("__init__.py", "libopenblas.so")
     library = {"internal_api": "openblas", "filepath": path, "architecture": "SapphireRapids"}
     monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [library])
-    assert openblas.numpy_kernels() == "SkylakeX"
+    assert parallel.numpy_kernels() == "SkylakeX"

@@ -10,7 +10,7 @@ import pytest
 
 import vsebench
 from tools import release
-from vsebench.cli import health
+from vsebench.cli import doctor
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -117,9 +117,9 @@ def test_doctor_lists_every_optional_package(monkeypatch: pytest.MonkeyPatch) ->
     extras = PROJECT["project"]["optional-dependencies"]
     in_extras = {name for requirements in extras.values() for name in names(requirements)} - {"vsebench"}
     in_extras -= {"tomli"}  # part of Python 3.11 and newer
-    known = dict(health.OPTIONAL)
-    monkeypatch.setitem(health.OPTIONAL, "no-such-package", ("report", "figures"))
-    listed = {finding.name: finding for finding in health.examine()}
+    known = dict(doctor.OPTIONAL)
+    monkeypatch.setitem(doctor.OPTIONAL, "no-such-package", ("report", "figures"))
+    listed = {finding.name: finding for finding in doctor.examine()}
     assert in_extras - {"faiss-cpu", "faiss-gpu"} | {"faiss"} <= set(listed)
     for name, (extra, _) in known.items():
         assert name in names(extras[extra])

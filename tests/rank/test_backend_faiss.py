@@ -17,7 +17,7 @@ from tests.graded_worlds import same_values, vector_world
 from tests.messages import Pinned
 from tests.reports import same_reports
 from vsebench import environment
-from vsebench.cli import health
+from vsebench.cli import doctor
 from vsebench.errors import BadInput
 from vsebench.rank import backends
 from vsebench.rank import order as ordering
@@ -29,8 +29,8 @@ from vsebench.types import Direction, Relevance
 
 faiss = pytest.importorskip("faiss", reason="faiss is not installed (extra: cpu)")
 
-from vsebench.rank import certified, faiss_index  # noqa: E402
-from vsebench.rank.certified import Indexes  # noqa: E402
+from vsebench.rank import faiss_index  # noqa: E402
+from vsebench.rank.faiss_index import Indexes  # noqa: E402
 
 METRICS = "R@1,R@5,R@10,Recall@5,R-P,mAP@R,RSum"
 
@@ -107,12 +107,12 @@ def test_ranks_by_definition(kind: str) -> None:
 @pytest.mark.parametrize("most", [2048, 40, 20])
 def test_lists_that_are_too_short_to_be_certified(kind: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer lists of the index, then all scores, until every candidate of the k best is there."""
-    monkeypatch.setattr(certified, "MOST_ITEMS", most)
+    monkeypatch.setattr(faiss_index, "MOST_ITEMS", most)
     x, y = small(kind)
     scorer = Dot(x, y)
     index = faiss_index.FlatIndex(scorer, "i2t")
     queries = np.arange(3, 50, 2)
-    found = certified.certified(index, queries, 11)
+    found = faiss_index.certified(index, queries, 11)
     assert isinstance(found.scored, np.ndarray) and found.ties is not None
     for i, query in enumerate(queries):
         entries = slice(found.start[i], found.start[i + 1])
@@ -134,11 +134,11 @@ def test_near_ties_are_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(faiss_index.FlatIndex, "search", spy)
     x, y = small("near")
-    certified.certified(faiss_index.FlatIndex(Dot(x, y), "i2t"), np.arange(len(x)), 10)
+    faiss_index.certified(faiss_index.FlatIndex(Dot(x, y), "i2t"), np.arange(len(x)), 10)
     assert widths == [26, 52, 104, 208, 350]
     widths.clear()
     x, y = small("normal")
-    certified.certified(faiss_index.FlatIndex(Dot(x, y), "i2t"), np.arange(len(x)), 10)
+    faiss_index.certified(faiss_index.FlatIndex(Dot(x, y), "i2t"), np.arange(len(x)), 10)
     assert widths == [26]
 
 
@@ -156,9 +156,9 @@ def test_an_index_that_breaks_its_bound_is_not_used(fault: str, monkeypatch: pyt
 
     x, y = small("normal")
     index = faiss_index.FlatIndex(Dot(x, y), "t2i")
-    wanted = certified.certified(index, np.arange(len(y)), 4).cut(4)
+    wanted = faiss_index.certified(index, np.arange(len(y)), 4).cut(4)
     monkeypatch.setattr(faiss_index.FlatIndex, "search", coarse)
-    found = certified.certified(index, np.arange(len(y)), 4).cut(4)
+    found = faiss_index.certified(index, np.arange(len(y)), 4).cut(4)
     assert np.array_equal(found.items, wanted.items)
 
 
@@ -215,7 +215,7 @@ def test_graded_metrics_of_an_evaluation(tmp_path: Path) -> None:
 def test_what_is_not_listed_is_ranked_by_numpy(
     metrics: str, options: dict[str, Any], note: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(certified, "MOST_ITEMS", 40)
+    monkeypatch.setattr(faiss_index, "MOST_ITEMS", 40)
     if "depth" in options:
         options = {**options, "save_run": tmp_path / "run.json"}
     found, wanted = both(*small("copies"), metrics=metrics, ci=0, **options)
@@ -365,7 +365,7 @@ def test_an_index_on_a_gpu_is_tried_in_a_process(what: str, monkeypatch: pytest.
     monkeypatch.setattr(faiss_index, "fault", faiss_index.fault.__wrapped__)
     assert faiss_index.fault(0) == FAULTS[what]
     assert faiss_index.gpus(driver=True) == (2 if FAULTS[what] is None else 0)
-    found = health._faiss()
+    found = doctor._faiss()
     where = f"the processor, as FAISS fails on the GPU: {FAULTS[what]}" if FAULTS[what] else "GPU 1 of 2"
     assert (found.state, found.detail) == ("ok", f"{faiss.__version__}, {where}")
     if FAULTS[what]:  # the index is that of the processor, and the report says why
@@ -387,7 +387,7 @@ def test_an_index_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_indexes_of_a_gpu_share_its_memory_and_old_ones_are_dropped(
     fake_gpu: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(certified, "KEPT", 3)
+    monkeypatch.setattr(faiss_index, "KEPT", 3)
     x, y = small("normal")
     scorer, indexes, queries = Dot(x, y), Indexes(driver=True), np.arange(len(x))
     for fold in range(7):
@@ -412,8 +412,8 @@ def test_threads_of_openmp_are_as_before() -> None:
 
 
 def test_depths_of_lists() -> None:
-    assert certified.deepest(2048, gpu=True) == 2048 and certified.deepest(2049, gpu=True) == 2032
-    assert certified.deepest(90, gpu=False) == 90 and certified.deepest(2049, gpu=False) == 100
+    assert faiss_index.deepest(2048, gpu=True) == 2048 and faiss_index.deepest(2049, gpu=True) == 2032
+    assert faiss_index.deepest(90, gpu=False) == 90 and faiss_index.deepest(2049, gpu=False) == 100
     x, y = small("normal", images=5)
     assert len(both(x, y, metrics="R@100", ci=0)[0].results) == 2  # k beyond the gallery
 

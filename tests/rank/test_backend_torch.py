@@ -24,7 +24,7 @@ from tests.hard_vectors import hard_vectors
 from tests.messages import Refuses
 from tests.reports import same_reports
 from vsebench import environment
-from vsebench.cli import health
+from vsebench.cli import doctor
 from vsebench.errors import DeviceFault, DeviceMemory, UsageError
 from vsebench.graded import engine as graded
 from vsebench.rank import backends
@@ -407,7 +407,7 @@ def test_auto_and_doctor_with_a_torch_that_does_not_import(tmp_path: Path, monke
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(environment, "DRIVERS", (Path("/"),))
     assert backends.chosen("auto") == ("numpy", "there is an NVIDIA driver, but torch does not import: broken")
-    (torch_of,) = [found for found in health._backends() if found.name == "back-end torch"]
+    (torch_of,) = [found for found in doctor._backends() if found.name == "back-end torch"]
     assert torch_of.state == "fault" and torch_of.detail.startswith("torch does not import: broken")
 
 

@@ -11,10 +11,9 @@ import pytest
 from tests import oracle
 from tests.worlds import relevance
 from vsebench.rank.count import Targets
-from vsebench.rank.exact import norms, product_bound
 from vsebench.rank.kernels import LANES, dot64
 from vsebench.rank.observe import observe
-from vsebench.rank.scorers import Dot
+from vsebench.rank.scorers import Dot, norms, product_bound
 from vsebench.types import DIRECTIONS, Relevance
 
 DIM = 1024

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 
 from tests import oracle_scenes as oracle
 from tests.oracle_caption import NOTHING, Reading, readings
-from vsebench.scenes.draws import Draws
 from vsebench.scenes.facts import AT_LEAST_TWO, UNSAID, Facts, Mention
-from vsebench.scenes.sample import scenes
+from vsebench.scenes.sample import Draws, scenes
 from vsebench.scenes.settings import parse
 from vsebench.scenes.wording import Caption, captions, worded
 from vsebench.scenes.world import Scene

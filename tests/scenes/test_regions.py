@@ -5,9 +5,8 @@ import hashlib
 import numpy as np
 import pytest
 
-from vsebench.scenes.draws import Draws
 from vsebench.scenes.regions import DIM, MIXING, regions
-from vsebench.scenes.sample import scenes
+from vsebench.scenes.sample import Draws, scenes
 from vsebench.scenes.settings import Settings
 from vsebench.scenes.world import Group, Scene
 

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vsebench.scenes import shapes
-from vsebench.scenes.draws import Draws
 from vsebench.scenes.render import BACKGROUND_RGB, OBJECT_RGB, render
-from vsebench.scenes.sample import MOON, _covering, scenes
+from vsebench.scenes.sample import MOON, Draws, _covering, scenes
 from vsebench.scenes.settings import Settings
 from vsebench.scenes.world import BACKGROUNDS, COLOURS, FRONT, RADIUS, SHAPES, TEXTURES, Group, Scene
 

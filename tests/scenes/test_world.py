@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from tests import oracle_scenes as oracle
 from tests.scene_worlds import small_facts, small_scenes
-from vsebench.scenes import encode
+from vsebench.scenes import folder
 from vsebench.scenes.content import KINDS
-from vsebench.scenes.draws import Draws
 from vsebench.scenes.facts import UNSAID, Facts, Mention, matched
-from vsebench.scenes.sample import changed, combination_weights, draw, scenes
+from vsebench.scenes.sample import Draws, changed, combination_weights, draw, scenes
 from vsebench.scenes.settings import PARTS, Settings, parse
 from vsebench.scenes.wording import captions
 from vsebench.scenes.world import ABOVE, FRONT, LEFT, RADIUS, SHAPES, SIDE, Group, Scene
@@ -282,34 +281,34 @@ def test_all_of_a_complete_description_holds(seed: int) -> None:
 # --- rows ---
 
 
-def decoded(row: encode.Codes) -> Facts:
+def decoded(row: folder.Codes) -> Facts:
     """The facts of a row of ``encode_facts``."""
     codes = row.tolist()
-    mentions = (codes[encode.FACTS_FIRST + 5 * n :][:5] for n in range(codes[encode.FACTS_MENTIONS]))
-    relations = (codes[encode.FACTS_RELATIONS + 3 * n :][:3] for n in range(codes[encode.FACTS_RELATED]))
-    background = codes[encode.FACTS_BACKGROUND]
+    mentions = (codes[folder.FACTS_FIRST + 5 * n :][:5] for n in range(codes[folder.FACTS_MENTIONS]))
+    relations = (codes[folder.FACTS_RELATIONS + 3 * n :][:3] for n in range(codes[folder.FACTS_RELATED]))
+    background = codes[folder.FACTS_BACKGROUND]
     return Facts(tuple(Mention(*m) for m in mentions), tuple((r, a, b) for r, a, b in relations), background)
 
 
 def test_rows_of_captions_are_read_back() -> None:
     for kind in KINDS:
         facts = Facts((Mention(1, 2, 0, 3, 99), Mention(), Mention(9, 8, 1, 0, 9)), ((2, 1, 0), (0, 1, 2)), 3)
-        row = encode.encode_facts(facts, kind)
-        assert row.dtype == np.int8 and row.shape == (encode.FACTS_WIDTH,)
+        row = folder.encode_facts(facts, kind)
+        assert row.dtype == np.int8 and row.shape == (folder.FACTS_WIDTH,)
         assert decoded(row) == facts
-        assert KINDS[row[encode.FACTS_KIND]] == kind and row[encode.FACTS_COUNT] == facts.count
+        assert KINDS[row[folder.FACTS_KIND]] == kind and row[folder.FACTS_COUNT] == facts.count
 
 
 @given(small_facts())
 def test_rows_of_any_facts_are_read_back(facts: Facts) -> None:
-    assert decoded(encode.encode_facts(facts, "true")) == facts
+    assert decoded(folder.encode_facts(facts, "true")) == facts
 
 
 @given(SEEDS)
 def test_rows_of_scenes(seed: int) -> None:
     scene = drawn(seed)
-    row = encode.encode_scene(scene)
-    assert row.dtype == np.int8 and row.shape == (encode.SCENE_WIDTH,)
+    row = folder.encode_scene(scene)
+    assert row.dtype == np.int8 and row.shape == (folder.SCENE_WIDTH,)
     count, groups, rest = int(row[0]), row[1:21].reshape(4, 5).tolist(), row[21:].tolist()
     assert count == len(scene.groups) and rest[0] == scene.background and rest[-1] == scene.facts
     for n in range(4):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.messages import Refuses
 from vsebench.errors import UsageError
-from vsebench.stats.correction import CORRECTIONS, benjamini_hochberg, holm, none
+from vsebench.stats.paired import CORRECTIONS, benjamini_hochberg, holm, none
 
 P = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 

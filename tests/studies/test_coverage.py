@@ -9,7 +9,7 @@ import numpy as np
 
 from studies import coco_objects, coverage
 from studies.validity.systems import judged, rated, ratings_of, sampled
-from vsebench.scenes.draws import Draws
+from vsebench.scenes.sample import Draws
 from vsebench.types import Split
 
 

@@ -17,7 +17,7 @@ import vsebench as vb
 from leaderboards.entries import read
 from tests import leaderboard_worlds as worlds
 from vsebench.errors import Diverged, UsageError
-from vsebench.files.lock import locked
+from vsebench.files.atomic import locked
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")

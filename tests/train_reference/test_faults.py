@@ -15,7 +15,7 @@ import pytest
 from tests.commands import cli, refused
 from tests.gates import gate
 from vsebench.errors import BadInput, DiskError, Diverged, MissingPackage, UsageError
-from vsebench.files.lock import locked
+from vsebench.files.atomic import locked
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")

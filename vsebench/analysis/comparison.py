@@ -25,11 +25,10 @@ from ..results import table
 from ..results.format import UNDEFINED, UNITS, interval_words, printed
 from ..results.model import MetricName, Resampling
 from ..results.render import Rendered
-from ..results.table import Entry, Table, Text, Value, named, way
-from ..results.wide import in_order, of_paper
+from ..results.table import Entry, Table, Text, Value, in_order, named, of_paper, way
 from ..stats import bootstrap, paired
 from ..stats.columns import Column, Population, Sum, influence, plain_values, prepare
-from ..stats.correction import CORRECTIONS
+from ..stats.paired import CORRECTIONS
 from ..types import Bool, Direction, Float
 from . import systems as shared
 from .systems import Names, OneReport, Reports, System, parts_of

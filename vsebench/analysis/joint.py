@@ -20,8 +20,7 @@ from ..results.model import Result
 from ..results.render import Drawn, json_text
 from ..results.report import Report, corrected
 from ..results.schema import JOINT_SCHEMA
-from ..results.table import Table, Text, Value
-from ..results.wide import Key, in_order, of_paper, wide
+from ..results.table import Key, Table, Text, Value, in_order, of_paper, wide
 from ..sets.published import SETS, language_of, named_language
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, Sum, plain_values, prepare

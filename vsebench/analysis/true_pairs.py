@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..numeric.parallel import each
 from ..scenes.content import KINDS
-from ..scenes.encode import FACTS_COUNT, FACTS_KIND
+from ..scenes.folder import FACTS_COUNT, FACTS_KIND
 from ..scenes.truth import Truth
 from ..types import Bool, Int
 

@@ -1,8 +1,7 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
 - one file a command: ``evaluate`` (``vsebench eval``), ``page``, ``export``, ``inspect``, ``metrics``, ``data``,
-  ``spice``, ``cache``, ``train`` (``train-reference``), ``encode``, ``doctor`` (checks in ``health``),
-  ``demo``
+  ``spice``, ``cache``, ``train`` (``train-reference``), ``encode``, ``doctor``, ``demo``
 - ``analyses``: commands that are public functions: ``compare``, ``agree``, ``slice``, ``choice``, ``correlate``,
   ``unimodal``
 - ``blocks``: declared options as options of commands, and the blocks that commands share; ``results``: printing and

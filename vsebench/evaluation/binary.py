@@ -1,14 +1,20 @@
-"""Metrics of binary judgements: their values from the ranks of the relevant items."""
+"""Metrics of binary judgements: their values from the ranks of the relevant items; and metrics of hubness."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from ..errors import BadInput, UsageError, count_of
+from ..log import note
 from ..metrics import Metric
+from ..metrics.hubness import MOST
 from ..options import spell
 from ..results.model import Result
-from ..types import UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, Split
+from ..results.values import SIDE
+from ..types import QUERIES_OF, UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, Split
+from .inputs import System
 from .intervals import Key
 from .plan import Plan
 
@@ -97,3 +103,33 @@ def _one(m: Metric, values: Float) -> float:
     if m.family.aggregate == "floor-median":
         return float(np.floor(np.median(values - 1)) + 1)
     return float(values.mean())
+
+
+def hubness(plan: Plan, data: System, observed: Mapping[Direction, Observation]) -> dict[Key, Result]:
+    """One result a metric of hubness and direction, without per-query values; notes name the hubs.
+
+    Raises:
+        BadInput: a retrieved list is shorter than a metric needs.
+    """
+    found: dict[Key, Result] = {}
+    for direction in plan.directions if plan.of_lists else ():
+        queries, gallery = (plan.split.ids(SIDE[d]) for d in (direction, QUERIES_OF[direction]))
+        for m in sorted(plan.of_lists, key=lambda m: m.k or 0):  # the note is on the largest k
+            assert m.k is not None
+            count = _occurrences(direction, min(m.k, len(gallery)), data, observed)
+            found[m, direction] = Result(m, direction, m.of_gallery(count), len(queries))
+        most = np.argsort(-count, kind="stable")[:MOST]
+        listed = ", ".join(f"{gallery[i]} ({count[i]:,})" for i in most.tolist())
+        side = SIDE[QUERIES_OF[direction]]
+        note(f"{side}s among the first {m.k} of the most queries, of {len(queries):,}: {listed}", weight="detail")
+    return found
+
+
+def _occurrences(direction: Direction, k: int, data: System, observed: Mapping[Direction, Observation]) -> Int:
+    """(gallery,) int64, how many queries have every item among their first k."""
+    top = observed[direction].top
+    assert top is not None  # retrieved lists, or plan.depth is at least k
+    if short := int((top.depth < k).sum()):
+        what = f"{count_of(short, 'query', 'queries')} ({direction}) have no list of {k} items, which hubness needs"
+        raise BadInput(what, where=data.where, fix="give every query a list, or leave out hubness")
+    return np.bincount(top.cut(k).entries, minlength=top.gallery)

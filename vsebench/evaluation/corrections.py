@@ -16,8 +16,7 @@ from ..files.store import fingerprint
 from ..log import logged, note
 from ..options import spell
 from ..rank import backends, corrected
-from ..rank.exact import norms
-from ..rank.scorers import Dot, Matrix, Scorer, rows_of
+from ..rank.scorers import Dot, Matrix, Scorer, norms, rows_of
 from ..sets import placing
 from ..types import QUERIES_OF, Direction, Float, Int, Vectors
 from .inputs import System

@@ -23,7 +23,7 @@ from typing import Any
 from ..errors import DeviceFault, LowMemory, MissingPackage, VsebenchError, WorkersLost, first_line
 from ..memory import require
 from ..options import command_line, spell
-from . import shard_files, shards
+from . import cuts, shards
 from .cuts import Shard
 from .request import Request
 from .shards import WORKERS, Job, Used
@@ -36,7 +36,7 @@ RETRIES = 3  # of a shard whose task has failed
 _NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # its default port may be taken
 _ADDRESS = "start one (dask scheduler), and give its address, such as tcp://10.0.0.1:8786"
 
-Done = tuple[str, Used, shard_files.Arrays]  # the name of a worker, what it ranked with, and the arrays of a shard
+Done = tuple[str, Used, cuts.Arrays]  # the name of a worker, what it ranked with, and the arrays of a shard
 
 
 def check_installed() -> None:
@@ -63,7 +63,7 @@ def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -
         MissingPackage: a worker has no vsebench.
         BadInput, UsageError, ...: of a worker that cannot evaluate the input.
     """
-    waiting = [shard for shard in pieces if not shard_files.is_finished(folder, shard)]
+    waiting = [shard for shard in pieces if not cuts.is_finished(folder, shard)]
     done, used = len(pieces) - len(waiting), dict[str, Used]()
     if not waiting:
         return done, []
@@ -72,7 +72,7 @@ def compute(job: Job, pieces: Sequence[Shard], folder: Path, request: Request) -
             _check_workers(client)
             for shard, (worker, its, arrays) in results(client, job, waiting):
                 used[worker] = its
-                shard_files.write(folder, shard, arrays)
+                cuts.write(folder, shard, arrays)
                 done += 1
                 if request.progress:
                     request.progress(done, len(pieces))

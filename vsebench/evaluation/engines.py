@@ -1,7 +1,7 @@
 """Engines: which processes compute the scores and the values of an evaluation.
 
 ``local`` is this process, with threads. ``dask`` computes shards in the processes of a Dask cluster (``dask_engine``),
-keeps every finished one in a file (``shard_files``) and joins them here (``shards``). No engine changes a value.
+keeps every finished one in a file (``cuts``) and joins them here (``shards``). No engine changes a value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..rank.observe import observe
 from ..rank.order import Order
 from ..rank.scorers import Scorer
 from ..types import Direction, Observation
-from . import cuts, dask_engine, depths, provenance, shard_files, shards
+from . import cuts, dask_engine, depths, provenance, shards
 from .inputs import System
 from .plan import Plan
 
@@ -50,7 +50,7 @@ def start(data: System, plan: Plan) -> Iterator[Engine]:
         data, plan: of the evaluation.
 
     Raises:
-        MissingPackage, WorkersLost, BadInput, DiskError: as ``dask_engine.compute`` and ``shard_files.opened``.
+        MissingPackage, WorkersLost, BadInput, DiskError: as ``dask_engine.compute`` and ``cuts.opened``.
     """
     request = plan.request
     if request.engine == "local" or data.scorer is None:
@@ -72,9 +72,9 @@ def start(data: System, plan: Plan) -> Iterator[Engine]:
         return
     dask_engine.check_installed()
     job, pieces = shards.make_job(data, plan), cuts.shards_of(plan, data)
-    with shard_files.opened(job.key, request.resume) as folder:
+    with cuts.opened(job.key, request.resume) as folder:
         kept, used = dask_engine.compute(job, pieces, folder, request)
-        read = partial(shard_files.read, folder)
+        read = partial(cuts.read, folder)
         if request.resume:
             note(f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before", weight="detail")
         note(*(sentence for one in used for sentence in one.notes), weight="detail")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..graded import engine as run
-from ..graded.lists import from_lists
+from ..graded.engine import from_lists
 from ..graded.measure import Found, GradedValues
 from ..graded.rankings import Together, pseudo_positives
 from ..log import warn

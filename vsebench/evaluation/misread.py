@@ -4,29 +4,299 @@ Rows in another order and negated scores do not fail; recall is too low then. Th
 queries (2,048 lists), and an input that fails one is refused:
 
 - Are own items ranked better than by chance? (``chance``)
-- Is the first item clearly more often an own item under another reading of the rows? (``readings``) Asked where recall
+- Is the first item clearly more often an own item under another reading of the rows? Asked where recall
   is low, and of rows without ids always.
-- Do captions of like wording find each other's images, where rows are those of a known set? (``wording``)
+- Do captions of like wording find each other's images, where rows are those of a known set?
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import BadInput
+from ..errors import BadInput, VsebenchError
 from ..log import warn
 from ..numeric.parallel import one_blas_thread
 from ..options import spell
+from ..rank.scorers import rows_in_threads
 from ..results.format import fixed
-from ..types import Direction
-from . import wording
-from .chance import Sample, sample
+from ..sets.catalogue import load_split
+from ..sets.declared import DECLARED
+from ..sets.placing import SIDES
+from ..types import Bool, Direction, Float, Ids, Int, Split
+from .chance import LEVEL, Pairs, Sample, of_mean, ranks_of, sample
 from .inputs import System
-from .readings import Reading, readings
 from .top_scored import SMALLEST
+
+Rows = Int | None  # (item,) row of every item in the file, None for its index
+PROCESSES = (*range(2, 17), 24, 32, 48, 64)
+USUAL_PROCESSES, MANY = 16, 1000  # more processes are tried for so many images
+FEW_PROCESSES = 8  # for which batches are tried
+BATCHES = (8, 10, 16, 20, 32, 50, 64, 100, 128, 256)  # rows that a process computes at a time
+OFFSETS = 8  # displacements of rows that are tried, the most frequent ones
+NEARLY = 0.98  # own items among the first, from which only displaced rows are looked for
+
+
+class Reading(NamedTuple):
+    """What queries find under another way to read the rows.
+
+    Attributes:
+        words: what differs from the input as read, such as ``with the images in ascending id order``.
+        hits: (query,) whether the first item is an own one then.
+        negated: the scores are negated, so that the last item is the first.
+        cases: ways that were tried to find it, for the correction of its p-value.
+    """
+
+    words: str
+    hits: Bool
+    negated: bool = False
+    cases: int = 1
+
+
+def readings(data: System, direction: Direction, first: Pairs, last: Pairs) -> Iterator[Reading]:
+    """What the first items of queries are under other readings; also that at hand where many are no own ones.
+
+    Args:
+        data: the items, as read.
+        direction: of the queries.
+        first, last: queries in the order of their images, with the first and with the last items of their rankings.
+    """
+    listed, owners = data.lists is not None, data.split.owners
+    if (owners[first[1]] == first[0]).mean() < NEARLY:
+        split = _with_likely_ids(data.split)
+        images = list(_image_orders(split, data.rows[0], listed))
+        both = [(t, owner, i, image) for t, owner in _text_orders(split, data.rows[1], listed) for i, image in images]
+        for t, owner, i, image in both:
+            yield Reading(_words(i, t), owner[first[1]] == image[first[0]])
+        yield from () if listed else _gathered(data, *first)
+        how = "the lists reversed" if listed else "the scores negated"
+        for t, owner, i, image in both:
+            words = f"{_words(i, t)} and {how}" if i or t else f"with {how}"
+            yield Reading(words, owner[last[1]] == image[last[0]], negated=True)
+    if not listed:
+        yield from _displaced(data, direction, *first)
+
+
+def _gathered(data: System, images: Int, texts: Int) -> Iterator[Reading]:
+    """Orders of rows that were gathered from processes, of the sides whose rows have no ids."""
+    n_image, n_text = (len(data.split.ids(side)) for side in SIDES)
+    sides, owners, each = data.without_ids, data.split.owners, max(1, n_text // n_image)
+    (image_row, image_in), (text_row, text_in) = map(_row_and_item, data.rows, (n_image, n_text))
+    for count in (c for c in PROCESSES if c <= USUAL_PROCESSES or n_image >= MANY):
+        words = f"with the rows of {count} processes put in order"
+        ways = [(1, 0), (0, 1)]
+        if count <= FEW_PROCESSES:
+            sizes = [size for size in BATCHES if size * count < (n_image if "image" in sides else n_text)]
+            ways += [way for size in sizes for way in ((1, size), (0, size), (size, 0))]
+        for deal, batch in ways:
+            image = None
+            if "image" in sides:
+                image = image_in[items_at(image_row[images], n_image, count, deal, batch)]
+            # The texts of a batch of images follow each other, or batches have as many texts as images.
+            for times in {1, each if deal > 1 or batch > 1 else 1} if "caption" in sides else ():
+                dealt = deal * times if deal > 1 else deal
+                owner = owners[text_in[items_at(text_row[texts], n_text, count, dealt, batch * times)]]
+                if image is not None:
+                    yield Reading(words, owner == image)
+                yield Reading(f"{words} (texts)", owner == images)
+            if image is not None:
+                yield Reading(f"{words} (images)", owners[texts] == image)
+
+
+def _displaced(data: System, direction: Direction, images: Int, texts: Int) -> Iterator[Reading]:
+    """Some rows that follow each other are a number of rows apart from their items.
+
+    A row that is missing or was repeated moves all rows behind it, and processes that write in another order than by
+    their number move blocks.
+    """
+    owners = data.split.owners
+    as_read, at = owners[texts] == images, images if direction == "i2t" else owners[texts]
+    by_image = np.argsort(owners, kind="stable")
+    start, count = np.searchsorted(owners[by_image], images), np.bincount(owners, minlength=images.max() + 1)[images]
+    for side in data.without_ids:
+        if side == "image":
+            apart = owners[texts] - images
+        else:  # any of the texts of the image may be the one
+            nth = np.minimum(np.arange(OFFSETS)[:, None], np.maximum(count - 1, 0))
+            apart = (by_image[np.minimum(start + nth, len(owners) - 1)] - texts)[:, count > 0].ravel()
+        by, times = np.unique(apart[apart != 0], return_counts=True)
+        for rows in by[np.argsort(-times, kind="stable")[:OFFSETS]].tolist():
+            if side == "image":
+                moved = owners[texts] == images + rows
+            else:
+                inside = (texts + rows >= 0) & (texts + rows < len(owners))
+                moved = inside & (owners[np.where(inside, texts + rows, 0)] == images)
+            # The rows that follow each other in which displacing them gains most.
+            gain = np.concatenate([[0], np.cumsum(moved.astype(np.int64) - as_read)])
+            stop = int((gain - np.minimum.accumulate(gain)).argmax())
+            begin = int(gain[: stop + 1].argmin())
+            where = "" if begin == 0 else f" from about image {at[begin]:,} on"
+            if stop < len(at):
+                where = f" of about images {at[begin]:,} to {at[stop]:,}"
+            noun, how = "images" if side == "image" else "texts", "later" if rows > 0 else "earlier"
+            words = f"with the {noun}{where} taken {abs(rows):,} row{'s' * (abs(rows) > 1)} {how}"
+            hits = np.concatenate([as_read[:begin], moved[begin:stop], as_read[stop:]])
+            yield Reading(words, hits, cases=len(images) ** 2)
+
+
+def _with_likely_ids(split: Split) -> Split:
+    """A custom split of row numbers with the ids of the declared split that has as many items, which it may be."""
+    sizes = len(split.image_ids), len(split.caption_ids)
+    if split.name == "custom" and (split.image_ids == np.arange(sizes[0])).all():
+        for name, declared in DECLARED.items():
+            if (declared.images, declared.captions) == sizes:
+                try:
+                    likely = load_split(name)
+                except VsebenchError:  # not installed, not built
+                    continue
+                return replace(split, image_ids=likely.image_ids, caption_ids=likely.caption_ids)
+    return split
+
+
+def _words(images: str, texts: str) -> str:
+    how = " and ".join(f"the {side} {how}" for side, how in (("images", images), ("texts", texts)) if how)
+    return f"with {how}" if how else ""
+
+
+def _image_orders(split: Split, rows: Rows, listed: bool) -> Iterator[tuple[str, Int]]:
+    """Words, and (image,) the image that every image as read is."""
+    n = len(split.image_ids)
+    row, item = _row_and_item(rows, n)
+    yield from _orders(split.image_ids, row, rows is not None, listed)
+    yield "in reverse order", item[n - 1 - row]
+
+
+def _text_orders(split: Split, rows: Rows, listed: bool) -> Iterator[tuple[str, Int]]:
+    """Words, and (caption,) the image that every caption as read is of."""
+    n_image, n_text = len(split.image_ids), len(split.caption_ids)
+    row, times = _row_and_item(rows, n_text)[0], n_text // n_image
+    yield "", split.owners
+    if n_text == times * n_image:
+        if times > 1:
+            yield f"stored as {times} runs of {n_image:,} (first text of every image, then second, ...)", row % n_image
+        yield f"in order, {times} for each image", row // times
+    (_, _), *others = _orders(split.caption_ids, row, rows is not None, listed)
+    yield from ((words, split.owners[text]) for words, text in others)
+
+
+def _orders(ids: Ids, row: Int, ordered: bool, listed: bool) -> Iterator[tuple[str, Int]]:
+    """Words, and (item,) what every item as read is; first itself."""
+    yield "", np.arange(len(ids))
+    if ordered:
+        yield "in the order of the file and their ids ignored", row
+    orders = {"in ascending id order": np.argsort(ids, kind="stable")}
+    if ids.dtype.kind == "i":  # file names are sorted as text, and numbers often are
+        orders["in ascending order of the ids as text"] = np.argsort(ids.astype(str), kind="stable")
+    for words, order in orders.items():
+        yield words, order[row]
+        if listed:
+            yield f"in the order of the split and named {words}", np.argsort(order)
+
+
+def _row_and_item(rows: Rows, n: int) -> tuple[Int, Int]:
+    """(item,) the row of every item, and (row,) the item in every row."""
+    row = np.arange(n) if rows is None else rows
+    return row, np.argsort(row)
+
+
+def items_at(rows: Int, n: int, processes: int, deal: int, batch: int) -> Int:
+    """(row,) the items in some rows of ``n``, which were gathered from processes.
+
+    Args:
+        rows: (row,) indices of rows.
+        n: rows in all.
+        processes: how many.
+        deal: items that a process is dealt at a time, before the next one; 0: all of its share.
+        batch: rows of a process that follow each other in the file; 0: all of them.
+    """
+    deal = deal or -(-n // processes)
+    rounds, rest = divmod(n, deal * processes)
+    process = np.arange(processes)
+    count = rounds * deal + (rest - process * deal).clip(0, deal)  # items of every process
+    batch = batch or int(count.max())
+    steps = np.arange(-(-int(count.max()) // batch) + 1)
+    start = np.minimum(count, steps[:, None] * batch).sum(axis=1)  # the first row of every step
+    step = np.searchsorted(start, rows, side="right") - 1
+    ends = np.cumsum((count - step[:, None] * batch).clip(0, batch), axis=1)  # of the processes, in a step
+    inside = rows - start[step]
+    of = (ends <= inside[:, None]).sum(axis=1)
+    place = step * batch + inside - np.where(of > 0, ends[np.arange(len(rows)), of - 1], 0)
+    return np.asarray(place // deal * (deal * processes) + of * deal + place % deal, np.int64)
+
+
+WORDED = 2000  # images whose first captions are compared
+LIKE = 128  # of the pairs of captions of like wording those that are most alike
+FAR = 0.3  # mean place of such an image, where own images are ten times nearer to the top
+APART, PARTLY = 0.2, 0.15  # place of such an image, and the share of them, that is warned of
+ALIKE = 0.2  # cosine of the words of two such captions, at least
+
+
+def of_others(data: System) -> str:
+    """What says that rows are not those of the captions of the split; empty where they are, or nothing tells."""
+    split = data.split
+    if set(data.without_ids) != {"image", "caption"} or split.name == "custom":
+        return ""
+    try:
+        captions = split.captions or load_split(split.name, captions=True).captions
+    except VsebenchError:  # not installed, not built
+        return ""
+    if captions is None:
+        return ""
+    texts, others = alike(split, captions)
+    if len(texts) < SMALLEST:
+        return ""
+    as_read, own = (_places(data, texts, images) for images in (others, split.owners[texts]))
+    at_chance = of_mean(as_read - 0.5)[0] >= LEVEL
+    if not at_chance and (as_read.mean() < FAR or own.mean() > as_read.mean() / 10):
+        lost = float(((as_read > APART) & (own < APART / 10)).mean())
+        if lost > PARTLY and (own > APART).mean() < PARTLY / 3:
+            warn(
+                f"{lost:.0%} of the captions with their own image near the top have that of a caption of like wording "
+                f"far down (COCO 5K: 2% to 4%): a part of both sides may be in another order than {split.name}. "
+                "Save image_ids and text_ids with the rows, so that they are matched by id"
+            )
+        return ""
+    place = "at chance" if at_chance else "nearly at chance"
+    return (
+        f"captions of like wording, of different images of '{split.name}', are {place}: their mean place in a ranking "
+        f"is {fixed(float(as_read.mean()), 2)}; chance is 0.50 (object labels alone give 0.02 on COCO 5K). The rows "
+        "are those of other images, or in another order for both sides"
+    )
+
+
+def alike(split: Split, captions: Sequence[str]) -> tuple[Int, Int]:
+    """(pair,) captions, and (pair,) other images of which a caption has the most similar words."""
+    from scipy.sparse import csr_array
+
+    images, first = np.unique(split.owners, return_index=True)
+    some = np.unique(np.linspace(0, len(images) - 1, min(WORDED, len(images))).astype(np.int64))
+    images, first = images[some], first[some]
+    words = [set(re.findall(r"\w{3,}", captions[caption].lower())) for caption in first.tolist()]
+    number = {word: at for at, word in enumerate(dict.fromkeys(word for each in words for word in sorted(each)))}
+    columns = np.array([number[word] for each in words for word in sorted(each)], np.int64)
+    rows = np.repeat(np.arange(len(words)), [len(each) for each in words])
+    weight = np.log(len(words) / np.bincount(columns, minlength=1))[columns] if len(columns) else np.zeros(0)
+    length = np.sqrt(np.bincount(rows, weight**2, len(words)))
+    table = csr_array((weight / np.maximum(length, 1e-9)[rows], (rows, columns)), shape=(len(words), len(number) or 1))
+    cosine = (table @ table.T).toarray()
+    np.fill_diagonal(cosine, 0)
+    nearest = cosine.argmax(axis=1)
+    best = np.argsort(-cosine[np.arange(len(words)), nearest], kind="stable")[:LIKE]
+    best = np.sort(best[cosine[best, nearest[best]] >= ALIKE])
+    return first[best], images[nearest[best]]
+
+
+def _places(data: System, texts: Int, images: Int) -> Float:
+    """(pair,) the place, from 0 to 1, of an image in the ranking of a caption."""
+    direction: Direction = "t2i" if "t2i" in data.scorers else "i2t"
+    scores = rows_in_threads(data.scorers[direction], "t2i", texts)
+    ranks = [ranks_of(*one)[0] for one in zip(scores, images[:, None], strict=True)]
+    return np.asarray((np.array(ranks) - 0.5) / scores.shape[1], np.float64)
+
 
 FEW, SAMPLE = 64, 512  # queries that are ranked first, and when these do not settle it
 LISTED = 2048  # queries whose lists are read then
@@ -71,7 +341,7 @@ def check(data: System, directions: Sequence[Direction], trust: bool) -> None:
     without_ids = directions[-1] if data.lists is None and data.without_ids else None
     with one_blas_thread():  # products are made in threads of their own
         found = [one for d in directions if (one := suspect(data, d, d == without_ids)) is not None]
-        if without_ids and not found and (others := wording.of_others(data)):
+        if without_ids and not found and (others := of_others(data)):
             found = [Suspicion(others, ROWS, True)]
     if found and not trust:
         first = next((one for one in found if one.explained), found[0])

@@ -37,7 +37,6 @@ from . import (
     corrections,
     engines,
     graded,
-    hubness,
     intra,
     misread,
     provenance,
@@ -258,7 +257,7 @@ def run_evaluation(data: System, request: Request) -> tuple[Report, dict[Directi
             for d, one in engine.observe(scorer, directions).items():
                 observed[d] = replace(one, top=one.top and corrected.shown(scorer, one.top))
         data, observed = second_stage.apply(plan, data, observed)
-        results = hubness.results(plan, data, observed)
+        results = binary.hubness(plan, data, observed)
         results |= binary.results(plan, observed)
         if plan.graded:
             results |= graded.results(plan, data, engine, observed)

@@ -21,9 +21,9 @@ from ..metrics.suites import headlines
 from ..options import spell
 from ..rank.corrected import shown
 from ..rank.order import top_lists
-from ..rank.rerank import ranks_of, reordered
 from ..rank.scorers import Matrix, Scorer, of_queries
 from ..rank.sums import refuse_overflow
+from ..rank.tops import ranks_of, reordered
 from ..relevance.gains import shape_of
 from ..relevance.grades import Entries, of_pairs
 from ..results.format import printed
@@ -31,10 +31,9 @@ from ..sets import placing
 from ..sets.align import align_scores
 from ..types import QUERIES_OF, SIDES, Direction, Float, Observation, Split, Tops
 from . import binary
-from .inputs import System, in_memory
+from .inputs import SecondScores, System, in_memory
 from .plan import Plan
 from .request import Request
-from .second_scores import SecondScores
 from .top_scored import TOGETHER, constant, scored, uncomputed
 
 MARK = -100.0  # what released code fills the scores with

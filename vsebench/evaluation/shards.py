@@ -41,11 +41,10 @@ from ..types import Direction, Observation, Split, Tops, is_path
 from . import corrections, cuts, second_stage, system
 from . import depths as backend_depths
 from .assemble import signature
-from .cuts import Shard, rankings_of
+from .cuts import Arrays, Shard, rankings_of
 from .inputs import System
 from .plan import Plan, make_plan
 from .request import Request
-from .shard_files import Arrays
 
 LAYOUT = 6  # of the arrays of a shard
 WORKERS = 2  # processes on this machine

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput, count_of
-from ..graded.lists import candidates_of
+from ..graded.engine import candidates_of
 from ..graded.rankings import deepest_rank
 from ..graded.rankings import plan as rankings_of
 from ..log import note, warn

@@ -2,8 +2,9 @@
 
     report ──► export ──► the function of a format in FORMATS ──► {name of a file: bytes} ──► written atomically
 
-- ``export``: the public call and ``FORMATS``; ``exported``: what a format reads of a report
-- ``mteb``: task results of MTEB; ``model_index``: the metadata of a model card of the Hugging Face Hub
+- ``export``: the public call and ``FORMATS``; ``exported``: what a format reads of a report, and the
+  metadata of a model card of the Hugging Face Hub
+- ``mteb``: task results of MTEB
 """
 
 from __future__ import annotations

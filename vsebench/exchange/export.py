@@ -13,13 +13,13 @@ from ..files.atomic import write_atomically
 from ..files.regular import read_bytes
 from ..options import check_word, spell
 from ..results.report import Report
-from . import model_index, mteb
+from . import exported, mteb
 from .exported import Exported
 
 # Name -> the files of a report (path below the folder of the export -> content), and what reads them.
 FORMATS: dict[str, tuple[Callable[[Exported], Mapping[str, bytes]], str]] = {
     "mteb": (mteb.files, "mteb.TaskResult.from_disk(FILE)"),
-    "model-index": (model_index.files, "huggingface_hub.metadata_update(MODEL, yaml.safe_load(TEXT))"),
+    "model-index": (exported.files, "huggingface_hub.metadata_update(MODEL, yaml.safe_load(TEXT))"),
 }
 
 

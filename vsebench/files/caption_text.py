@@ -15,8 +15,7 @@ from typing import Any
 
 from ..errors import BadInput
 from .caption_records import CAPTION, LAYOUT, Record, find_fields
-from .jsonl import is_jsonl, jsonl_records
-from .tables import is_table, table_header, table_records
+from .tables import is_jsonl, is_table, jsonl_records, table_header, table_records
 from .textfile import shown, text_lines
 
 _MARKED = re.compile(r"[^\t]*\S#\d+")  # 1007.jpg#0, and 1007#zhm#0

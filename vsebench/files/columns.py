@@ -19,9 +19,8 @@ from ..types import Ids, Int, Modality, Split
 from .arrow_tables import is_parquet, read_columns
 from .formats import FORMATS
 from .ids import as_ids, match
-from .jsonl import jsonl_records
 from .regular import check_file
-from .tables import table_header, table_records
+from .tables import jsonl_records, table_header, table_records
 from .textfile import parse_json, read_text, shown
 
 SIDES: tuple[Modality, ...] = ("image", "caption")

@@ -16,8 +16,7 @@ from .arrow_tables import FILE_START, PARQUET_START, is_vector_lines, line_membe
 from .clip_retrieval import folder_members
 from .hdf5_file import hdf5_members, is_hdf5
 from .mat_file import mat_members
-from .npy import npy_members
-from .npz import is_npz, npz_members
+from .npy import is_npz, npy_members, npz_members
 from .raw import Member
 from .safetensors_file import is_safetensors, safetensors_members
 from .torch_file import LEGACY_START, is_torch_archive, torch_members

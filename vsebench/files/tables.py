@@ -1,14 +1,16 @@
-"""Captions as a table in a text file: comma-separated values, or separated by tabs, semicolons or bars."""
+"""Captions as a table in a text file, separated by commas, tabs, semicolons or bars, or as JSON lines."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterator
 
 from ..errors import BadInput, count_of
 from .caption_records import Record, find_fields
+from .textfile import parse_json, shown
 
 SEPARATORS = "\t|;,"
 
@@ -85,3 +87,28 @@ def _separator(text: str) -> str:
 def _first_line(text: str) -> str:
     """Lines of old spreadsheets end with a carriage return alone."""
     return re.split("[\n\r]", text.lstrip("\n\r"), maxsplit=1)[0][:100_000]
+
+
+def is_jsonl(text: str) -> bool:
+    """Whether the first line is a JSON object that has the fields of a caption or is followed by another object."""
+    first, *rest = text.lstrip().split("\n", 1)
+    if len(first) > 1_000_000:  # a complete document on one line
+        return False
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(record, dict):
+        return False
+    return find_fields(record) is not None or (bool(rest) and rest[0].lstrip().startswith("{"))
+
+
+def jsonl_records(text: str, where: str) -> Iterator[Record]:
+    """The objects of the lines, with their line numbers; raises BadInput for a line that is no JSON object."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            record = parse_json(line, f"{where}: line {number}")
+            if not isinstance(record, dict):
+                what = f"a JSON object is expected, found {shown(record)}"
+                raise BadInput(what, where=f"{where}: line {number}", fix="write one JSON object a line")
+            yield f"line {number}", record

@@ -9,14 +9,14 @@ values of every metric and direction::
         rank.order.order          canonical order of a block of queries
         measure.measure           gains in this order, ideal gains, pseudo-positives -> metrics.values
           influence.measure       the same without one image, for intervals -> Out
-    lists.from_lists(lists, ...)  the same from the order of retrieved lists
+    engine.from_lists(lists, ...)  the same from the order of retrieved lists
 
 What is exact: the order is that of the canonical float64 scores, ties to the lower index (see ``rank``). A block takes
 its gains, order and values from its own queries only, so block size and threads do not change a value.
 Gains are computed once a block and view: complete rows, or single pairs where few candidates are read.
 
 - ``rankings``: which rankings the metrics need
-- ``engine``: scores in blocks of queries, in threads or in parts for other processes; ``lists``: retrieved lists
+- ``engine``: scores in blocks of queries, in threads or in parts for other processes, or retrieved lists
 - ``block``: the retrieved items, gains and ideal gains of a block; ``measure``: from these to values
 - ``influence``: what every image adds, as a candidate, to the values of other queries
 """

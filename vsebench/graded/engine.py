@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from ..errors import UsageError
+from ..errors import BadInput, UsageError, count_of
 from ..metrics.declare import Metric
 from ..numeric.parallel import Progress, default_threads, in_turn
-from ..rank import rerank
+from ..options import spell
 from ..rank.order import REFERENCE, Order
 from ..rank.scorers import Scorer
+from ..rank.tops import order_of
 from ..relevance.gains import Gains
-from ..types import DIRECTIONS, Direction, Split, Tops
+from ..types import DIRECTIONS, Direction, Int, Split, Tops
 from .block import Block
 from .influence import Arrays, Out
 from .measure import Found, collect, measure
-from .rankings import Ranking, Together, plan, together
+from .rankings import Ranking, Together, deepest_rank, plan, together
 
 MOST_SCORES, LEAST_SCORES = 1 << 21, 1 << 19  # of a block of queries that is measured
 ALL_SCORES = 8 << 20  # of the blocks of all threads together
@@ -189,8 +191,8 @@ def ordered(rankings: Together, scorer: Scorer, queries: Range, order: Order, ne
             found[ranking] = Tops.of(known.items[rows, :depth], known.tied[rows, :depth], known.gallery)
             continue
         columns = None if same else np.searchsorted(first.gallery, ranking.gallery)
-        tops = order.of(scorer, ranking.direction, places, depth, columns)
-        found[ranking] = tops if new is None else rerank.order_of(tops, new, own, ranking.gallery)
+        own_tops = order.of(scorer, ranking.direction, places, depth, columns)
+        found[ranking] = own_tops if new is None else order_of(own_tops, new, own, ranking.gallery)
     return found
 
 
@@ -230,3 +232,71 @@ def checked(
         if gains[view].shape != (len(split.image_ids), len(split.caption_ids)):
             raise UsageError(f"gains '{view}' of shape {gains[view].shape} for a split of {_shape(split)}")
     return rankings
+
+
+def from_lists(
+    lists: Mapping[Direction, Tops],
+    split: Split,
+    metrics: Sequence[Metric],
+    gains: Mapping[str, Gains],
+    influence: bool = False,
+) -> Found:
+    """Measure graded metrics from retrieved lists.
+
+    Args:
+        lists: by direction those of all queries, of distinct items.
+        split: the items, the image of every caption, the folds.
+        metrics: what to measure; sums are replaced by their parts.
+        gains: by view, for every view of the metrics.
+        influence: also compute the influence of the images as candidates, where all lists are deep enough for the next
+            candidates.
+
+    Raises:
+        BadInput: a list is too short for a metric; both lengths and the query are named.
+        UsageError: as ``engine.run``.
+    """
+    rankings = checked(split, metrics, gains, tuple(lists), influence=influence)
+    if influence:  # the next candidates of every list are needed
+        each = [candidates_of(r, lists[r.direction]).depth[r.queries] for r in rankings]
+        rankings = [
+            r if (known >= r.depth).all() else replace(r, influence=False)
+            for r, known in zip(rankings, each, strict=True)
+        ]
+    out = {r: Out(r) for r in rankings}
+    for ranking in rankings:
+        own = candidates_of(ranking, lists[ranking.direction])
+        _refuse_short(ranking, own.depth[ranking.queries])
+        step = max(1, block_scores(1) // len(ranking.gallery))  # ideal gains need complete rows of gains
+        for start in range(0, len(ranking.queries), step):
+            queries = ranking.queries[start : start + step]
+            measure(ranking, gains, _order(own, queries, ranking.depth), start, out[ranking], {})
+    return collect(rankings, out)
+
+
+def candidates_of(ranking: Ranking, lists: Tops) -> Tops:
+    """Lists of all queries with the candidates of a ranking alone, as positions in its gallery."""
+    position = np.full(lists.gallery, -1)
+    position[ranking.gallery] = np.arange(len(ranking.gallery))
+    found = lists.keep(position[lists.entries] >= 0)
+    return replace(found, entries=position[found.entries], gallery=len(ranking.gallery))
+
+
+def _order(lists: Tops, queries: Int, depth: int) -> Tops:
+    """The lists of some queries, (query,) int64, with ``depth`` items each: shorter ones end in the first item."""
+    place, known = np.arange(depth), lists.depth[queries][:, None]
+    at = np.where(place < known, lists.start[queries][:, None] + place, 0)
+    tied = np.zeros(at.shape, np.bool_) if lists.ties is None else lists.ties[at] & (place < known)
+    return Tops.of(np.where(place < known, lists.entries[at], 0).astype(np.int32), tied, lists.gallery)
+
+
+def _refuse_short(ranking: Ranking, known: Int) -> None:
+    for m in ranking.metrics:
+        needed = deepest_rank(m, ranking)
+        lacking = np.flatnonzero(known < needed)
+        if len(lacking):
+            query, has = int(ranking.queries[lacking[0]]), int(known[lacking[0]])
+            raise BadInput(
+                f"the lists are too short for {m} {ranking.direction}: query {query} has "
+                f"{count_of(has, 'usable item')} and {needed:,} are needed",
+                fix=f"store longer lists, or leave it out ({spell('short_lists', 'miss')} is for binary judgements)",
+            )

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import BadInput
 from ..numeric.parallel import default_threads
 from ..options import spell
-from ..rank.exact import exact_pairs, norms
+from ..rank.scorers import exact_pairs, norms
 from ..types import Embeddings, Float, Int, Modality
 from .coefficients import Points
 from .correlation import Over, Row, Sampled

@@ -10,8 +10,9 @@ import contextvars
 import functools
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ..errors import UsageError
@@ -149,3 +150,34 @@ def one_blas_thread() -> contextlib.AbstractContextManager[object]:
     import threadpoolctl
 
     return cast("contextlib.AbstractContextManager[object]", threadpoolctl.threadpool_limits(1, "blas"))
+
+
+VARIABLE = "OPENBLAS_CORETYPE"
+# Kernels that numpy's OpenBLAS may have chosen, and those to name: old versions know no later than SkylakeX.
+KERNELS = {"Haswell": "Haswell", "Zen": "Zen"} | dict.fromkeys(("SkylakeX", "Cooperlake", "SapphireRapids"), "SkylakeX")
+
+
+def numpy_kernels() -> str | None:
+    """The kernels of numpy's OpenBLAS, by a name that old versions know too; None for another BLAS or processor."""
+    import numpy as np
+    import threadpoolctl
+
+    beside = str(Path(np.__file__).resolve().parent)  # its libraries are in this folder or in numpy.libs
+    for library in threadpoolctl.threadpool_info():
+        if library["internal_api"] == "openblas" and str(Path(library["filepath"]).resolve()).startswith(beside):
+            return KERNELS.get(library["architecture"])
+    return None
+
+
+@contextlib.contextmanager
+def kernels_of_numpy() -> Iterator[None]:
+    """An OpenBLAS that is loaded inside uses the kernels of numpy's, unless the user has named others."""
+    kernels = None if VARIABLE in os.environ else numpy_kernels()
+    if kernels is None:
+        yield
+        return
+    os.environ[VARIABLE] = kernels
+    try:
+        yield
+    finally:
+        os.environ.pop(VARIABLE, None)

@@ -20,14 +20,14 @@ or the first items of queries (``types.Tops``), of some or of complete galleries
         sort_kernels.find_runs                        runs of near-ties
         order.settled                                 runs sorted by canonical score
 
-What is exact: the canonical score of a pair is a float64 inner product summed in one fixed order (``exact``), and
+What is exact: the canonical score of a pair is a float64 inner product summed in one fixed order (``scorers``), and
 equal scores are in the order of the gallery index. Blocks are float32 products of any BLAS, or float64 ones rounded to
 float32 where orders are deep; each has a bound on its error. A comparison that the bound does not decide, a near-tie,
 is made between canonical scores. Therefore block size, threads, BLAS and hardware do not change a rank. The entries of
 a given score matrix are canonical themselves.
 
-- scores: ``scorers`` (``Dot``, ``Matrix``), ``exact``; ``sums`` and ``corrected`` make scorers of scorers
+- scores: ``scorers`` (``Dot``, ``Matrix``, canonical products); ``sums`` and ``corrected`` make scorers of scorers
 - ranks: ``count``, ``kernels``, ``ties``; ``observe`` is both ways together
-- orders: ``order``, ``sort_kernels``; lists of any origin: ``tops``; ``rerank``: the top in the order of a second stage
-- back-ends: ``backends``, ``torch_backend``; FAISS: ``faiss_index``, ``certified``
+- orders: ``order``, ``sort_kernels``; lists of any origin, also re-ranked ones: ``tops``
+- back-ends: ``backends``, ``torch_backend``; FAISS: ``faiss_index``
 """

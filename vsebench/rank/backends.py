@@ -1,7 +1,7 @@
 """Back-ends: what computes the scores and ranks them.
 
 All of them give the same ranks, lists and orders: the float32 scores of a back-end only have to be within the error
-bound of the canonical scores (``rank.exact``), and near-ties are decided by these.
+bound of the canonical scores (``rank.scorers``), and near-ties are decided by these.
 
 ``BACKENDS`` is the one table of them. A back-end ranks by three functions, with those of numpy as the reference:
 
@@ -102,8 +102,7 @@ def _numpy() -> Ranker:
 
 
 def _faiss() -> Ranker:
-    from .certified import QUERIES, Indexes, deepest, together
-    from .faiss_index import gpus
+    from .faiss_index import QUERIES, Indexes, deepest, gpus, together
 
     driver = has_driver()
     indexes, found = Indexes(driver), partial(deepest, gpu=gpus(driver) > 0)

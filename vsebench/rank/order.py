@@ -4,7 +4,7 @@ The order is that of the canonical float64 scores, ties to the lower index. Scor
 float32, with a proven bound on their error, and sorted; near-ties, neighbours whose order the bound leaves open, are
 scored canonically, pair by pair. Where the scores come from depends on how many near-ties are expected:
 
-- the top of a gallery (``is_deep``): a float32 product. Its error is at most ``exact.product_bound``, 2.3e-5 for
+- the top of a gallery (``is_deep``): a float32 product. Its error is at most ``scorers.product_bound``, 2.3e-5 for
   unit vectors of 384 numbers whatever the BLAS, and the best of a gallery are mostly further apart.
 - deeper: a float64 product, rounded to float32. Its error is that of the rounding, 2^-24 of the score. In a complete
   order nearly all neighbours are closer than the bound of a float32 product, although its actual error is 1e-7. Some
@@ -29,8 +29,7 @@ from ..errors import UsageError
 from ..memory import require
 from ..numeric.parallel import Progress, in_turn
 from ..types import Direction, Float, Int, Tops, Vectors
-from .exact import UNIT_ROUNDOFF
-from .scorers import Dot, Scorer, Some, of_queries
+from .scorers import UNIT_ROUNDOFF, Dot, Scorer, Some, of_queries
 
 FLOAT32, BEST = 0, 1  # scores are float32 products; rounded and centred float64 products, or given
 SHALLOW = 64  # depth up to which float32 products are sorted
@@ -227,7 +226,7 @@ def float64_bound(scorer: Dot, direction: Direction, queries: Int) -> ErrorBound
     """The bound of float64 products of some queries with any items, by any BLAS, rounded to float32.
 
     The error of a float64 product and that of the canonical score are each at most ``(dim + 8) * 2^-53`` times the
-    product of the lengths, as in ``exact.product_bound``; rounding adds 2^-24 of the number that is rounded.
+    product of the lengths, as in ``scorers.product_bound``; rounding adds 2^-24 of the number that is rounded.
     """
     length, others = scorer.lengths if direction == "i2t" else scorer.lengths[::-1]
     largest = np.ones(len(queries)) if scorer.cosine else length[queries] * others.max()

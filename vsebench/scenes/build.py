@@ -20,37 +20,36 @@ import numpy as np
 
 from ..arguments import public
 from ..errors import BadInput, DiskError, MissingPackage, UsageError
-from ..files.atomic import make_folder, refused, write_atomically, write_folder
+from ..files.atomic import locked, make_folder, refused, write_atomically, write_folder
 from ..files.caption_rows import CaptionRows
-from ..files.lock import locked
 from ..files.regular import sha256_of
 from ..memory import require, size
 from ..sets.stored import declaration, declare, store, stored_path
 from .content import KINDS
-from .draws import Draws
-from .encode import FACTS_KIND, encode_facts, encode_scene
 from .folder import (
     ABOUT,
     CAPTIONS,
+    FACTS_KIND,
     HEADER,
     SCENES,
     SCHEMA,
     arrays,
     check_content,
     command,
+    encode_facts,
+    encode_scene,
     folder_of,
     header,
     lock_of,
     read_about,
     root,
 )
-from .records import caption_line, scene_line
 from .regions import regions
 from .render import render
-from .sample import scenes
+from .sample import Draws, scenes
 from .settings import CAPTIONS as CAPTIONS_AN_IMAGE
 from .settings import GENERATOR, PARTS, Part, Settings, of_split, parse, split_name
-from .store import StoredScenes, open_scenes
+from .store import StoredScenes, caption_line, open_scenes, scene_line
 from .wording import captions
 from .world import Scene
 

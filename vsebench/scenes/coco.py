@@ -11,8 +11,7 @@ from typing import Any
 
 from ..arguments import public
 from ..errors import MissingPackage, UsageError
-from ..files.atomic import make_folder, refused, write_folder
-from ..files.lock import locked
+from ..files.atomic import locked, make_folder, refused, write_folder
 from ..files.regular import expanded
 from ..registry import unknown
 from .folder import CAPTIONS, SCENES, check_content

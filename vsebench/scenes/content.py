@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from .draws import Draws
 from .facts import AT_LEAST_TWO, MAX_STATED_RELATIONS, UNSAID, Facts, Mention, holding, matched
+from .sample import Draws
 from .settings import Settings
 from .world import ATTRIBUTES, BACKGROUNDS, Scene
 

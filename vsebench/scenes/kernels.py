@@ -9,7 +9,7 @@ Every way to give each mention a group of its own is tried, 24 for four mentions
 the caption mentions, a mention may have a group that is absent, of which no fact holds.
 
 A scene is a column of ``columns`` (SCENE_WIDTH, scene), a caption a row of ``facts`` (caption, FACTS_WIDTH), both int8
-in the code of ``vsebench.scenes.encode``.
+in the code of ``vsebench.scenes.folder``.
 """
 
 # mypy: allow-untyped-defs
@@ -20,7 +20,8 @@ from itertools import permutations
 import numpy as np
 
 from ..numeric import compiled as nb
-from .encode import (
+from .facts import AT_LEAST_TWO, MAX_MENTIONS, MAX_STATED_RELATIONS, UNSAID
+from .folder import (
     FACTS_BACKGROUND,
     FACTS_FIRST,
     FACTS_MENTIONS,
@@ -32,7 +33,6 @@ from .encode import (
     SCENE_RELATIONS,
     SCENE_WIDTH,
 )
-from .facts import AT_LEAST_TWO, MAX_MENTIONS, MAX_STATED_RELATIONS, UNSAID
 from .world import MAX_GROUPS
 
 STRIP = 128  # scenes compared with a caption at once, always so many: loops of constant length need no remainder

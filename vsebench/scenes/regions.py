@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..types import Int, Vectors
-from .draws import Draws
+from .sample import Draws
 from .settings import Settings
 from .world import BACKGROUNDS, COLOURS, FRONT, RADIUS, SHAPES, SIDE, SIZES, TEXTURES, Scene
 

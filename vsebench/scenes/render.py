@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..numeric import compiled as nb
-from .draws import Draws
+from .sample import Draws
 from .shapes import SAMPLES, stamp, start
 from .world import BACKGROUNDS, COLOURS, Scene
 

@@ -6,8 +6,7 @@ import shutil
 from pathlib import Path
 
 from ..errors import BadInput, MissingPackage, UsageError, VsebenchError
-from ..files.atomic import hidden_of, make_folder, refused
-from ..files.lock import locked
+from ..files.atomic import hidden_of, locked, make_folder, refused
 from ..files.regular import sha256_of
 from ..registry import unknown
 from ..sets.declared import DeclaredSplit

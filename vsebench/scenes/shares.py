@@ -13,7 +13,7 @@ from ..errors import count_of
 from ..log import note
 from ..relevance.gains import Gains, Progress, shape_of
 from ..types import Direction, Int, Split, Vectors
-from .encode import Codes
+from .folder import Codes
 from .truth import Truth, fingerprint, truth_of
 
 PIECE = 1024  # captions, so that what is transposed for rows of images stays in the cache: a third of their time

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from .content import Content, content
-from .draws import Draws
 from .facts import AT_LEAST_TWO, UNSAID, Facts, Mention
+from .sample import Draws
 from .settings import CAPTIONS, Settings
 from .world import ABOVE, BACKGROUNDS, COLOURS, FRONT, LEFT, SHAPES, SIZES, TEXTURES, Scene
 

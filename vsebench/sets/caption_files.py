@@ -12,10 +12,16 @@ from ..errors import BadInput, UsageError
 from ..files.caption_records import EVERY, Fields, Record, files_of, find_fields, no_fields, parts_of, record_rows
 from ..files.caption_rows import CaptionRows
 from ..files.caption_text import header_of, of_document, plain_lines, records_of
-from ..files.coco_annotations import annotation_files, annotation_rows, is_annotations
 from ..files.ids import counts_rows
-from ..files.jsonl import is_jsonl
-from ..files.karpathy import is_karpathy, karpathy_files, karpathy_rows
+from ..files.karpathy import (
+    annotation_files,
+    annotation_rows,
+    is_annotations,
+    is_karpathy,
+    karpathy_files,
+    karpathy_rows,
+)
+from ..files.tables import is_jsonl
 from ..files.textfile import parse_json, read_text, shown
 from ..options import spell
 from ..types import Ids

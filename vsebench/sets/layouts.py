@@ -11,11 +11,10 @@ from typing import Any
 from ..errors import BadInput, UsageError, count_of
 from ..files.caption_records import Fields, Record, record_rows
 from ..files.caption_rows import CaptionRows
-from ..files.jsonl import is_jsonl, jsonl_records
 from ..files.members import ids_of
 from ..files.npy import npy_member
 from ..files.regular import is_folder
-from ..files.tables import table_records
+from ..files.tables import is_jsonl, jsonl_records, table_records
 from ..files.textfile import field, parse_json, read_text, shown, text_lines
 
 DEPTH = 3  # folders inside a folder in which files are looked for

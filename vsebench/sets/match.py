@@ -30,8 +30,7 @@ from .owners import (
     owners_in_order,
     places_in_coco,
 )
-from .placing import Rows, in_order, order, own_order
-from .shapes import suggestion
+from .placing import Rows, in_order, order, own_order, suggestion
 from .source import source_of, sources, split_of_ids
 
 

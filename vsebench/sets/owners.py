@@ -19,7 +19,7 @@ from ..types import Ids, Int, Split
 from . import catalogue as splits
 from .caption_files import from_file, lines_of
 from .items import equal_images
-from .shapes import suggestion
+from .placing import suggestion
 
 _SEPARATOR = re.compile(r"[#_:.\- ]")
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import MissingPackage
 from ..files.caption_rows import CaptionRows
-from ..files.coco_annotations import annotation_rows
+from ..files.karpathy import annotation_rows
 from ..files.regular import reading
 from ..files.textfile import parse_json
 from ..types import Ids

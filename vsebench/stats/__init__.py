@@ -2,8 +2,7 @@
 
 - ``columns``: per-query values with the image of every query, and their means under weights of the images
 - ``bootstrap``: resamples of the images; percentile and bias-corrected accelerated intervals
-- ``paired``: permutation tests and effect sizes of two systems
-- ``correction``: p-values of many tests
+- ``paired``: permutation tests and effect sizes of two systems; p-values of many tests
 - ``rank_agreement``: Kendall's tau between metrics, and how far they disagree about a query
 - ``kernels``: random draws (numba)
 

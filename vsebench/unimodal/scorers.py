@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
-from ..rank.exact import product_bound
 from ..rank.order import TINY, order
-from ..rank.scorers import Dot, Scorer, Some
+from ..rank.scorers import Dot, Scorer, Some, product_bound
 from ..types import SAFE_LENGTH, Float, Int, Vectors, frozen
 
 SIMILARITIES = ("euclidean", "cosine", "dot")

@@ -15,7 +15,7 @@ from ...environment import LOWERED, local_rank
 from ...errors import UsageError, first_line
 from ...numeric.torch_support import full_precision
 from ...options import spell
-from ..exact import product_bound
+from ..scorers import product_bound
 
 PROBED = (128, 64, 192)  # rows, terms and columns of the products that are tried
 # Scores that are computed, compared or ordered together: a GPU takes as long for a thousand numbers as for a million.

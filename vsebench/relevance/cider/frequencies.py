@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadInput
-from ...files.jsonl import is_jsonl
+from ...files.tables import is_jsonl
 from ...files.textfile import field, parse_json, read_text, shown
 from ...text.tokenise import tokenise
 from ...text.tokens import Int32, Numbers

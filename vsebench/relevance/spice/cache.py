@@ -16,8 +16,7 @@ from pathlib import Path
 
 from ...errors import BadInput
 from ...files import store
-from ...files.atomic import make_folder, refused, write_atomically
-from ...files.lock import locked
+from ...files.atomic import locked, make_folder, refused, write_atomically
 from .file import FORMAT, caption_lines, complete, pack, read_lines, word_lines
 from .tuples import ANY, TOOLS, NotParsed, Tuples, select, unique
 

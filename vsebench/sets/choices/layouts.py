@@ -11,8 +11,8 @@ from typing import Any
 
 from ...errors import BadInput, MissingPackage, count_of
 from ...files.cache import cache_dir
-from ...files.jsonl import is_jsonl, jsonl_records
 from ...files.regular import expanded, is_folder
+from ...files.tables import is_jsonl, jsonl_records
 from ...files.textfile import field, parse_json, read_text, shown
 from ...registry import unknown
 from .items import ChoiceSet, Item

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from ...errors import BadInput, count_of
 from ...files.arrow_tables import has_vectors
 from ...files.columns import read_table, text_of
-from ...files.jsonl import is_jsonl
 from ...files.members import SCORES, Field, opened, read_array
+from ...files.tables import is_jsonl
 from ...files.textfile import parse_json, read_text, shown
 from ...types import Float
 from ..placing import in_order
