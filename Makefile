@@ -88,13 +88,14 @@ study: $(VENV)/.stamp-test
 # Every loss learns, and the numbers of the smoke suite are the stored ones.
 smoke: $(VENV)/.stamp-train
 	@rm -rf build/suite-smoke
-	@$(BIN)/vsebench train-reference --suite smoke --jobs 2 --out build/suite-smoke --no-progress
+	@$(BIN)/python -m studies.suites smoke --jobs 2 --out build/suite-smoke
 	@$(BIN)/python -m tools.drift build/suite-smoke
 
-# All entries of the leaderboards computed again, and the site compared with theirs.
+# All entries of the leaderboards computed again; README.md and leaderboard.csv are current; the site in build/leaderboards.
 site: $(VENV)/.stamp-test
-	@$(BIN)/vsebench leaderboard validate
-	@$(BIN)/vsebench leaderboard build --check
+	@$(BIN)/python -m leaderboards validate
+	@$(BIN)/python -m leaderboards build --check
+	@$(BIN)/python -m leaderboards build
 
 leaderboard: smoke site
 

@@ -91,6 +91,14 @@ def refuses(pinned: Callable[[object], None]) -> Callable[..., Any]:
     return check
 
 
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cache of this test alone: a folder that does not exist yet."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("VSEBENCH_CACHE_LIMIT", raising=False)
+    return tmp_path / "cache"
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of test data that the variable VSEBENCH_TEST_DATA names; skips without it."""

@@ -6,10 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-
-from vsebench.errors import BadInput
-from vsebench.files.read import read_embeddings
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.standard_normal((4, 3)).astype(np.float32)
@@ -33,15 +29,6 @@ def same(raw: Any, kind: str) -> None:
     assert np.array_equal(raw.texts, TEXTS)
     for found, expected in ((raw.image_ids, IMAGE_IDS), (raw.text_ids, TEXT_IDS), (raw.image_of_text, OWNER)):
         assert found is not None and found.dtype == np.int64 and np.array_equal(found, expected)
-
-
-def refused(path: Path, error: type[Exception] = BadInput, **kwargs: Any) -> str:
-    """The message of the refusal, which names the file and a fix."""
-    with pytest.raises(error) as caught:
-        read_embeddings(path, **kwargs)
-    message = str(caught.value)
-    assert "fix: " in message and str(path)[:100] in message, message
-    return message
 
 
 def save(path: Path, **arrays: Any) -> Path:

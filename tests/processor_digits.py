@@ -7,20 +7,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 import vsebench as vb
+from tests.hard_vectors import faults
 from tests.scene_worlds import world
+from vsebench import environment
 from vsebench.human import models
 from vsebench.human.protocols import Task
 from vsebench.metrics.discounted import discounted_gain
-from vsebench.numeric import elementary
+from vsebench.numeric import elementary, openblas
 from vsebench.numeric.parallel import one_blas_thread
+from vsebench.rank.faiss_index import package
 from vsebench.relevance.gains import Gains
 from vsebench.relevance.sources import kinds_of_gains, load_gains
 from vsebench.relevance.spice.spice import gains as spice_gains
@@ -71,8 +80,31 @@ def every_kind(folder: Path, rng: np.random.Generator) -> Iterator[tuple[str, An
         yield name, Gains(name, {}, (len(truth.scenes), len(truth.facts)), share)
 
 
+def libraries() -> dict[str, Any]:
+    """What faiss is loaded with, by eight threads at once and where there seems to be a GPU; empty without it."""
+    if find_spec("faiss") is None:
+        return {}
+    environment.DRIVERS = (Path(sys.executable),)
+    ready = Barrier(8)
+
+    def first(_: int) -> str:
+        ready.wait()
+        return str(package().IndexFlatIP.__name__)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(first, range(8))) == ["IndexFlatIP"] * 8
+    loaded = list(sys.modules)
+    found = [(i["filepath"], i["architecture"]) for i in threadpool_info() if i["internal_api"] == "openblas"]
+    return {
+        "kernels": {name: kernels for path, kernels in found for name in ("numpy", "faiss") if name in path},
+        "torch is first": "torch" not in loaded or loaded.index("torch") < loaded.index("faiss"),
+        "variable": os.environ.get(openblas.VARIABLE),
+    }
+
+
 def main() -> None:
-    """Print the digests as one JSON object."""
+    """Print the libraries and the digests as JSON."""
+    loaded = libraries()
     rng = np.random.default_rng(7)
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder, one_blas_thread():
@@ -82,6 +114,7 @@ def main() -> None:
             rows = gains.rows("i2t", 0, images), gains.rows("t2i", 0, texts)
             found[spec] = digest(*rows, gains.at("i2t", queries, items))
             assert gains.name in kinds_of_gains() and not np.isnan(rows[0]).any()
+        found["hard vectors"] = str(faults())
     n = np.arange(1, 30_000)
     found["functions"] = digest(elementary.log(n), elementary.log2(n), elementary.exp(-(n[:300] ** 2) / 72))
     gained = rng.random((20, 5000)).astype(np.float64)
@@ -101,7 +134,7 @@ def main() -> None:
         found[f"unimodal {similarity}"] = digest(*_numbers(report))
     report = vb.evaluate(images, of_texts, captions=captions(rng), metrics="recall,cs,ncs,ndcg,sr")
     found["evaluation"] = digest(*_numbers(report))
-    print(json.dumps(found))
+    print(json.dumps([loaded, found]))
 
 
 def _numbers(report: Any) -> Iterator[Any]:

@@ -265,8 +265,7 @@ def _values(names: str, folder: Path, derived: tuple[Path, ...]) -> dict[str, An
 
 def recipes() -> list[str]:
     """The names of the files in ``train_reference/configs``, sorted."""
-    found = [path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.toml")]
-    return sorted(name for name in found if not name.startswith("suites/"))
+    return sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.toml"))
 
 
 def from_dict(values: Mapping[str, Any], where: str | None = None) -> Config:

@@ -25,7 +25,7 @@ those before it); each describes itself in its docstring:
 - ``scenes``: a drawn world whose truth is known, registered as a plug-in
 - ``unimodal``: retrieval inside a modality; ``analysis``: of saved reports; ``pretrained``: encoders by name
 - ``exchange``: reports in the formats of other tools
-- ``leaderboard``: entries and pages; ``cli``: the command line
+- ``cli``: the command line
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ INTERRUPTED = 130
 
 EXIT_CODES: dict[int, str] = {
     OK: "success",
-    GATE_NOT_MET: "a check found a fault (`doctor`, `data verify`, `leaderboard`)",
+    GATE_NOT_MET: "a check found a fault (`doctor`, `data verify`)",
     USAGE: "the command line is wrong: unknown option, metric, split or value",
     BAD_INPUT: "the data is wrong: unreadable, misshapen, unmatched or suspicious",
     MISSING_PACKAGE: "an optional package, tool or data set is not installed; the message has the command",

@@ -81,7 +81,6 @@ def expected() -> dict[str, dict[str, Any]]:
 
 
 def check(rows: list[dict[str, Any]], expected: dict[str, Any]) -> None:
-    """The records of a part are the numbers of the loops."""
     found = {row["fact"]: row for row in rows}
     assert {name: row["value"] for name, row in found.items()} == pytest.approx(expected["values"])
     assert found["words a caption, mean [5 %, 95 %]"]["low"] == expected["p5"]
@@ -154,12 +153,6 @@ def test_a_data_set_of_ones_own(own: str) -> None:
     assert [row["word"] for row in tables["words"]][:2] == ["a", "dog"] and tables["words"][0]["n"] == 3
     table = cli("data", "describe", own).out
     assert "2 to 3" in table and "false negatives" not in table and "\x1b" not in table
-
-
-def test_coco(coco: vsebench.Split) -> None:
-    description = vsebench.describe("coco-5k")
-    (part,) = description.parts
-    assert (part.images, part.captions, part.scenes) == (5000, 25_000, None)
 
 
 @pytest.mark.parametrize("name", ["nothing", "scenes-50", "scenes-50-test", "scenes-50-colour3"])

@@ -11,7 +11,7 @@ import pytest
 import vsebench
 from tests import oracle_stats as oracle
 from tests import reports
-from tests.commands import cli, document, refused
+from tests.commands import document, refused
 from tests.messages import Pinned
 from vsebench.analysis.agree import Agreement
 from vsebench.metrics import parse
@@ -70,18 +70,6 @@ def test_nested_metrics_never_disagree(four: list[str]) -> None:
     found = agreed(four, metrics="R@1,R@5")
     assert found.to_dict()["discordant"] == 0 and "disagreements" not in found.to_dict()["tables"]
     assert "order no two systems in opposite ways on any of" in str(found)
-
-
-def test_the_screen(four: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")  # headings in one line
-    text = cli("agree", *four, "--metrics", "R@1,MedR,RSum", *FEW).words
-    assert "how the metrics order 4 systems" in text and "best to worst" in text
-    assert "tau between the rankings" in text and "alike / opposite / tied" in text
-    many = cli("agree", *four, "--most", "4", *FEW).words
-    assert "the 4 of " in many and "pairs of metrics that agree least" in many
-    assert "tau between the rankings" not in many
-    page = cli("agree", *four, "--metrics", "R@1,MedR", "--format", "html", *FEW).out
-    assert page.startswith("<!doctype html>") and "Agreement of metrics on custom" in page
 
 
 def test_pairs_that_agree_fully_are_not_those_that_agree_least(four: list[str], tmp_path: Path) -> None:

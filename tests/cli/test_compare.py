@@ -15,7 +15,6 @@ from tests import oracle_stats as oracle
 from tests import reports
 from tests.commands import cli, refused
 from tests.messages import Pinned
-from tests.pages import Page
 from vsebench.analysis.comparison import Comparison
 from vsebench.results.format import signed
 from vsebench.results.grid import Cell, Grid
@@ -86,16 +85,6 @@ def test_against_loops() -> None:
             assert test.p == pytest.approx(oracle.swap_p(a, b, image))
             better = 1 if str(row.metric) == "R@1" else -1
             assert test.wins == sum(better * (y - x) > 0 for x, y in zip(a, b, strict=True))
-
-
-def test_the_screen(three: list[str]) -> None:
-    text = cli("compare", *three[:2], "--metrics", "R@1,MeanR", *FEW).out
-    assert "good (a)" in text and "worse (b)" in text and "worse against good" in text
-    assert re.search(r"R@1 +text→image +\d+\.\d\d[* ]( b)? +\d+\.\d\d[* ]", text)
-    assert "MeanR ↓" in text and "wins:losses" in text
-    assert "Holm-corrected p ≤ 0.05 of 4 two-sided" in " ".join(text.split())
-    assert "wins:losses" not in str(compared(three, metrics="R@1"))
-    assert str(compared(three, metrics="R@1", baseline="bad")).count("wins:losses") == 2
 
 
 def test_a_baseline(three: list[str]) -> None:
@@ -232,29 +221,6 @@ def test_other_splits_are_compared_only_by_force(three: list[str], tmp_path: Pat
     assert [t.n for t in compared([three[0], part(30, 110)], force=True).tests] == [14, 62]
     pinned(cli("compare", three[0], part(30, 110), "--force", *FEW).err)
     pinned(refused("compare", three[0], part(9, 9000), "--force", *FEW, code=3))
-
-
-def test_formats(three: list[str], tmp_path: Path) -> None:
-    args = ["compare", f"<b>&={three[0]}", f"a_b$%={three[2]}", "--metrics", "R@1,MedR", *FEW]
-    tex = cli(*args, "--format", "latex").out
-    assert r"\begin{tabular}{lrrrr}" in tex and r"a\_b\$\% (b)" in tex and r"\textless{}b\textgreater{}\& (a)" in tex
-    assert r"system & R@1 & MedR $\downarrow$ & R@1 & MedR $\downarrow$ \\" in tex
-    assert re.search(r"\(a\) & \\textbf\{\d+\.\d\d\}\\textsuperscript\{b\} & ", tex)
-    assert tex.count(r"\begin{tabular}") == tex.count(r"\bottomrule") == 1
-    assert all(line.isascii() for line in tex.splitlines() if not line.startswith("%"))
-    printed = cli(*args, "--format", "html", "-o", tmp_path / "page.html").out
-    assert printed == (tmp_path / "page.html").read_text(encoding="utf-8")
-    tags = Page(printed)
-    names = {tag for tag, _ in tags.tags}
-    assert tags.open == [] and "<b>& (a)" in tags.words
-    assert not names & {"script", "link", "img", "iframe"} and "table" in names
-    assert not any({"src", "href"} & attributes.keys() for _, attributes in tags.tags)
-    text = cli(*args, "--format", "markdown").out
-    rows = [line for line in text.splitlines() if line.startswith("| R@1")]
-    assert len({line.replace(r"\|", "").count("|") for line in rows[:2]}) == 1
-    assert re.search(r"\| R@1 \| text→image \| \*\*\d+\.\d\d\*\*<sup>b</sup> \|", text)
-    cli(*args, "-o", tmp_path / "c.json")
-    assert (tmp_path / "c.json").read_text(encoding="utf-8") == cli(*args, "--json").out
 
 
 def test_cells_that_could_break_a_table() -> None:

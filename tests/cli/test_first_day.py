@@ -50,7 +50,6 @@ IDS: dict[str, Any] = {"image_ids": IMAGES, "text_ids": TEXTS, "image_id_of_text
 
 
 def evaluated(mine: Path, file: str = "mine.npz", **options: Any) -> Report:
-    """A file of vectors with the captions as JSON lines."""
     return vb.evaluate(mine / file, **{"captions": mine / "mine.jsonl", "metrics": "R@1", "ci": 0, **options})
 
 
@@ -67,26 +66,6 @@ def test_a_file_of_captions_gives_the_image_of_a_text(mine: Path, captions: str,
     assert all(np.array_equal(report[key].per_query, want[key].per_query) for key in BOTH)
     assert report.signature == want.signature
     refuses(BadInput, vb.evaluate, mine / "mine.npz", metrics="R@1")
-
-
-def test_a_file_of_other_captions_does_not(mine: Path, refuses: Refuses) -> None:
-    lines = (mine / "mine.jsonl").read_text().splitlines()
-    (mine / "fewer.jsonl").write_text("\n".join(lines[:-1]))
-    refuses(BadInput, evaluated, mine, captions=mine / "fewer.jsonl")
-
-
-def test_scores_with_a_file_of_captions(mine: Path) -> None:
-    images, texts = arrays(mine)
-    np.savez(mine / "scores.npz", scores=images @ texts.T, image_ids=np.array(IMAGES), text_ids=np.array(TEXTS))
-    report = vb.evaluate(scores=mine / "scores.npz", captions=mine / "mine.jsonl", metrics="R@1", ci=0)
-    assert report["R@1", "t2i"].value == evaluated(mine, similarity="dot")["R@1", "t2i"].value
-
-
-def test_slices_by_a_column_of_the_captions(mine: Path) -> None:
-    report = evaluated(mine)
-    for name in ("mine.jsonl", "mine.csv"):
-        frame = vb.slice(report, by="column", file=mine / name, column="lang", direction="t2i", ci=0).to_frame()
-        assert set(frame["slice"]) >= {"de", "en"} and frame[frame["slice"] == "de"]["n"].iloc[0] == 150
 
 
 def test_ids_of_arrays_in_memory(mine: Path, rng: np.random.Generator, refuses: Refuses) -> None:
@@ -110,18 +89,6 @@ def test_ids_of_arrays_in_memory(mine: Path, rng: np.random.Generator, refuses: 
     refuses(UsageError, vb.evaluate, mine / "mine.npz", text_ids=TEXTS)
     refuses(UsageError, vb.evaluate, images, vb.Embeddings("text", TEXTS, texts), text_ids=TEXTS)  # type: ignore[arg-type]
     refuses(BadInput, vb.evaluate, images, texts, image_ids=IMAGES[1:])
-
-
-def test_embeddings_are_found(mine: Path, refuses: Refuses) -> None:
-    images, texts = arrays(mine)
-    for call in (
-        lambda: vb.evaluate_unimodal(images, images, image_ids=IMAGES),  # type: ignore[call-arg]
-        lambda: vb.evaluate_unimodal(images, images, ids=IMAGES),  # type: ignore[call-arg]
-    ):
-        refuses(UsageError, call)
-    text = vb.Embeddings("text", TEXTS, texts)  # type: ignore[arg-type]
-    assert text.modality == "caption" and text.ids.tolist() == TEXTS
-    refuses(UsageError, vb.Embeddings, "sound", TEXTS, texts)
 
 
 def test_the_only_view_that_has_a_metric(mine: Path, refuses: Refuses) -> None:

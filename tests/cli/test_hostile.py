@@ -9,11 +9,7 @@ import hashlib
 import os
 import pickle
 import signal
-import subprocess
-import sys
-import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +27,11 @@ from tests.hostile import (
     score_cases,
     vector_cases,
 )
-from tests.hostile.case import Case
 from tests.hostile.damage import MARKER, Bomb
+from tests.hostile.good import Case
 from tests.messages import Pinned
 from vsebench.errors import EXIT_CODES
 
-ROOT = Path(__file__).resolve().parents[2]
 TABLES = (vector_cases, id_cases, file_cases, container_cases, score_cases, run_cases, command_cases, fuzz_cases)
 CASES = [case for table in TABLES for case in table.CASES]
 
@@ -100,7 +95,6 @@ def test_the_table_is_large_and_names_are_unique() -> None:
 
 
 def test_no_pickle_was_run(folders: tuple[Path, Path]) -> None:
-
     given, _ = folders
     pickle.loads(pickle.dumps(Bomb(given)))
     assert (given / MARKER).is_dir(), "the marker works, so its absence above shows that no pickle was run"
@@ -113,96 +107,27 @@ def test_a_name_with_nul_is_refused() -> None:
 
 
 def test_a_name_in_no_encoding_survives_as_json(folders: tuple[Path, Path]) -> None:
-    given, _ = folders
-    done = process("inspect", good.npz(given, os.fsdecode(b"\xff\n[bold].npz"))[1], "--json")
-    assert done.returncode == 0, done.stderr
-    assert b'"\\udcff\\n[bold].npz"' in done.stdout
+    file = good.npz(folders[0], os.fsdecode(b"\xff\n[bold].npz"))[1]
+    assert '"\\udcff\\n[bold].npz"' in cli("inspect", file, "--json").out
 
 
-def process(*args: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run the command line of this checkout in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    shell = options.pop("shell", [])
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 120, "env": environment, **options}
-    return subprocess.run([*shell, sys.executable, "-m", "vsebench", *args], check=False, **options)
-
-
-def test_a_real_process_ends_as_documented(folders: tuple[Path, Path], pinned: Pinned) -> None:
-    given, out = folders
-    (given / "e.npz").write_bytes(b"\x80\x04nonsense")
-    done = process("eval", str(given / "e.npz"), "-o", str(out / "r.json"))
-    assert (done.returncode, done.stdout) == (3, b"")
-    assert b"\x1b" not in done.stderr
-    pinned(done.stderr)
-    assert list(out.iterdir()) == []
-
-
-def test_output_that_cannot_be_written(folders: tuple[Path, Path]) -> None:
-    given, out = folders
-    args = [*good.npz(given), "--metrics", "R@1", "--json", "-q"]
-    if Path("/dev/full").exists():
-        # What fits into a buffer fails when it is flushed; help and version are printed outside any command.
-        for few in (args, ["metrics", "R@1", "--json"], ["metrics", "R@1"], ["--version"], ["--help"]):
-            with Path("/dev/full").open("wb") as full:
-                done = process(*few, stdout=full)
-            assert done.returncode == 6 and done.stderr.splitlines() == [
-                b"error: the system refused: [Errno 28] No space left on device",
-                b"  fix: check free space, permissions and where the output goes",
-            ], (few, done.stderr)
-    if sys.platform != "win32":
-        done = process(*args, "-o", str(out / "r.json"), shell=["sh", "-c", 'exec "$@" >&-', "sh"], stdout=None)
-        assert (done.returncode, done.stderr) == (0, b"") and (out / "r.json").stat().st_size > 100
-
-
-@pytest.mark.parametrize("how", [["--json"], []], ids=["json", "table"])
-def test_a_closed_pipe_is_no_failure(folders: tuple[Path, Path], how: list[str]) -> None:
-    reader, end = os.pipe()
-    os.close(reader)
-    done = process("inspect", good.npz(folders[0])[1], *how, stdout=end)
-    os.close(end)
-    assert done.returncode == 0, done.stderr
-    assert b"Traceback" not in done.stderr and b"BrokenPipe" not in done.stderr
-
-
-@pytest.fixture
-def writer(folders: tuple[Path, Path]) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that is in the middle of writing ``out/q.csv``, where an older file stands."""
+def test_the_older_file_stays_until_the_new_one_is_whole(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, pinned: Pinned
+) -> None:
+    """What a kill leaves is what is there while the file is written; an interrupt leaves nothing."""
     given, out = folders
     (out / "q.csv").write_text("older")
-    ready = given / "ready"
-    code = (
-        "import pathlib, sys, time, pandas\n"
-        "def to_csv(self, stream, **options):\n"
-        "    stream.write(b'metric,direc'); stream.flush()\n"
-        f"    pathlib.Path({str(ready)!r}).touch(); time.sleep(60)\n"
-        "pandas.DataFrame.to_csv = to_csv\n"
-        "from vsebench.cli import main\nmain()\n"
-    )
-    args = [sys.executable, "-c", code, *good.npz(given), "--metrics", "R@1", "--per-query", str(out / "q.csv")]
-    child = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
-    started = time.monotonic()
-    while not ready.exists() and child.poll() is None and time.monotonic() - started < 60:
-        time.sleep(0.02)
-    assert child.poll() is None
-    yield child
-    child.kill()
-    child.communicate()
+    seen: list[str] = []
 
+    def to_csv(self: Any, stream: Any, **options: Any) -> None:
+        stream.write(b"metric,direc")
+        stream.flush()
+        assert (out / "q.csv").read_text() == "older"
+        seen.extend(p.name for p in out.iterdir() if p.name != "q.csv")
+        signal.raise_signal(signal.SIGINT)
 
-def test_kill_9_while_writing_leaves_the_older_file(
-    folders: tuple[Path, Path], writer: subprocess.Popen[bytes]
-) -> None:
-    _, out = folders
-    writer.kill()
-    assert writer.wait(30) == -signal.SIGKILL and (out / "q.csv").read_text() == "older"
-    left = [p.name for p in out.iterdir() if p.name != "q.csv"]
-    assert all(name.startswith(".q.csv.") and name.endswith(".tmp") for name in left), "only a hidden temporary file"
-
-
-def test_an_interrupt_while_writing_leaves_nothing(folders: tuple[Path, Path], writer: subprocess.Popen[bytes]) -> None:
-    _, out = folders
-    writer.send_signal(signal.SIGINT)
-    stdout, stderr = writer.communicate(timeout=120)
-    assert writer.returncode == 130 and stdout == b"", stderr
-    assert stderr.count(b"error: interrupted; no file is half-written") == 1
-    assert [p.name for p in out.iterdir()] == ["q.csv"] and (out / "q.csv").read_text() == "older"
+    monkeypatch.setattr("pandas.DataFrame.to_csv", to_csv)
+    done = cli(*good.npz(given), "--metrics", "R@1", "--per-query", out / "q.csv", code=130)
+    assert len(seen) == 1 and seen[0].startswith(".q.csv.") and seen[0].endswith(".tmp"), "one hidden temporary file"
+    assert [p.name for p in out.iterdir()] == ["q.csv"] and (out / "q.csv").read_text() == "older" and done.out == ""
+    pinned(done.err)

@@ -276,6 +276,7 @@ TABLES: dict[str, tuple[dict[str, Any], int]] = {
     "images and captions": ({"id": [100, 1100], "x": [2, 3]}, 3),
     "two columns": ({"id": [100], "x": [2], "y": [3]}, 2),
     "labels of captions": ({"caption_id": [1100], "x": ["long"]}, 2),
+    "unknown column": ({"id": IMAGE_IDS, "colour": ["red"] * 24}, 2),
 }
 
 
@@ -287,12 +288,8 @@ def test_what_is_refused(two: list[str], words: str, pinned: Pinned) -> None:
 @pytest.mark.parametrize("case", TABLES)
 def test_tables_that_are_refused(two: list[str], tmp_path: Path, case: str, pinned: Pinned) -> None:
     file = table(tmp_path, **TABLES[case][0])
-    pinned(refused("slice", two[0], "--by", "column", "--file", file, "--direction", "i2t", code=TABLES[case][1]))
-
-
-def test_an_unknown_column(two: list[str], tmp_path: Path, pinned: Pinned) -> None:
-    file = table(tmp_path, id=IMAGE_IDS, colour=["red"] * 24)
-    pinned(refused("slice", two[0], "--by", "column", "--file", file, "--column", "color"))
+    more = ["--column", "color"] if case == "unknown column" else ["--direction", "i2t"]
+    pinned(refused("slice", two[0], "--by", "column", "--file", file, *more, code=TABLES[case][1]))
 
 
 PADDED = [f"{i:02}" for i in range(1, 25)]
@@ -315,42 +312,11 @@ def test_ids_of_a_column_are_those_of_every_reader(tmp_path: Path, log: Log, ids
     assert log.notes == ([f"t.csv: image ids are matched {how}"] if how else [])
 
 
-def test_a_part_by_ids_with_zeros(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    x, odd = rng.standard_normal((24, 8)), np.arange(1, 25) % 2 == 1
-    y = x + 0.8 * rng.standard_normal((24, 8))
-    (tmp_path / "t.csv").write_text("image_id,odd\n" + "".join(f"{i:02},{i % 2}\n" for i in range(1, 25)))
-    ids = {"image_ids": np.arange(1, 25), "text_ids": np.arange(101, 125), "image_id_of_text": np.arange(1, 25)}
-    part = vsebench.evaluate(x, y, **ids, only=f"{tmp_path}/t.csv:odd=1", metrics="R@1", similarity="dot", ci=0)
-    scores = x[odd] @ y[odd].T
-    assert part["R@1", "i2t"].n == 12 and part["R@1", "i2t"].value == (scores.argmax(1) == np.arange(12)).mean()
-
-
 @pytest.mark.parametrize("text", ["{", "[1]\n", '{"id": 1}\n{'])
 def test_json_that_is_no_table_is_refused(tmp_path: Path, text: str, refuses: Refuses) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(text)
     refuses(BadInput, columns.read_table, path)
-
-
-def test_an_id_in_two_of_many_rows_is_found_at_once(monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
-    """The search for the repeated id compares every id once, where it compared every two of them."""
-
-    class Counted(str):
-        compared = 0
-
-        def __eq__(self, other: object) -> bool:
-            Counted.compared += 1
-            return str.__eq__(self, other)
-
-        __hash__ = str.__hash__
-
-        def strip(self, chars: str | None = None) -> str:
-            return self
-
-    monkeypatch.setattr(columns, "str", lambda v: v, raising=False)
-    refuses(BadInput, columns._ids, [Counted(i) for i in range(2000)] + [Counted(1999)], Path("t.csv"))
-    assert Counted.compared < 100
 
 
 def numbers(*values: float) -> Attribute:

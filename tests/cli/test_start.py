@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import vsebench
+from leaderboards.entries import Model, add, read
+from leaderboards.site import numbers_csv
 from tests import leaderboard_worlds as worlds
+from tests import reports
 from tests.commands import cli, refused
+from tests.hostile import good
 from vsebench.environment import THREADS
 from vsebench.errors import csv_cell, printable
-from vsebench.leaderboard import submit
-from vsebench.leaderboard.site import Numbers
-from vsebench.leaderboard.store import read
 from vsebench.results import per_query
 
 
@@ -35,15 +38,66 @@ def test_numbers_of_threads_that_are_right(monkeypatch):
     cli("metrics", "R@1")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no shell here")
-@pytest.mark.parametrize("more", [["metrics", "R@1"], ["--version"], ["metrics", "R@1", "--json"]])
-def test_a_result_that_is_printed_nowhere(more):
-    shell = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "vsebench", *more]
-    done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
-    assert done.returncode == 6 and done.stderr.splitlines() == [
-        "error: the result was not printed: stdout is closed",
-        "  fix: send it to a file (> FILE), or name one with --output",
-    ]
+# One process, which has a child for every case; what these print is in files.
+CHILDREN = """
+import json, os, sys, tempfile
+import numba, pandas, scipy.special, scipy.stats, vsebench.analysis.comparison, vsebench.evaluation.run
+import vsebench.rank.observe
+from vsebench.cli import main
+found = []
+for args, kind, encoding in json.load(sys.stdin):
+    files = [tempfile.TemporaryFile() for _ in range(2)]
+    child = os.fork()
+    if child == 0:
+        reader, pipe = os.pipe()
+        os.close(reader)
+        out = {"file": files[0].fileno, "full": lambda: os.open("/dev/full", os.O_WRONLY), "pipe": lambda: pipe}
+        if kind == "closed":
+            os.close(1)
+            sys.stdout = None
+        else:
+            os.dup2(out[kind](), 1)
+            sys.stdout.reconfigure(encoding=encoding)
+        os.dup2(files[1].fileno(), 2)
+        sys.argv = ["vsebench", *args]
+        main()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    found.append([code, *(os.pread(f.fileno(), 1 << 20, 0).decode("latin-1") for f in files)])
+print(json.dumps(found))
+"""
+SHOWN = {
+    ("html", "ascii"): "&#20889;",
+    ("terminal", "ascii"): "?",
+    ("csv", "ascii"): "&#20889;",
+    ("latex", "latin-1"): "é",
+}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
+def test_streams_and_exit_codes_of_a_process(tmp_path, pinned):
+    """What fits into a buffer fails when it is flushed; help and version are printed outside any command."""
+    given, file = good.npz(tmp_path), str(tmp_path / "written.json")
+    (tmp_path / "bad.npz").write_bytes(b"\x80\x04nonsense")
+    few = ["--permutations", "20", "--resamples", "20", "--format"]
+    compare = ["compare", *reports.files(tmp_path, 写=0.3, é=0.9), *few]
+    evaluate, metrics, version = [*given, "--metrics", "R@1", "--json", "-q"], ["metrics", "R@1"], ["--version"]
+    full = [evaluate, [*metrics, "--json"], metrics, version, ["--help"]]
+    cases = [(words, "full", "utf-8") for words in full]
+    cases += [(words, "closed", "utf-8") for words in (metrics, version, [*metrics, "--json"])]
+    cases += [(["inspect", given[1], *more], "pipe", "utf-8") for more in ([], ["--json"])]
+    cases += [([*evaluate, "-o", file], "closed", ""), (["eval", str(tmp_path / "bad.npz")], "file", "utf-8")]
+    cases += [([*compare, style], "file", encoding) for style, encoding in SHOWN]
+    program = [sys.executable, "-c", CHILDREN]
+    done = subprocess.run(program, input=json.dumps(cases), capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    for some in (found[:5], found[5:8]):
+        assert {code for code, *_ in some} == {6} and len({err for *_, err in some}) == 1
+        pinned(some[0][2])
+    assert found[8:11] == [[0, "", ""]] * 3 and Path(file).stat().st_size > 100, "a file is written without stdout"
+    code, out, err = found[11]
+    assert (code, out) == (3, "") and err.startswith("error: ") and "\x1b" not in err
+    for expected, (code, out, err) in zip(SHOWN.values(), found[12:], strict=True):
+        assert code == 0 and expected in out, err
 
 
 @pytest.mark.parametrize("line", ["data build own --from c.jsonl", "cache list", "data build scenes-tiny"])
@@ -73,8 +127,8 @@ def test_cells_of_csv():
 def test_formulas_in_tables_are_text(tmp_path):
     folder = worlds.folder(tmp_path / "board")
     worlds.report().save(tmp_path / "A.json")
-    submit.add(tmp_path / "A.json", '=HYPERLINK("http://x","y")', setting="@a", id="formula", folder=folder)
-    table = csv.DictReader(io.StringIO(Numbers(read(folder).entries).to_csv()))
+    add(tmp_path / "A.json", Model('=HYPERLINK("http://x","y")', "@a"), folder, "formula")
+    table = csv.DictReader(io.StringIO(numbers_csv(read(folder)).decode()))
     rows = [row for row in table if row["id"] == "formula"]
     assert rows and {(r["model"], r["setting"]) for r in rows} == {('\'=HYPERLINK("http://x","y")', "'@a")}
     report = vsebench.load(tmp_path / "A.json")

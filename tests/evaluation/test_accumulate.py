@@ -104,18 +104,6 @@ def test_of_repeated_images_the_first_is_kept_in_any_order() -> None:
         assert [r.value for r in accumulator.compute().results] == [r.value for r in expected]
 
 
-def test_tensors_of_a_model() -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    accumulator = vb.Accumulator(**OPTIONS)
-    model = torch.nn.Linear(8, 8, dtype=torch.bfloat16)
-    images, captions = (model(torch.tensor(x).bfloat16()) for x in (IMAGES[OWNER], CAPTIONS))
-    for ids in torch.randperm(100).split(16):
-        accumulator.update(images[ids], captions[ids], ids)
-    vectors = [x.detach().float().numpy() for x in (images[::5], captions)]
-    expected = vb.evaluate(*vectors, split="custom", trust=True, **OPTIONS)
-    assert [r.value for r in accumulator.compute().results] == [r.value for r in expected.results]
-
-
 def test_values_for_a_logger() -> None:
     report = by_rows(3, metrics="R@1,cider:NCS@5,RSum", captions=[f"thing {i}" for i in range(100)], ci=95).compute()
     logged = report.to_dict(prefix="val/")

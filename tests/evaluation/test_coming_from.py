@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ import vsebench as vb
 from benchmarks import peers
 from benchmarks.library import OFFICIAL
 from tests import worlds
-from tests.messages import Refuses
-from vsebench.errors import BadInput
+from tests.gates import gate
 from vsebench.results.report import Report
 from vsebench.types import DIRECTIONS
 
@@ -47,7 +45,6 @@ def world() -> tuple[Array, Array]:
 
 @pytest.fixture(scope="module")
 def scores(world: tuple[Array, Array]) -> Array:
-    """(image, text) float64."""
     return world[0].astype(float) @ world[1].astype(float).T
 
 
@@ -70,7 +67,6 @@ def check(world: tuple[Array, Array], pairs: list[tuple[str, str]], theirs: dict
 
 
 def dictionaries(scores: Array, direction: str) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
-    """Qrels and run of all pairs, with ids in the order of the indices."""
     matrix, same = (scores, SAME) if direction == "i2t" else (scores.T, SAME.T)
     run = {f"q{q:03}": {f"d{i:03}": s for i, s in enumerate(row)} for q, row in enumerate(matrix.tolist())}
     return {f"q{q:03}": {f"d{i:03}": 1 for i in np.flatnonzero(row)} for q, row in enumerate(same)}, run
@@ -93,18 +89,6 @@ def test_clip_benchmark(world: tuple[Array, Array], scores: Array):
         matrix, same = (scores, SAME) if direction == "i2t" else (scores.T, SAME.T)
         value = topk_recall(matrix, same, int(name.partition("@")[2]))
         assert report[metric, direction].value == pytest.approx(value, abs=1e-12)
-
-
-def test_the_function_of_clip_benchmark_itself(scores: Array):
-    package = pytest.importorskip(
-        "clip_benchmark.metrics.zeroshot_retrieval",
-        reason="clip_benchmark is not installed (pip install clip-benchmark)",
-    )
-    torch = pytest.importorskip("torch")
-    for matrix, same in ((scores, SAME), (scores.T, SAME.T)):
-        for k in (1, 5, 10):
-            found = package.recall_at_k(torch.from_numpy(matrix.copy()), torch.from_numpy(same.copy()), k)
-            assert float((found > 0).double().mean()) == pytest.approx(topk_recall(matrix, same, k), abs=1e-12)
 
 
 def test_mteb(world: tuple[Array, Array], scores: Array):
@@ -192,53 +176,37 @@ def test_torchmetrics_gives_tied_candidates_the_mean_of_their_gains():
     assert index["gt:nDCG@1", "i2t"].value == pytest.approx(2 / 3)
 
 
-TREC = "trec_eval, ranx, ir_measures"
+Values = Callable[[Any, list[str], Any, Any], dict[str, float]]
 
 
-def test_pytrec_eval(world: tuple[Array, Array], scores: Array):
-    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
-    pairs = [(name, metric) for name, metric, _ in rows(TREC)]
-    both: dict[str, list[float]] = {}
-    for direction in DIRECTIONS:
-        qrels, run = dictionaries(scores, direction)
-        asked = {re.sub(r"_(\d+)$", r".\1", name) for name, _ in pairs}
-        found = pytrec_eval.RelevanceEvaluator(qrels, asked).evaluate(run)
-        for name, _ in pairs:
-            both.setdefault(name, []).append(float(np.mean([one[name] for one in found.values()])))
-    check(world, pairs, both, 1e-9)
+def by_pytrec_eval(package: Any, names: list[str], qrels: Any, run: Any) -> dict[str, float]:
+    found = package.RelevanceEvaluator(qrels, {re.sub(r"_(\d+)$", r".\1", name) for name in names}).evaluate(run)
+    return {name: float(np.mean([one[name] for one in found.values()])) for name in names}
 
 
-@pytest.mark.nightly
-def test_ranx(world: tuple[Array, Array], scores: Array):
-    ranx = pytest.importorskip("ranx", reason="ranx is not installed")
-    pairs = [(name, metric) for name, metric, _ in rows(TREC, 1)]
-    both: dict[str, list[float]] = {}
-    for direction in DIRECTIONS:
-        qrels, run = dictionaries(scores, direction)
-        found = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), [name for name, _ in pairs])
-        for name, _ in pairs:
-            both.setdefault(name, []).append(float(found[name]))
-    check(world, pairs, both, 1e-6)
+def by_ranx(package: Any, names: list[str], qrels: Any, run: Any) -> dict[str, float]:
+    return dict(package.evaluate(package.Qrels(qrels), package.Run(run), names))
 
 
-def test_ir_measures(world: tuple[Array, Array], scores: Array):
-    ir_measures = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
-    pairs = [(name, metric) for name, metric, _ in rows(TREC, 2)]
-    measures = {name: ir_measures.parse_measure(name) for name, _ in pairs}
-    both: dict[str, list[float]] = {}
-    for direction in DIRECTIONS:
-        found = ir_measures.calc_aggregate(list(measures.values()), *dictionaries(scores, direction))
-        for name, measure in measures.items():
-            both.setdefault(name, []).append(found[measure])
-    check(world, pairs, both, 1e-9)
+def by_ir_measures(package: Any, names: list[str], qrels: Any, run: Any) -> dict[str, float]:
+    measures = {name: package.parse_measure(name) for name in names}
+    found = package.calc_aggregate(list(measures.values()), qrels, run)
+    return {name: found[measure] for name, measure in measures.items()}
 
 
-def test_the_order_of_ties_in_trec_eval():
-    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
-    run = {"q": {"a": 1.0, "b": 1.0, "c": 1.0}}
-    for relevant, rank in (("c", 1), ("b", 2), ("a", 3)):
-        found = pytrec_eval.RelevanceEvaluator({"q": {relevant: 1}}, {"recip_rank"}).evaluate(run)
-        assert found["q"]["recip_rank"] == pytest.approx(1 / rank)
+LIBRARIES: list[tuple[str, int, Values, float]] = [  # of the columns of one table
+    ("pytrec_eval", 0, by_pytrec_eval, 1e-9), ("ranx", 1, by_ranx, 1e-6), ("ir_measures", 2, by_ir_measures, 1e-9),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("library", "column", "values", "tolerance"), gate(LIBRARIES, LIBRARIES[0], LIBRARIES[2]))
+def test_libraries_of_trec_eval(
+    library: str, column: int, values: Values, tolerance: float, world: tuple[Array, Array], scores: Array
+):
+    package = pytest.importorskip(library, reason=f"{library} is not installed")
+    pairs = [(name, metric) for name, metric, _ in rows("trec_eval, ranx, ir_measures", column)]
+    each = [values(package, [name for name, _ in pairs], *dictionaries(scores, d)) for d in DIRECTIONS]
+    check(world, pairs, {name: [found[name] for found in each] for name, _ in pairs}, tolerance)
 
 
 def test_vsepp_and_scan(world: tuple[Array, Array], scores: Array, tmp_path: Path):
@@ -280,31 +248,3 @@ def test_the_reversed_sort_is_between_the_rules_for_ties():
 
 def test_eccv_caption_names():
     assert {name: metric for name, metric, _ in rows("eccv_caption")}.items() <= OFFICIAL.items()
-
-
-def saved(lists: dict[str, Any], folder: Path) -> Path:
-    path = folder / "run.json"
-    path.write_text(json.dumps(lists))
-    return path
-
-
-def test_eccv_caption_counts_repeated_items(eccv_package: Any, tmp_path: Path, refuses: Refuses):
-    metrics = eccv_package.Metrics()
-    judged = metrics.eccv_gts
-    once = {d: {q: [next(iter(p))] * 50 for q, p in judged[d].items()} for d in DIRECTIONS}
-    found = metrics.compute_all_metrics(
-        once["i2t"], once["t2i"], target_metrics=("eccv_map_at_r",), Ks=(1,), verbose=False
-    )
-    assert found["eccv_map_at_r"] == {"i2t": 1.0, "t2i": 1.0}
-    refuses(BadInput, vb.evaluate, run=saved(once, tmp_path), split="coco-5k", metrics="eccv:mAP@R", ci=0)
-
-
-def test_lists_of_the_complete_gallery_are_refused_for_coco_1k(coco: Any, tmp_path: Path):
-    """Of a top 50 of 5,000 images a fold keeps about ten, so that relevant items are missing."""
-    rng = np.random.default_rng(2)
-    lists = {
-        caption: list(dict.fromkeys([own, *coco.image_ids[rng.integers(0, 5000, 60)].tolist()]))[:50]
-        for caption, own in zip(coco.caption_ids.tolist(), coco.image_ids[coco.image_of].tolist(), strict=True)
-    }
-    with pytest.raises(BadInput, match="1k:R@10"):
-        vb.evaluate(run=saved({"t2i": lists}, tmp_path), split="coco-5k", metrics="1k:R@10", ci=0, trust=True)

@@ -14,11 +14,8 @@ from hypothesis import strategies as st
 
 import vsebench as vb
 from tests import worlds
-from tests.commands import cli
-from tests.messages import Pinned, Refuses
+from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
-from vsebench.leaderboard.groups import rules
-from vsebench.leaderboard.store import read
 from vsebench.metrics import hubness
 from vsebench.rank import corrected
 from vsebench.rank.observe import observe
@@ -66,34 +63,34 @@ def evaluate(world: dict[str, Array], metrics: str = "R@1", **how: Any) -> vb.Re
     return vb.evaluate(world["images"], world["texts"], captions_per_image=2, metrics=metrics, **how)
 
 
-def by_formula(rule: str, scores: Array, bank: Array, **settings: float) -> Array:
-    """(query, gallery) corrected scores, from those of the queries and of the bank, by the formulas of the papers."""
-    if rule == "csls":
-        nearest_queries = np.sort(bank, axis=0)[::-1][: int(settings["k"])].mean(axis=0)
-        nearest_items = np.sort(scores, axis=1)[:, ::-1][:, : int(settings["k"])].mean(axis=1, keepdims=True)
-        return 2 * scores - nearest_items - nearest_queries
-    beta = settings["beta"]
-    inverted = np.exp(beta * scores) / np.exp(beta * bank).sum(axis=0)
-    if rule == "dsl":
-        return scores * inverted
-    first = set(np.argsort(-bank, axis=1)[:, : int(settings["k"])].ravel().tolist())
+def by_formula(scores: Array, rule: str | None, bank: Array | None = None) -> Array:
+    """(query, gallery) scores, corrected from those of a bank of queries or from themselves."""
+    if rule is None:
+        return scores
+    bank = scores if bank is None else bank
+    name, *parts = rule.split(":")
+    values = {key: float(value) for key, _, value in (part.partition("=") for part in parts)}
+    if name == "csls":
+        return scores - np.sort(bank, axis=0)[::-1][: int(values["k"])].mean(axis=0) / 2
+    beta = values["beta"]
+    log = np.log(np.exp(beta * bank).sum(axis=0))
+    if name == "dsl":
+        return np.asarray(scores * np.exp(beta * scores - log))
+    first = set(np.argsort(-bank, axis=1, kind="stable")[:, : int(values.get("k", 1))].ravel().tolist())
     active = np.isin(scores.argmax(axis=1), list(first))
-    return np.where(active[:, None], inverted, scores)
+    return np.asarray(scores - active[:, None] * log / beta)
 
 
-@pytest.mark.parametrize("banked", [False, True], ids=["transductive", "bank"])
 @pytest.mark.parametrize("as_matrix", [False, True], ids=["vectors", "matrix"])
 @pytest.mark.parametrize("text", ["csls:k=4", "qb:beta=20", "qb:beta=9:k=2", "qb:beta=60", "dsl:beta=30"])
-def test_values_are_those_of_the_formula(
-    world: dict[str, Array], text: str, as_matrix: bool, banked: bool, tmp_path: Path
-):
-    how = corrected.parse(text)
+def test_values_are_those_of_the_formula(world: dict[str, Array], text: str, as_matrix: bool, tmp_path: Path):
+    """Those of the test set itself are in ``test_stages``."""
     same = {"metrics": METRICS, "gains": world["gains"], "ci": 0, "captions_per_image": 2}
     for direction in BOTH:
         own, other = ("images", "texts") if direction == "i2t" else ("texts", "images")
         scores = world[own].astype(np.float64) @ world[other].T.astype(np.float64)
-        bank = world[f"bank_{own}"].astype(np.float64) @ world[other].T.astype(np.float64) if banked else scores
-        expected = by_formula(how.rule, scores, bank, **how.settings)
+        bank = world[f"bank_{own}"].astype(np.float64) @ world[other].T.astype(np.float64)
+        expected = by_formula(scores, text, bank)
         upright = expected if direction == "i2t" else expected.T
         wanted = vb.evaluate(scores=upright, direction=direction, **same)
         given: dict[str, Any] = {"images": world["images"], "texts": world["texts"]}
@@ -105,12 +102,11 @@ def test_values_are_those_of_the_formula(
         else:
             np.savez(file, image_embeddings=world["bank_images"], text_embeddings=world["bank_texts"])
         rule, _, rest = text.partition(":")
-        found = vb.evaluate(**given, normalise=f"{rule}:{file}:{rest}" if banked else text, direction=direction, **same)
+        found = vb.evaluate(**given, normalise=f"{rule}:{file}:{rest}", direction=direction, **same)
         for a, b in zip(wanted.results, found.results, strict=True):
             assert str(a.metric) == str(b.metric)
             np.testing.assert_allclose(a.per_query, b.per_query, atol=1e-12, err_msg=f"{a.metric} {direction}")
-        assert ("transductive" in found.signature) is not banked
-        assert f"normalise:{how.rule}," in found.signature
+        assert "transductive" not in found.signature and f"normalise:{rule}," in found.signature
 
 
 @pytest.mark.parametrize("k", [1, 2])
@@ -189,15 +185,6 @@ def test_a_bank_of_scores_is_matched_by_ids(world: dict[str, Array], tmp_path: P
     np.testing.assert_array_equal(*(found.value for found in values))
 
 
-def test_leaderboards_keep_corrected_systems_apart(world: dict[str, Array], tmp_path: Path):
-    (tmp_path / "boards" / "entries").mkdir(parents=True)
-    for name, how in (("plain", None), ("corrected", "csls:k=4")):
-        evaluate(world, "R@1,hubness", normalise=how).save(tmp_path / f"{name}.json")
-        cli("leaderboard", "add", f"{tmp_path}/{name}.json", "--name", name, "--folder", f"{tmp_path}/boards")
-    found = {entry.model.name: rules(entry, "R@1") for entry in read(tmp_path / "boards").entries}
-    assert "normalise:csls,k=4,transductive" in found["corrected"] and "normalise" not in found["plain"]
-
-
 def test_a_bank_of_test_queries_is_transductive(world: dict[str, Array], tmp_path: Path):
     texts = np.concatenate([world["bank_texts"], world["texts"][:3]])
     np.savez(tmp_path / "bank.npz", image_embeddings=world["bank_images"], text_embeddings=texts)
@@ -268,14 +255,6 @@ def test_banks_that_do_not_fit(world: dict[str, Array], tmp_path: Path, refuses:
     given: dict[str, Any] = {"scores": scores, "normalise": f"qb:{tmp_path}/bank.npy", "captions_per_image": 2}
     for direction, error in (("both", UsageError), ("t2i", BadInput)):
         refuses(error, vb.evaluate, **given, metrics="R@1", direction=direction)
-
-
-def test_the_command(world: dict[str, Array], tmp_path: Path, pinned: Pinned):
-    np.savez(tmp_path / "A.npz", image_embeddings=world["images"], text_embeddings=world["texts"])
-    words = ["--captions-per-image", 2, "--metrics", "R@1,hubness", "--normalise", "csls:k=4"]
-    done = cli("eval", f"{tmp_path}/A.npz", *words)
-    assert "csls, transductive" in done.out and "Skewness@10" in done.out
-    pinned(done.err)
 
 
 def test_the_fix_for_a_square_bank_keeps_the_correction_and_the_path(

@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.commands import invoke
+from tests.commands import cli
 from tests.evaluation.engines import SETTINGS
 from tests.messages import Pinned, Refuses
 from tests.reports import same_reports
@@ -94,47 +94,10 @@ def test_workers_that_are_killed(folder: Path, cluster: Any) -> None:
     same_reports(vb.evaluate(**given), found)
 
 
-def test_a_run_that_is_killed_and_continued(folder: Path, cluster: Any, cache: Path) -> None:
-    script = f"""
-        import os, psutil, sys
-        import vsebench as vb
-        from vsebench.evaluation import cuts
-
-        def progress(done, total):
-            if done == 5:
-                print(*(p.pid for p in psutil.Process().children(recursive=True)), flush=True)
-                os.kill(os.getpid(), 9)
-
-        if __name__ == "__main__":
-            cuts.SCORES = {cuts.SCORES}
-            vb.evaluate({str(folder / "e.npz")!r}, gains={str(folder / "gains.npy")!r}, engine="dask", workers=1,
-                        progress=progress, **{SETTINGS!r})
-    """
-    path = cache.parent / "script.py"
-    path.write_text(textwrap.dedent(script))
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    assert wait_for_end([int(pid) for pid in done.stdout.split()]), "workers end with the process that started them"
-    files = sorted(cache.glob("shards/*/*.npz"))
-    assert len(files) == 5
-    broken = bytearray(files[0].read_bytes())
-    broken[-100] ^= 1
-    files[0].write_bytes(broken)  # a damaged file is computed again
-    files[1].write_bytes(files[1].read_bytes()[:-7])
-    given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), "images": folder / "e.npz"}
-    seen: list[tuple[int, int]] = []
-    found = vb.evaluate(
-        **given, engine="dask", scheduler=cluster.scheduler_address, resume=True, progress=lambda *x: seen.append(x)
-    )
-    assert seen[0][0] == 4 and f"resume=True: 3 of {seen[0][1]} shards were finished before" in found.notes
-    same_reports(vb.evaluate(**given), found)
-    assert not list(cache.glob("shards/*/*"))
-
-
 def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[str]:
-    """``vsebench eval --engine dask`` in processes of a terminal's group; ``hook`` is run after two shards."""
+    """``vsebench eval --engine dask`` in processes of a terminal's group; ``hook`` is run after three shards."""
     code = f"""
-        import os, sys
+        import os, psutil, sys
         from vsebench.cli import main
         from vsebench.evaluation import cuts, shard_files
         write, written = shard_files.write, []
@@ -142,7 +105,7 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
         def then(folder, shard, arrays):
             write(folder, shard, arrays)
             written.append(shard)
-            if len(written) == 2:
+            if len(written) == 3:
                 {hook}
 
         cuts.SCORES, shard_files.write = {cuts.SCORES}, then
@@ -155,21 +118,13 @@ def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[
     )  # fmt: skip
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_an_interrupt_from_the_keyboard(folder: Path, cluster: Any, cache: Path) -> None:
-    done = command(folder, "os.killpg(os.getpgrp(), 2)", "--workers", "1")
-    assert (done.returncode, done.stdout) == (130, ""), done.stderr
-    said = "error: interrupted; the same command with --resume continues with the shards that are finished"
-    assert done.stderr.strip().splitlines() == [said]
-    assert len(list(cache.glob("shards/*/*.npz"))) >= 2
-
-
-def test_a_scheduler_that_is_killed(folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("distributed", reason="distributed is not installed")
-    told = tmp_path / "scheduler.json"
+@contextmanager
+def scheduler_and_worker(folder: Path) -> Iterator[tuple[str, int]]:
+    """The address and the number of a process with a scheduler, which has one worker."""
+    told = folder / "scheduler.json"
     start = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
     start += ["--no-dashboard", "--scheduler-file", str(told)]
-    with (tmp_path / "log").open("w") as log, subprocess.Popen(start, stdout=log, stderr=log) as scheduler:
+    with (folder / "log").open("w") as log, subprocess.Popen(start, stdout=log, stderr=log) as scheduler:
         try:
             until = time.monotonic() + 60
             while not told.exists() and time.monotonic() < until:
@@ -178,19 +133,50 @@ def test_a_scheduler_that_is_killed(folder: Path, tmp_path: Path) -> None:
             work = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard", "--no-nanny"]
             with subprocess.Popen([*work, "--nthreads", "1"], stdout=log, stderr=log) as worker:
                 try:
-                    done = command(folder, f"os.kill({scheduler.pid}, 9)", "--scheduler", address)
+                    yield address, scheduler.pid
                 finally:
                     worker.kill()
         finally:
             scheduler.kill()
-    assert (done.returncode, done.stdout) == (5, "")
-    first, fix = done.stderr.strip().splitlines()
-    assert first == "error: --engine dask: the scheduler has ended, or cannot be reached any more"
-    assert "--resume continues" in fix
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize(("how", "code"), [("killed", -signal.SIGKILL), ("interrupted", 130), ("no scheduler", 5)])
+def test_a_run_that_ends_early_and_is_continued(
+    how: str, code: int, folder: Path, cluster: Any, cache: Path, tmp_path: Path, pinned: Pinned
+) -> None:
+    children = "print(*(p.pid for p in psutil.Process().children(recursive=True)), flush=True); "
+    hooks = {"killed": f"{children}os.kill(os.getpid(), 9)", "interrupted": "os.killpg(os.getpgrp(), 2)"}
+    with ExitStack() as stack:
+        if how == "no scheduler":
+            address, number = stack.enter_context(scheduler_and_worker(tmp_path))
+            done = command(folder, f"os.kill({number}, 9)", "--scheduler", address)
+        else:
+            done = command(folder, hooks[how], "--workers", "1")
+    assert done.returncode == code, done.stderr
+    if how == "killed":
+        assert wait_for_end([int(pid) for pid in done.stdout.split()]), "workers end with the process that started them"
+    else:
+        assert done.stdout == ""
+        pinned(done.stderr)
+    files = sorted(cache.glob("shards/*/*.npz"))
+    assert len(files) >= 3
+    broken = bytearray(files[0].read_bytes())
+    broken[-100] ^= 1
+    files[0].write_bytes(broken)  # a damaged file is computed again
+    files[1].write_bytes(files[1].read_bytes()[:-7])
+    given: dict[str, Any] = {"images": folder / "e.npz", "captions_per_image": 2, "trust": True, "ci": 0}
+    seen: list[tuple[int, int]] = []
+    again = {"engine": "dask", "scheduler": cluster.scheduler_address, "resume": True}
+    found = vb.evaluate(**given, metrics="R@1", **again, progress=lambda *x: seen.append(x))
+    finished, total = len(files) - 2, seen[0][1]
+    assert seen[0][0] == finished + 1
+    assert f"resume=True: {finished} of {total} shards were finished before" in found.notes
+    same_reports(vb.evaluate(**given, metrics="R@1"), found)
+    assert not list(cache.glob("shards/*/*"))
 
 
 def wait_for_end(pids: list[int]) -> bool:
-    """Whether processes end within some seconds."""
     import psutil
 
     assert pids
@@ -203,13 +189,9 @@ def wait_for_end(pids: list[int]) -> bool:
     return False
 
 
-def test_the_command_starts_workers_of_its_own(folder: Path, cluster: Any, tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "vsebench", "eval", str(folder / "e.npz"), "--metrics", "recall", "--json"]
-    words += ["--captions-per-image", "2", "--ci", "0", "--trust"]
-    found = []
-    for more in ([], ["--engine", "dask", "--workers", "1"]):
-        done = subprocess.run([*words, *more], capture_output=True, text=True, timeout=200, check=True, cwd=tmp_path)
-        found.append(json.loads(done.stdout))
+def test_the_command_starts_workers_of_its_own(folder: Path, cluster: Any) -> None:
+    words = ["eval", folder / "e.npz", "--metrics", "recall", "--json", "--captions-per-image", 2, "--ci", 0, "--trust"]
+    found = [cli(*words, *more).json for more in ([], ["--engine", "dask", "--workers", 1])]
     assert found[0]["results"] == found[1]["results"] and found[0]["per_query"] == found[1]["per_query"]
     assert [f["provenance"]["engine"] for f in found] == ["local", "dask"]
 
@@ -375,12 +357,9 @@ def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.Mo
     worker = next(iter(cluster.scheduler_info["workers"]))
     with answering(b"") as silent, answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as http:
         for address in ("tcp://127.0.0.1:9", "127.0.0.1:9", "tls://127.0.0.1:9", silent, http):
-            done = invoke(*words, address)
-            assert done.exit_code == 5 and f"'{address}'" in done.stderr, done.stderr
-            assert "dask scheduler" in done.stderr and "Traceback" not in done.stderr
-    done = invoke(*words, worker)
-    assert done.exit_code == 5
-    pinned(done.stderr.replace(worker, "WORKER"))
+            said = cli(*words, address, code=5).err
+            assert f"'{address}'" in said and "dask scheduler" in said and "Traceback" not in said
+    pinned(cli(*words, worker, code=5).err.replace(worker, "WORKER"))
 
 
 @contextmanager
@@ -455,7 +434,7 @@ def test_a_scheduler_without_workers(
 
 
 def test_tasks_that_fail_in_every_attempt(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the reason: the worker ends, it fails, or the input is wrong."""
+    """The worker ends, or the input is wrong; where it fails see ``test_engine_stages``."""
     from distributed import Client
 
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
@@ -474,9 +453,6 @@ def test_tasks_that_fail_in_every_attempt(cluster: Any, monkeypatch: pytest.Monk
 
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def fail(shard: Any, job: Any) -> None:
-        raise OSError("a reason")
-
     def refuse(shard: Any, job: Any) -> VsebenchError:
         from vsebench.errors import BadInput
 
@@ -485,9 +461,6 @@ def test_tasks_that_fail_in_every_attempt(cluster: Any, monkeypatch: pytest.Monk
     ended = error_of(end)
     assert isinstance(ended, WorkersLost) and "give it memory" in str(ended.fix)
     assert ended.what.startswith("shard scan-i2t-0-0-9-0-8 failed in every attempt: KilledWorker: Attempted to run")
-    failed = error_of(fail)
-    assert isinstance(failed, WorkersLost) and "resume=True" in str(failed.fix)
-    assert failed.what == "shard scan-i2t-0-0-9-0-8 failed in every attempt: OSError: a reason"
     wrong = error_of(refuse)
     assert isinstance(wrong, BadInput) and (wrong.what, wrong.where, wrong.fix) == ("bad", "f.npz", "mend it")
 
@@ -517,7 +490,6 @@ def test_what_another_worker_may_compute(error: Exception, monkeypatch: pytest.M
 
 
 def attempted(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What a task gives whose shard fails."""
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(name="w"))
 

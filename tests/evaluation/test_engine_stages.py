@@ -30,6 +30,7 @@ STAGES: dict[str, dict[str, Any]] = {
                                 "rerank_depth": 20, "direction": "t2i"},
     "a part": {"images": "e.npz", "only": "halves.csv:half=a", "gains": "cider", "metrics": "R@1,MedR,cider:NCS@5",
                "captions": "halves.csv"},
+    "judgements": {"images": "e.npz", "judgements": "mine=qrels.txt", "metrics": "mine:R-P,mine:nDCG@5"},
     "all at once": {"scores": {"i2t": "scores.npy", "t2i": "other.npy"}, "fuse": "e.npz", "normalise": "csls:k=3",
                     "rerank": {"i2t": "second.npy"}, "rerank_depth": 5},
 }  # fmt: skip
@@ -45,6 +46,8 @@ def test_the_stages_of_one_process(kind: str, folder: Path, cluster: Any, monkey
     words = ("a man", "a dog runs", "a red car", "two men and a dog", "the red dog")
     rows = [f"{i},{i // 2},{words[i % 5]} {words[i % 3]},{'ab'[i % 4 > 1]}" for i in range(2 * N)]
     (folder / "halves.csv").write_text("\n".join(["caption_id,image_id,caption,half", *rows]))
+    judged = [f"{i} 0 {(2 * i + k) % (2 * N)} {k}\n" for i in range(N) for k in range(3)]
+    (folder / "qrels.txt").write_text("".join(judged))
     monkeypatch.chdir(folder)  # the workers have another folder
     given = {**SETTINGS, "gains": "gains.npy", **STAGES[kind]}
     local = vb.evaluate(**given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ from hypothesis import strategies as st
 
 import vsebench as vb
 from tests import oracle
-from tests.commands import cli
 from vsebench.relevance import load, load_gains
-from vsebench.sets import catalogue
 from vsebench.types import EVERYTHING
 
 WORDS = ["a", "man", "dog", "runs", "red", "ball", "on", "grass", "with", "two", "cats", "near", "the", "blue", "car"]
@@ -116,63 +113,3 @@ def test_intervals_are_those_of_resampled_images() -> None:
         draws = rng.integers(0, len(sums), (4000, len(sums)))
         ends = np.percentile(sums[draws].sum(1) / counts[draws].sum(1), [2.5, 97.5])
         assert result.interval is not None and np.allclose(result.interval, ends, atol=0.006)
-
-
-def test_a_larger_gallery_changes_text_to_image_alone(
-    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Flickr30K-FG with the sentence embeddings of its plain captions: the values of loops over sorted scores."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    catalogue.build("f30k-fg", real_data / "fine_grained")
-    split = vb.load_split("f30k-fg")
-    caption = np.load(real_data / "minilm" / "f30k_test_captions.f16.npy").astype(np.float64)
-    caption /= np.linalg.norm(caption, axis=1, keepdims=True)
-    rng = np.random.default_rng(0)
-    image = np.zeros((len(split.image_ids), caption.shape[1]))
-    np.add.at(image, split.image_of, caption)
-    # Similar images without a caption: mixtures of those of the test set.
-    image[1000:] = image[rng.integers(0, 1000, 5867)] + image[rng.integers(0, 1000, 5867)]
-    image += (
-        1.2 * rng.standard_normal(image.shape) * np.linalg.norm(image, axis=1, keepdims=True) / np.sqrt(image.shape[1])
-    )
-    image /= np.linalg.norm(image, axis=1, keepdims=True)
-    pair = image.astype(np.float32), caption.astype(np.float32)
-    np.savez(tmp_path / "e.npz", images=pair[0], texts=pair[1], image_ids=split.image_ids, text_ids=split.caption_ids)
-    report = vb.evaluate(tmp_path / "e.npz", metrics="R@1,R@5,R@10,MedR", ci=0)
-    assert report.split == "f30k-fg"
-    assert (
-        "5,867 of the 6,867 images have no text: candidates in text-to-image, and no queries in image-to-text"
-        in report.notes
-    )
-    scores = pair[0].astype(np.float64) @ pair[1].astype(np.float64).T
-    own = scores[split.image_of, np.arange(5000)]
-    rank = {
-        "t2i": 1 + (scores > own).sum(axis=0),
-        "i2t": 1 + np.array([(scores[i] > own[5 * i : 5 * i + 5].max()).sum() for i in range(1000)]),
-    }
-    for direction, ranks in rank.items():
-        for k in (1, 5, 10):
-            assert report[f"R@{k}", direction].value == (ranks <= k).mean()
-        assert report["MedR", direction].value == np.floor(np.median(ranks))
-    small = vb.evaluate(pair[0][:1000], pair[1], metrics="R@1", ci=0)
-    assert small["R@1", "i2t"].value == report["R@1", "i2t"].value
-    assert small["R@1", "t2i"].value > report["R@1", "t2i"].value + 0.01
-
-
-def test_other_functions_take_reports_of_larger_galleries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    rng = np.random.default_rng(2)
-    lines = (
-        {"image": f"{i}.jpg", "captions": [f"{WORDS[i % 9]} runs", "a red car"][: 2 * (i < 20)]} for i in range(50)
-    )
-    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    catalogue.build("mine", tmp_path / "mine.jsonl")
-    split = vb.load_split("mine")
-    image = rng.integers(-40, 41, (50, 8)).astype(np.float32)
-    caption = image[split.image_of] + rng.integers(-40, 41, (40, 8)).astype(np.float32)
-    noisy = (caption + rng.integers(-20, 21, caption.shape).astype(np.float32) for _ in "AB")
-    a, b = (vb.evaluate(image, x, split=split, metrics="R@1,NCS@5", trust=True, lists=5) for x in noisy)
-    assert len(vb.compare(a, b).rows) == 4
-    assert len(vb.slice(a, "length", metrics="R@1", bins=2).to_frame())
-    vb.page({"A": a, "B": b}).save(tmp_path / "page.html")
-    cli("data", "describe", "mine")

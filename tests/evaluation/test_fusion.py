@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 import vsebench as vb
@@ -15,11 +14,8 @@ from tests.commands import document, printed
 from tests.messages import Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput, VsebenchError
-from vsebench.evaluation.fused import _by_reciprocal_ranks
 from vsebench.results.report import Report
-from vsebench.types import Tops
 
-Array = npt.NDArray[Any]
 METRICS = "recall,mAP,matrix:NCS@3,matrix:CS@20"
 N, M = 60, 120
 
@@ -59,29 +55,6 @@ def test_weighted_scores_are_those_of_the_sum(systems: dict[str, Any]):
     mixed = [vb.evaluate(a, fuse=[x], weights="0.7,0.3", **same) for x in (systems["folder"] / "B.npy", systems["B"])]
     for report in (found, *mixed, vb.evaluate(a, fuse=[b, a], weights="0.5,0.3,0.2", **same)):
         assert_same(report, wanted)
-
-
-@pytest.mark.nightly
-def test_reciprocal_ranks_are_those_of_ranx():
-    ranx = pytest.importorskip("ranx", reason="ranx is not installed")
-    rng = np.random.default_rng(2)
-    runs = [{q: rng.permutation(18)[: rng.integers(3, 18)] for q in range(9)} for _ in range(3)]
-    fused = _by_reciprocal_ranks([Tops.ragged(list(lists.values()), 18) for lists in runs], [1.0] * 3)
-    as_runs = [
-        ranx.Run({str(q): {str(i): float(-at) for at, i in enumerate(items)} for q, items in lists.items()})
-        for lists in runs
-    ]
-    theirs = ranx.fuse(as_runs, norm=None, method="rrf", params={"k": 60}).to_dict()
-    for q in range(9):
-        items = fused.of_query(q)
-        scores = theirs[str(q)]
-        assert sorted(map(str, items.tolist())) == sorted(scores)
-        found = np.array([scores[str(i)] for i in items.tolist()])
-        assert (np.diff(found) <= 1e-15).all()
-        tied = np.flatnonzero(fused.ties[fused.start[q] : fused.start[q + 1]])
-        near = np.flatnonzero(np.abs(np.diff(found)) < 1e-15) + 1
-        assert tied.tolist() == near.tolist()
-        assert (np.diff(items)[tied - 1] > 0).all()  # ties to the lower index
 
 
 def test_runs_are_fused(systems: dict[str, Any], tmp_path: Path):

@@ -26,7 +26,6 @@ Golden = Callable[[str], dict[str, Any]]
 
 
 def score_file(path: Path, case: dict[str, Any], metrics: list[str], ties: str = "index") -> Report:
-    """Evaluate a golden score matrix as a file without ids."""
     np.save(path, np.array(case["inputs"]["sims"], float))
     return vsebench.evaluate(
         scores=path, metrics=metrics, ties=ties, captions_per_image=case["inputs"]["captions_per_image"]

@@ -72,16 +72,6 @@ def test_cs_of_one_caption_an_image_is_that_of_the_authors_code(tmp_path: Path) 
         assert abs(every["CS@6", direction].value - np.mean(taus)) > 0.01
 
 
-def test_short_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
-    split, images, captions = world()
-    monkeypatch.setattr("vsebench.sets.align.splits.load_split", lambda name: split)
-    lists = {"i2t": {str(q): np.argsort(-(images @ captions.T)[q]).tolist()[:4] for q in range(12)}}
-    (tmp_path / "run.json").write_text(json.dumps(lists))
-    options: dict[str, Any] = {"metrics": "cider:NCS@3,cider:NCS@5", "direction": "i2t", "split": "coco-5k"}
-    refuses(BadInput, vsebench.evaluate, run=[tmp_path / "run.json"], **options)
-    refuses(BadInput, vsebench.evaluate, run=[tmp_path / "run.json"], short_lists="miss", **options)
-
-
 def test_captions_have_the_row_order_of_the_vectors_and_are_in_the_signature(tmp_path: Path) -> None:
     split, images, captions = world()
     order = np.random.default_rng(5).permutation(60)

@@ -17,7 +17,6 @@ from tests.commands import cli, document
 from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.results.report import Report
-from vsebench.sets.catalogue import build
 
 METRICS = (
     "mine:R@1,mine:R@5,mine:Recall@5,mine:R-P,mine:mAP@R,mine:mAP,mine:mAP@5,mine:MRR,mine:MedR,mine:nDCG@10,mine:NCS@5"
@@ -49,8 +48,6 @@ def pairs(judged: Grades) -> list[tuple[str, str, int]]:
 
 
 def written(name: str, lines: Callable[[Grades], Iterable[str]], head: str = "") -> Form:
-    """A form that is a file of lines."""
-
     def write(folder: Path, judged: Grades) -> Path:
         (folder / name).write_text(head + "".join(f"{line}\n" for line in lines(judged)))
         return folder / name
@@ -59,7 +56,6 @@ def written(name: str, lines: Callable[[Grades], Iterable[str]], head: str = "")
 
 
 def each(name: str, form: str, head: str = "") -> Form:
-    """A file with a line a pair."""
     return written(name, lambda judged: (form.format(q=q, i=i, g=g) for q, i, g in pairs(judged)), head)
 
 
@@ -242,101 +238,8 @@ def test_intervals_compare_slices_and_the_page(files: Path, tmp_path: Path, refu
         vb.compare([again, evaluate(files, grades(2), "mine:R-P")], metrics="mine:R-P")
 
 
-def test_processes_of_dask_read_the_same_judgements(
-    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
-):
-    pytest.importorskip("distributed", reason="distributed is not installed")
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    path = as_qrels(tmp_path, grades())
-    given = f"mine={path}"
-    here = vb.evaluate(files / "A.npz", judgements=given, metrics=METRICS, ci=0)
-    there = vb.evaluate(files / "A.npz", judgements=given, metrics=METRICS, ci=0, engine="dask", workers=1)
-    assert values(here) == values(there)
+def test_processes_read_judgements_of_files_alone(files: Path, refuses: Refuses):
     refuses(UsageError, evaluate, files, grades(), engine="dask")
-
-
-def test_retrieved_lists(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "captions.csv").write_text(
-        "image,caption\n" + "".join(f"im{n // 2:02},caption {n}\n" for n in range(40))
-    )
-    build("toy", tmp_path / "captions.csv")
-    metrics, run = "mine:R@1,mine:R-P,mine:mAP,mine:nDCG@10", tmp_path / "run.json"
-    whole = evaluate(files, grades(), metrics, split="toy", save_run=run, depth=40)
-    lists = vb.evaluate(run=run, split="toy", judgements={"mine": grades()}, metrics=metrics, ci=0)
-    assert values(whole) == values(lists)
-
-
-@pytest.mark.real_data
-def test_the_judgements_of_eccv_caption_given_as_qrels_are_eccv(real_data: Path, tmp_path: Path):
-    from vsebench.relevance.coco import ECCV_FILES
-    from vsebench.sets.packages import read_judgements
-
-    pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
-    for direction, name in ECCV_FILES.items():
-        lists = read_judgements(name)
-        lines = (f"{query} 0 {item} 1\n" for query, items in lists.items() for item in items)
-        (tmp_path / direction).write_text("".join(lines))
-    report = vb.evaluate(
-        real_data / "proxy" / "coco5k_minilm_proxy.npz",
-        judgements=[f"mine=i2t:{tmp_path / 'i2t'}", f"mine=t2i:{tmp_path / 't2i'}"],
-        metrics="eccv,mine,eccv:nDCG@10,mine:nDCG@10",
-        resamples=100,
-    )
-    for name in ("R@1", "R-P", "mAP@R", "nDCG@10"):
-        for direction in ("i2t", "t2i"):
-            one, other = report[f"eccv:{name}", direction], report[f"mine:{name}", direction]
-            assert (one.value, one.n, one.interval) == (other.value, other.n, other.interval)
-
-
-@pytest.mark.real_data
-def test_wikipedia_by_category(real_data: Path):
-    """Canonical correlation of visual words and topics: mAP 0.24 to 0.25 and 0.19 to 0.20, as the README says."""
-    scipy_io = pytest.importorskip("scipy.io")
-    folder = real_data / "wikipedia"
-    if not folder.is_dir():
-        pytest.skip("no wikipedia features")
-    arrays = scipy_io.loadmat(folder / "raw_features.mat")
-    lines = (folder / "testset_txt_img_cat.list").read_text().split("\n")
-    category = [line.split("\t")[2] for line in lines if line.strip()]
-    x, y = arrays["I_tr"] - arrays["I_tr"].mean(axis=0), arrays["T_tr"] - arrays["T_tr"].mean(axis=0)
-
-    def root(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        covariance = z.T @ z / len(z)
-        value, vector = np.linalg.eigh(
-            covariance + 1e-4 * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
-        )
-        return np.asarray(vector / np.sqrt(value) @ vector.T)
-
-    u, _, v = np.linalg.svd(root(x) @ (x.T @ y / len(x)) @ root(y))
-    images = (arrays["I_te"] - arrays["I_tr"].mean(axis=0)) @ root(x) @ u[:, :5]
-    texts = (arrays["T_te"] - arrays["T_tr"].mean(axis=0)) @ root(y) @ v[:5].T
-    report = vb.evaluate(
-        images,
-        texts,
-        captions_per_image=1,
-        judgements={"category": {"labels": (category, category)}},
-        metrics="category:mAP",
-        resamples=50,
-    )
-    i2t, t2i = report["category:mAP", "i2t"], report["category:mAP", "t2i"]
-    assert 0.24 <= i2t.value <= 0.25 and 0.19 <= t2i.value <= 0.20
-    scores = (
-        images
-        / np.linalg.norm(images, axis=1, keepdims=True)
-        @ (texts / np.linalg.norm(texts, axis=1, keepdims=True)).T
-    )
-    same = np.array(category)[:, None] == np.array(category)
-    assert i2t.value == pytest.approx(np.mean([oracle_ap(s, r) for s, r in zip(scores, same, strict=True)]), abs=1e-4)
-
-
-def oracle_ap(scores: npt.NDArray[Any], relevant: npt.NDArray[Any]) -> float:
-    found, total = 0, 0.0
-    for rank, item in enumerate(np.argsort(-scores, kind="stable").tolist(), 1):
-        if relevant[item]:
-            found += 1
-            total += found / rank
-    return total / found
 
 
 REFUSED = {

@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import vsebench as vb
-from tests.commands import cli, document
-from tests.messages import Pinned, Refuses
+from tests.messages import Refuses
 from tests.worlds import Model
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.results.report import Report
@@ -66,7 +65,6 @@ def evaluate(stages: tuple[Array, ...], metrics: str = "recall", **options: Any)
 
 
 def saved(path: Path, stages: tuple[Array, ...]) -> tuple[list[str], list[str]]:
-    """The ids of a file of vectors."""
     ids = Model(*stages[:2], SPLIT).ids
     np.savez(path, image_embeddings=stages[0], text_embeddings=stages[1], **ids)  # type: ignore[arg-type]
     return ids["image_ids"], ids["text_ids"]
@@ -122,47 +120,10 @@ def top_only(first: Array, second: Array, depth: int, none: float) -> Array:
     return out
 
 
-@pytest.mark.parametrize("none", [-100.0, -np.inf, np.nan])
-def test_a_constant_stands_for_pairs_without_a_score(
-    stages: tuple[Array, ...], none: float, tmp_path: Path, refuses: Refuses
-):
-    images, captions, i2t, t2i = stages
-    first = images.astype(float) @ captions.T
-    np.save(tmp_path / "i2t.npy", top_only(first, i2t, DEPTH, none))
-    np.save(tmp_path / "t2i.npy", top_only(first.T, t2i.T, DEPTH, none).T)
-    found = evaluate(stages, rerank={d: tmp_path / f"{d}.npy" for d in ("i2t", "t2i")})
-    complete = evaluate(stages, rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH)
-    assert values(found) == values(complete) and found.signature == complete.signature
-    refuses(BadInput, evaluate, stages, rerank={"i2t": tmp_path / "i2t.npy"}, rerank_depth=20)
-
-
-def test_pairs_with_ids_and_the_command(stages: tuple[Array, ...], tmp_path: Path, pinned: Pinned):
-    images, captions, i2t, t2i = stages
-    first = images.astype(float) @ captions.T
-    ids, texts = saved(tmp_path / "A.npz", stages)
-    top, back = top_only(first, i2t, DEPTH, np.nan), top_only(first.T, t2i.T, DEPTH, np.nan).T
-    lines = [f"{ids[i]} {texts[c]} {top[i, c]}\n" for i, c in zip(*np.nonzero(~np.isnan(top)), strict=True)]
-    (tmp_path / "i2t.txt").write_text("".join(lines))
-    pairs: dict[str, dict[str, float]] = {}
-    for i, c in zip(*np.nonzero(~np.isnan(back)), strict=True):
-        pairs.setdefault(texts[c], {})[ids[i]] = back[i, c]
-    (tmp_path / "t2i.json").write_text(json.dumps(pairs))
-    found = document(
-        "eval", tmp_path / "A.npz", "--rerank", f"i2t={tmp_path}/i2t.txt", "--rerank", f"t2i={tmp_path}/t2i.json",
-        "--similarity", "dot", "--ci", "0", "--metrics", "R@1,R@5", "--trust",
-    )  # fmt: skip
-    expected = evaluate(stages, "R@1,R@5", rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH)
-    assert {(r["metric"], r["direction"]): (r["value"], r["n"]) for r in found["results"]} == values(expected)
-    (tmp_path / "lists.json").write_text(json.dumps({q: list(items) for q, items in pairs.items()}))
-    pinned(cli("eval", tmp_path / "A.npz", "--rerank", f"t2i={tmp_path}/lists.json", "--trust", code=3).err)
-
-
-def test_intervals_and_comparison_of_both_stages(stages: tuple[Array, ...]):
-    second: dict[str, Any] = {"rerank": {"i2t": stages[2], "t2i": stages[3]}, "rerank_depth": DEPTH}
-    same: dict[str, Any] = {"gains": GAINS, "ci": 95, "resamples": 100}
-    one, two = (evaluate(stages, "R@1,R@5,matrix:NCS@3", **same, **more) for more in ({}, second))
-    assert all(r.interval is not None and r.interval[0] <= r.value <= r.interval[1] for r in two.results)
-    assert "R@1" in vb.compare([one, two]).to_json()
+def test_lists_without_scores_are_no_second_stage(stages: tuple[Array, ...], tmp_path: Path, refuses: Refuses):
+    images, captions = saved(tmp_path / "A.npz", stages)
+    (tmp_path / "lists.json").write_text(json.dumps({q: images[:3] for q in captions}))
+    refuses(BadInput, vb.evaluate, tmp_path / "A.npz", rerank={"t2i": tmp_path / "lists.json"}, trust=True)
 
 
 REFUSED: dict[str, dict[str, Any]] = {
@@ -220,6 +181,11 @@ def test_queries_with_scores_for_different_numbers_of_items(stages: tuple[Array,
     expected = vb.evaluate(scores=places, direction="i2t", metrics=metrics, **COMMON)
     assert {k: v for k, v in values(report).items() if k[1] == "i2t"} == values(expected)
     assert "re-ranking, i2t: images have scores for 5 to 12 items" in report.notes and "i2t@12#" in report.signature
+    if np.isnan(none):  # the same number for every query: as with a depth
+        given = {"i2t": top_only(first, i2t, DEPTH, none)}
+        one, other = evaluate(stages, rerank=given), evaluate(stages, rerank={"i2t": i2t}, rerank_depth=DEPTH)
+        assert values(one) == values(other) and one.signature == other.signature
+        given = {"i2t": uneven(first, i2t, none)}
     refuses(BadInput, evaluate, stages, metrics, rerank=given, rerank_depth=12)
 
 
@@ -237,20 +203,6 @@ def test_scores_of_the_other_direction(stages: tuple[Array, ...], refuses: Refus
     images, captions, _, t2i = stages
     given = top_only((images.astype(float) @ captions.T).T, t2i.T, DEPTH, -100).T
     refuses(BadInput, evaluate, stages, "R@1", similarity="cosine", rerank={"i2t": given})
-
-
-def test_a_table_and_a_run_of_scores(stages: tuple[Array, ...], tmp_path: Path):
-    images, captions, i2t, _ = stages
-    ids, texts = saved(tmp_path / "A.npz", stages)
-    top = top_only(images.astype(float) @ captions.T, i2t, DEPTH, np.nan)
-    pairs = [(ids[i], texts[c], top[i, c]) for i, c in zip(*np.nonzero(~np.isnan(top)), strict=True)]
-    (tmp_path / "run.txt").write_text("".join(f"{q} Q0 {item} 1 {score} tag\n" for q, item, score in pairs))
-    rows = [f"{q},{item},{int(q == item[:4])},{score}" for q, item, score in pairs]
-    (tmp_path / "table.csv").write_text("\n".join(["image_id,caption_id,label,score", *rows]))
-    options: dict[str, Any] = {"similarity": "dot", "ci": 0, "metrics": "R@1,MeanR", "trust": True}
-    expected = values(vb.evaluate(tmp_path / "A.npz", rerank={"i2t": top}, **options))
-    for name in ("run.txt", "table.csv"):
-        assert values(vb.evaluate(tmp_path / "A.npz", rerank={"i2t": tmp_path / name}, **options)) == expected
 
 
 def test_a_matrix_of_two_numbers_is_complete(refuses: Refuses) -> None:

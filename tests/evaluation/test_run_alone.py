@@ -187,16 +187,6 @@ def test_the_command_and_its_notes(tmp_path: Path, pinned: Pinned) -> None:
     pinned(cli("eval", "--run", str(path), "--metrics", "R@1", code=3).err)
 
 
-def test_intervals_and_several_judgements() -> None:
-    run, judged = world()
-    given = {"one": judged, "two": {q: {i: 1} for q, items in judged.items() for i in list(items)[:1]}}
-    report = vb.evaluate(
-        run={"t2i": run}, judgements=given, metrics="one:Recall@5,two:MRR", resamples=100, short_lists="miss"
-    )
-    for result in report.results:
-        assert result.interval is not None and result.interval[0] <= result.value <= result.interval[1]
-
-
 def test_runs_are_fused() -> None:
     """Of runs with other items too; the values are those of the run that reciprocal ranks make."""
     (first, judged), (second, _) = world(), world(7)

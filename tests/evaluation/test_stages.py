@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import vsebench as vb
+from tests.evaluation.test_corrections import by_formula
 from tests.messages import Refuses
 from tests.worlds import world
 from vsebench.errors import BadInput
@@ -24,23 +25,6 @@ Array = npt.NDArray[Any]
 WEIGHTS = ("1,1", "0.7,0.3", "0.05,0.05", "4,2")
 RULES = (None, "csls:k=4", "qb:beta=20", "qb:beta=20:k=2", "dsl:beta=20")
 METRICS = "R@1,R@5,MeanR,MRR,mAP"
-
-
-def by_formula(scores: Array, rule: str | None) -> Array:
-    """(query, gallery) scores corrected from themselves."""
-    if rule is None:
-        return scores
-    name, *parts = rule.split(":")
-    values = {key: float(value) for key, _, value in (part.partition("=") for part in parts)}
-    if name == "csls":
-        return scores - np.sort(scores, axis=0)[::-1][: int(values["k"])].mean(axis=0) / 2
-    beta = values["beta"]
-    log = np.log(np.exp(beta * scores).sum(axis=0))
-    if name == "dsl":
-        return np.asarray(scores * np.exp(beta * scores - log))
-    first = set(np.argsort(-scores, axis=1, kind="stable")[:, : int(values.get("k", 1))].ravel().tolist())
-    active = np.isin(scores.argmax(axis=1), list(first))
-    return np.asarray(scores - active[:, None] * log / beta)
 
 
 def reranked(scores: Array, second: Array, depth: int, weight: float | None) -> Array:
@@ -134,8 +118,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {"folder": folder, "ids": models["A"].ids, **{name: model.cosines for name, model in models.items()}}
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("weights", "rule"), [*zip(WEIGHTS, RULES, strict=False), ("2,3", RULES[-1])])
 def test_scores_of_lists_and_runs_are_those_of_the_sum(weights: str, rule: str | None, two: dict[str, Any]):
     folder = two["folder"]
     w = [float(x) for x in weights.split(",")]
@@ -323,6 +306,7 @@ def tables(rows: list[tuple[str, str, float]]) -> dict[str, str]:
         "tab": "caption_id\timage_id\tscore\n" + "".join(f"{c}\t{i}\t{s}\n" for i, c, s in rows),
         "another name": "image,text_id,itm\n" + "".join(f"{i},{c},{s}\n" for i, c, s in rows),
         "JSON lines": "".join(json.dumps({"image_id": i, "caption_id": c, "score": s}) + "\n" for i, c, s in rows),
+        "label": "image_id,caption_id,label,score\n" + "".join(f"{i},{c},{int(i == c[:4])},{s}\n" for i, c, s in rows),
     }
 
 
@@ -341,12 +325,19 @@ def test_tables_of_scores_are_read_in_both_directions(direction: str, two: dict[
     own, other = (0, 1) if direction == "i2t" else (1, 0)
     files = tables(rows)
     files["queries and items"] = "query_id,item_id,score\n" + "".join(f"{r[own]},{r[other]},{r[2]}\n" for r in rows)
+    files["lines"] = "".join(f"{r[own]} {r[other]} {r[2]}\n" for r in rows)
+    files["run"] = "".join(f"{r[own]} Q0 {r[other]} 1 {r[2]} tag\n" for r in rows)
+    nested: dict[str, dict[str, float]] = {}
+    for r in rows:
+        nested.setdefault(r[own], {})[r[other]] = r[2]
+    files["JSON"] = json.dumps(nested)
     given: dict[str, Any] = {"metrics": "R@1,MRR", "ci": 0, "direction": direction}
     matrix = second if direction == "i2t" else second.T
     wanted = vb.evaluate(two["folder"] / "A.npz", rerank={direction: matrix}, rerank_depth=6, **given)
     for name, text in files.items():
-        (tmp_path / "second.csv").write_text(text)
-        found = vb.evaluate(two["folder"] / "A.npz", rerank={direction: tmp_path / "second.csv"}, **given)
+        path = tmp_path / f"second.{ {'lines': 'txt', 'run': 'run', 'JSON': 'json'}.get(name, 'csv') }"
+        path.write_text(text)
+        found = vb.evaluate(two["folder"] / "A.npz", rerank={direction: path}, **given)
         assert [r.value for r in found.results] == [r.value for r in wanted.results], name
     assert not any("the column 'score'" in note for note in found.notes)
 

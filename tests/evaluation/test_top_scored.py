@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,23 +54,34 @@ def test_the_other_direction_is_refused(
     assert not right.warnings
 
 
-def test_a_constant_that_is_not_the_lowest_score_is_refused_in_both(scores: np.ndarray, refuses: Refuses) -> None:
-    logits = scores - 0.7 * scores.max()  # of both signs, as those of a matching head
-    for direction in ("i2t", "t2i", "both"):
-        refuses(BadInput, evaluate, of_top(logits, "i2t", 0.0), direction=direction)
-
-
-def test_scores_of_most_candidates(scores: np.ndarray, refuses: Refuses) -> None:
-    many = np.argsort(-scores, axis=1)[:, 200:]
-    matrix = scores.copy()
-    np.put_along_axis(matrix, many, -100, axis=1)
-    refuses(BadInput, evaluate, matrix)
-
-
-def test_scores_of_both_directions_in_one_matrix(scores: np.ndarray, refuses: Refuses) -> None:
+def uneven_top(scores: np.ndarray) -> np.ndarray:
+    """The top of both directions, where rows and columns have levels of their own."""
     uneven = scores + np.linspace(-0.5, 0.5, IMAGES)[:, None] + np.linspace(-0.5, 0.5, 5 * IMAGES)
-    both = np.maximum(of_top(uneven, "i2t", -100), of_top(uneven, "t2i", -100))
-    refuses(BadInput, evaluate, both)
+    return np.maximum(of_top(uneven, "i2t", -100), of_top(uneven, "t2i", -100))
+
+
+def blocks(scores: np.ndarray, value: float) -> np.ndarray:
+    """Each of four processes has scored its own images with its own texts: candidates of the others are missing."""
+    owner = np.arange(5 * IMAGES) // 75
+    return np.where(np.arange(IMAGES)[:, None] // 15 == owner, scores, np.float32(value))
+
+
+WRONG: dict[str, tuple[Callable[[np.ndarray], np.ndarray], tuple[str, ...]]] = {
+    # logits of both signs, as those of a matching head
+    "not the lowest": (lambda s: of_top(s - 0.7 * s.max(), "i2t", 0.0), ("i2t", "t2i", "both")),
+    "most candidates": (lambda s: np.where(s < np.sort(s, axis=1)[:, [100]], -100, s), ("both",)),
+    "both directions": (uneven_top, ("both",)),
+    **{f"blocks of {value}": (lambda s, value=value: blocks(s, value), ("both", "i2t", "t2i"))
+       for value in (-100.0, 0.0, -np.inf)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_matrices_of_which_a_part_was_not_scored(case: str, scores: np.ndarray, refuses: Refuses) -> None:
+    change, directions = WRONG[case]
+    for direction in directions:
+        error = refuses(BadInput, evaluate, change(scores), direction=direction)
+        assert "blocks" not in case or "direction" not in error.fix
 
 
 def test_infinite_scores(scores: np.ndarray, refuses: Refuses) -> None:
@@ -100,18 +112,6 @@ def test_what_is_no_constant_of_a_re_ranker(rng: np.random.Generator, scores: np
     small = np.full((6, 30), -100.0)
     small[:, :3] = rng.random((6, 3))
     assert evaluate(small, trust=True).results  # too small to tell
-
-
-@pytest.mark.parametrize("value", [-100.0, 0.0, -np.inf])
-def test_blocks_that_processes_scored_by_themselves(scores: np.ndarray, value: float, refuses: Refuses) -> None:
-    """Each process has scored its own images with its own texts: candidates of the others are missing."""
-    blocks = np.full_like(scores, value)
-    for start in range(0, IMAGES, 15):
-        part = np.s_[start : start + 15, 5 * start : 5 * (start + 15)]
-        blocks[part] = scores[part]
-    for direction in ("both", "i2t", "t2i"):
-        refused = refuses(BadInput, evaluate, blocks, direction=direction)
-        assert "direction" not in refused.fix
 
 
 @pytest.mark.parametrize("option", ["fuse", "rerank"])

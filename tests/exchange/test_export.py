@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.commands import invoke as run
+from tests.commands import cli, document, refused
 from vsebench.errors import BadInput, UsageError
 from vsebench.exchange import model_index, mteb
 from vsebench.exchange.export import FORMATS
@@ -51,21 +51,16 @@ def needs(module: str) -> ModuleType:
         pytest.skip(f"{module} is not installed (group: exchange)")
 
 
-def test_every_format_is_exported_by_the_command(report, tmp_path):
+def test_the_command_exports_what_the_function_does(report, tmp_path):
     report.save(tmp_path / "A.json")
     for name in FORMATS:
         more = [word for key, value in ABOUT.items() for word in (f"--{key}", value)]
-        done = run("export", str(tmp_path / "A.json"), "--to", name, "-o", str(tmp_path / name), *more, "--json")
-        document = json.loads(done.stdout)
+        found = document("export", tmp_path / "A.json", "--to", name, "-o", tmp_path / name, *more)
         files = sorted(str(p) for p in (tmp_path / name).rglob("*") if p.is_file())
-        assert document["format"] == name and sorted(document["files"]) == files != []
-
-
-def test_the_command_exports_what_the_function_does(report, tmp_path):
-    report.save(tmp_path / "A.json")
-    done = run("export", str(tmp_path / "A.json"), "--to", "model-index", "--path", str(tmp_path / "one"))
+        assert found["format"] == name and sorted(found["files"]) == files != []
+    done = cli("export", str(tmp_path / "A.json"), "--to", "model-index", "--path", str(tmp_path / "one"))
     (file,) = vb.export(tmp_path / "A.json", "model-index", tmp_path / "two")
-    assert done.stdout == f"{tmp_path / 'one' / 'model-index.yaml'}\n" and "huggingface_hub" in done.stderr
+    assert done.out == f"{tmp_path / 'one' / 'model-index.yaml'}\n" and "huggingface_hub" in done.err
     assert file.read_bytes() == (tmp_path / "one" / "model-index.yaml").read_bytes()
 
 
@@ -73,7 +68,7 @@ def test_a_file_that_is_replaced_is_noted(report, tmp_path, monkeypatch, pinned)
     monkeypatch.chdir(tmp_path)
     report.save("A.json")
     replace(report, results=report.results[:2]).save("B.json")
-    said = [run("export", f"{name}.json", "--to", "model-index", "-o", "card", "--model", "m").stderr for name in "AAB"]
+    said = [cli("export", f"{name}.json", "--to", "model-index", "-o", "card", "--model", "m").err for name in "AAB"]
     assert said[0] == said[1]  # the same content
     pinned(said[2])
     assert vb.export("A.json", "model-index", "card", model="m").replaced == (Path("card/model-index.yaml"),)
@@ -132,10 +127,7 @@ def test_languages_are_subsets_of_one_task_of_mteb(vectors, report, tmp_path, re
         spoken[language].save(tmp_path / f"{language}.json")
     vb.joint(spoken).save(tmp_path / "both.json")
     files = vb.export(list(spoken.values()), "mteb", tmp_path / "one", **ABOUT)
-    done = run(
-        "export", str(tmp_path / "both.json"), "--to", "mteb", "-o", str(tmp_path / "two"), "--model", "lab/model"
-    )
-    assert done.exit_code == 0, done.stderr
+    cli("export", tmp_path / "both.json", "--to", "mteb", "-o", tmp_path / "two", "--model", "lab/model")
     assert [f.name for f in files] == [f"XFlickr30kCo{d}Retrieval.json" for d in ("I2T", "T2I")]
     for file, direction in zip(files, ("i2t", "t2i"), strict=True):
         assert file.read_bytes() == (tmp_path / "two" / file.relative_to(tmp_path / "one")).read_bytes()
@@ -150,10 +142,7 @@ def test_languages_are_subsets_of_one_task_of_mteb(vectors, report, tmp_path, re
     assert package.TaskResult.from_disk(alone).hf_subsets == ["de"]
     of_mteb = {code: [language] for code, language in mteb.XFLICKRCO.items()}
     assert package.get_task("XFlickr30kCoT2IRetrieval").metadata.eval_langs == of_mteb
-    for reports in (
-        [spoken["de"], spoken["de"]],
-        [spoken["de"], report],
-    ):
+    for reports in ([spoken["de"], spoken["de"]], [spoken["de"], report]):
         refuses(UsageError, vb.export, reports, "mteb", tmp_path / "no")
     refuses(UsageError, vb.export, list(spoken.values()), "model-index", tmp_path / "no")
 
@@ -182,13 +171,12 @@ def test_values_of_mteb_are_those_of_trec_eval(vectors, report, tmp_path):
             assert part[key] == pytest.approx(math.fsum(theirs) / len(theirs), abs=1e-9), key
 
 
-def test_what_mteb_lacks_is_refused(report, tmp_path, pinned, refuses):
+def test_what_mteb_lacks_is_refused(report, tmp_path, refuses):
     refuses(UsageError, vb.export, replace(report, results=report.results[:1]), "mteb", tmp_path)
     ranks = tuple(r for r in report.results if str(r.metric) in ("MedR", "RSum"))
-    with pytest.raises(UsageError) as caught:
-        vb.export(replace(report, results=ranks), "mteb", tmp_path)
-    pinned(caught.value)
-    (names,) = re.findall("'(.*)'", str(caught.value.fix))
+    (names,) = re.findall(
+        "'(.*)'", refuses(UsageError, vb.export, replace(report, results=ranks), "mteb", tmp_path).fix
+    )
     taken = tuple(r for r in report.results if str(r.metric) in names.split(","))
     assert names and vb.export(replace(report, results=taken), "mteb", tmp_path)
     shutil.rmtree(tmp_path)
@@ -211,9 +199,7 @@ def test_what_mteb_lacks_is_refused(report, tmp_path, pinned, refuses):
 def test_what_is_refused(report, tmp_path, monkeypatch, pinned, args, code):
     monkeypatch.chdir(tmp_path)
     replace(report, split="mine").save("A.json")
-    done = run("export", "A.json", *args)
-    assert (done.exit_code, done.stdout) == (code, "")
-    pinned(done.stderr)
+    pinned(refused("export", "A.json", *args, code=code))
     assert [p.name for p in tmp_path.iterdir()] == ["A.json"]
 
 

@@ -150,17 +150,19 @@ def test_names_of_files_that_count_are_no_numbers_of_lines(head: str, tmp_path: 
     assert rows.captions is not None and rows.captions[3] == "a cat and 3 dogs"
 
 
-def test_numbers_that_may_be_anything_are_refused(tmp_path: Path, refuses: Refuses) -> None:
-    path = tmp_path / "c.txt"
-    path.write_text("".join(f"{7 * i}\t{text}\n" for i, text in enumerate(TEXTS)), encoding="utf-8")
-    refuses(BadInput, all_of_file, path)
-
-
-def test_a_text_of_several_images_has_judgements(tmp_path: Path, refuses: Refuses) -> None:
-    path = tmp_path / "c.jsonl"
-    path.write_text(json.dumps({"text_id": 1, "text": "a dog", "image_ids": [1, 2]}) + "\n", encoding="utf-8")
-    refused = refuses(BadInput, all_of_file, path)
-    assert "judgements" in str(refused.fix)
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        pytest.param(all_of_file, "".join(f"{7 * i}\t{t}\n" for i, t in enumerate(TEXTS)), id="any numbers"),
+        pytest.param(all_of_file, '{"text_id": 1, "text": "a dog", "image_ids": [1, 2]}\n', id="several images"),
+        (lines_of, "<!DOCTYPE html>\n<p>"),
+        (lines_of, "\n <HTML><body>"),
+        (lines_of, '<?xml version="1.0"?>'),
+    ],
+)
+def test_what_is_no_file_of_captions(read: Any, text: str, tmp_path: Path, refuses: Refuses) -> None:
+    (tmp_path / "captions.txt").write_text(text, encoding="utf-8")
+    refuses(BadInput, read, tmp_path / "captions.txt")
 
 
 def test_captions_have_the_part_of_their_video(tmp_path: Path, refuses: Refuses) -> None:
@@ -214,9 +216,3 @@ def test_a_table_of_parquet_or_arrow_is_a_file_of_captions(ending: str, tmp_path
 def test_a_caption_may_begin_with_a_bracket(first: str, tmp_path: Path) -> None:
     (tmp_path / "captions.txt").write_text(f"{first}\na cat\n")
     assert lines_of(tmp_path / "captions.txt") == (first, "a cat")
-
-
-def test_a_web_page_is_no_file_of_captions(tmp_path: Path, refuses: Refuses) -> None:
-    for page in ("<!DOCTYPE html>\n<p>", "\n <HTML><body>", '<?xml version="1.0"?>'):
-        (tmp_path / "captions.txt").write_text(page)
-        refuses(BadInput, lines_of, tmp_path / "captions.txt")

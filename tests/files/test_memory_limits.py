@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.memory import peak
-from tests.messages import Pinned, Refuses
 from tests.worlds import relevance
 from vsebench import Split, evaluate, load, memory
 from vsebench.errors import BadInput
@@ -26,22 +22,7 @@ from vsebench.sets.captions import with_captions
 MIB = 1 << 20
 
 
-def refused(call: Any, mib: float = 120) -> str:
-    """``call`` fails without taking much memory; the message."""
-    caught: list[str] = []
-
-    def attempt() -> None:
-        with pytest.raises(BadInput) as error:
-            call()
-        caught.append(str(error.value))
-
-    assert peak(attempt) < mib
-    return caught[0]
-
-
-def test_what_is_needed_and_what_is_free_are_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refuses: Refuses
-) -> None:
+def test_what_is_needed_and_what_is_free_are_said(monkeypatch, tmp_path, refuses):
     monkeypatch.setattr(memory, "free_memory", lambda: 3 * MIB // 2)
     require(MIB)
     refuses(BadInput, require, 3 << 30)
@@ -51,19 +32,19 @@ def test_what_is_needed_and_what_is_free_are_said(
     refuses(BadInput, load, tmp_path / "report.json")
 
 
-def test_sizes_are_readable() -> None:
+def test_sizes_are_readable():
     assert [memory.size(n) for n in (0, 1023, 1024, 3 * MIB // 2, 5 << 30)] == [
         "0 bytes", "1023 bytes", "1.0 KiB", "1.5 MiB", "5.0 GiB",
     ]  # fmt: skip
 
 
-def test_texts_of_one_width(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_texts_of_one_width(monkeypatch, refuses):
     assert text_array(["a", "bcd"], "ids").tolist() == ["a", "bcd"] and text_array([], "ids").tolist() == []
     monkeypatch.setattr(memory, "free_memory", lambda: 30 * MIB)
-    pinned(refused(lambda: text_array(["x" * 500] * 20_000, "ids")))
+    assert peak(lambda: refuses(BadInput, text_array, ["x" * 500] * 20_000, "ids")) < 120
 
 
-def test_an_array_of_a_report_that_is_longer_than_its_queries(tmp_path: Path, pinned: Pinned) -> None:
+def test_an_array_of_a_report_that_is_longer_than_its_queries(tmp_path, refuses):
     rng = np.random.default_rng(0)
     path = tmp_path / "r.json"
     x, y = rng.standard_normal((4, 8)), rng.standard_normal((20, 8))
@@ -71,11 +52,11 @@ def test_an_array_of_a_report_that_is_longer_than_its_queries(tmp_path: Path, pi
     document = json.loads(path.read_text())
     document["per_query"]["columns"][0]["values"] = pack(np.zeros(1000))
     path.write_text(json.dumps(document))
-    pinned(refused(lambda: load(path)))
+    assert peak(lambda: refuses(BadInput, load, path)) < 120
     assert len(unpack(pack(np.zeros(1_000_000)), 1_000_000)) == 1_000_000  # shrunk a lot, and as long as it says
 
 
-def test_captions_take_memory_by_their_size(tmp_path: Path) -> None:
+def test_captions_take_memory_by_their_size(tmp_path):
     path = tmp_path / "captions.txt"
     path.write_text("a dog\na cat\n")
     split = Split("custom", np.arange(2), np.arange(2), np.arange(2))
@@ -84,7 +65,7 @@ def test_captions_take_memory_by_their_size(tmp_path: Path) -> None:
     assert peak(lambda: read_text(path)) < 4
 
 
-def test_counting_takes_little_memory_a_caption(monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_counting_takes_little_memory_a_caption(monkeypatch, refuses):
     rng = np.random.default_rng(0)
     n = 100_000
     scorer = Dot(rng.standard_normal((20, 4), np.float32), rng.standard_normal((n, 4), np.float32))
@@ -102,4 +83,4 @@ def test_counting_takes_little_memory_a_caption(monkeypatch: pytest.MonkeyPatch,
         used = peak(lambda: observe(scorer, many, threads=2, tile_shape=(20, 1000)))
     assert used * MIB / n < 300
     monkeypatch.setattr(memory, "free_memory", lambda: 50 * MIB)
-    pinned(refused(lambda: observe(scorer, requests, threads=2)))
+    assert peak(lambda: refuses(BadInput, observe, scorer, requests, threads=2)) < 120

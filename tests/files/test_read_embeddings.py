@@ -1,9 +1,8 @@
-"""Embedding files become arrays; everything else is refused with a message."""
+"""Files of embeddings and of scores become arrays; everything else is refused with a message."""
 
 from __future__ import annotations
 
 import io
-import struct
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -12,19 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.embedding_files import (
-    FULL,
-    IMAGE_IDS,
-    IMAGES,
-    OWNER,
-    RNG,
-    TEXT_IDS,
-    TEXTS,
-    refused,
-    same,
-    save,
-    save_deflated,
-)
+from tests.embedding_files import FULL, IMAGE_IDS, IMAGES, OWNER, RNG, TEXT_IDS, TEXTS, same, save, save_deflated
 from tests.messages import Pinned, Refuses
 from tests.notes import with_notes
 from vsebench import memory
@@ -33,7 +20,7 @@ from vsebench.files import read
 from vsebench.files.members import opened
 from vsebench.files.read import holds_both
 
-read_embeddings = partial(with_notes, read.read_embeddings)
+read_embeddings, read_scores = (partial(with_notes, one) for one in (read.read_embeddings, read.read_scores))
 
 # --- npz -------------------------------------------------------------------------------------------------
 
@@ -43,11 +30,7 @@ def test_npz_is_read_completely(tmp_path: Path, writer: Any) -> None:
     raw = read_embeddings(writer(tmp_path / "e.npz", **FULL))
     same(raw, "npz")
     assert raw.sources == (tmp_path / "e.npz",) and raw.notes == ()
-
-
-def test_the_name_of_the_file_does_not_matter(tmp_path: Path) -> None:
-    save(tmp_path / "e.npz", **FULL)
-    (tmp_path / "e.npz").rename(tmp_path / "embeddings.h5")
+    (tmp_path / "e.npz").rename(tmp_path / "embeddings.h5")  # the name does not matter
     same(read_embeddings(str(tmp_path / "embeddings.h5")), "npz")
 
 
@@ -59,21 +42,21 @@ def test_names_ignore_case_and_unused_arrays_are_noted(tmp_path: Path) -> None:
     assert raw.notes == ("ignored arrays: text_gallery (8,) bool",)
 
 
-def test_keys_given_by_the_user(tmp_path: Path, pinned: Pinned) -> None:
+def test_keys_given_by_the_user(tmp_path: Path, refuses: Refuses) -> None:
     path = save(tmp_path / "e.npz", a=IMAGES, b=TEXTS)
     assert np.array_equal(read_embeddings(path, image_key="a", text_key="b").texts, TEXTS)
-    pinned(refused(path))
-    pinned(refused(path, image_key="a", text_key="B2"))
-    pinned(refused(path, error=UsageError, image_key="a", text_key="a"))
+    refuses(BadInput, read_embeddings, path)
+    refuses(BadInput, read_embeddings, path, image_key="a", text_key="B2")
+    refuses(UsageError, read_embeddings, path, image_key="a", text_key="a")
 
 
-def test_two_names_of_one_field_are_ambiguous(tmp_path: Path, pinned: Pinned) -> None:
+def test_two_names_of_one_field_are_ambiguous(tmp_path: Path, refuses: Refuses) -> None:
     path = save(tmp_path / "e.npz", images=IMAGES, img=IMAGES, texts=TEXTS)
-    pinned(refused(path))
+    refuses(BadInput, read_embeddings, path)
     assert read_embeddings(path, image_key="img").notes == ("ignored arrays: images (4, 3) float32",)
     both = {"caption_ids": TEXT_IDS, "sentence_ids": TEXT_IDS}
     named = save(tmp_path / "i.npz", images=IMAGES, texts=TEXTS, **both)
-    pinned(refused(named))
+    refuses(BadInput, read_embeddings, named)
 
 
 def test_strings_of_captions_are_not_taken_for_vectors(tmp_path: Path) -> None:
@@ -120,47 +103,11 @@ def test_fortran_order_and_other_dimensions_are_read(tmp_path: Path) -> None:
     assert read_embeddings(save(tmp_path / "0.npz", images=IMAGES[:0], texts=TEXTS)).images.shape == (0, 3)
 
 
-@pytest.mark.parametrize(
-    "array",
-    [
-        IMAGES.astype(np.int32),
-        IMAGES > 0,
-        IMAGES.astype(np.complex64),
-        np.array([["a"]]),
-        np.array([{}, 1], dtype=object),
-        np.zeros(3, [("x", "f4")]),
-        np.zeros((4, 3), "M8[s]"),
-        pytest.param(
-            IMAGES.astype(np.longdouble),
-            marks=pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="longdouble is float64 here"),
-        ),
-    ],
-)
-def test_other_dtypes_are_refused_by_name(tmp_path: Path, array: np.ndarray, pinned: Pinned) -> None:
-    pinned(refused(save(tmp_path / "e.npz", image_embeddings=array, texts=TEXTS)))
-
-
-def test_an_object_array_that_is_not_needed_is_ignored(tmp_path: Path, pinned: Pinned) -> None:
+def test_an_object_array_that_is_not_needed_is_ignored(tmp_path: Path, refuses: Refuses) -> None:
     path = save(tmp_path / "e.npz", images=IMAGES, texts=TEXTS, meta=np.array([{"a": 1}], dtype=object))
     assert read_embeddings(path).notes == ("ignored arrays: meta (1,) object",)
     path = save(tmp_path / "i.npz", images=IMAGES, texts=TEXTS, image_ids=np.array(["a", 1], dtype=object))
-    pinned(refused(path))
-
-
-def corrupt_member(path: Path, writer: Any) -> Path:
-    """Flip one byte in the middle of the data of the first member."""
-    writer(path, images=RNG.standard_normal((64, 64)).astype(np.float32), texts=TEXTS)
-    with zipfile.ZipFile(path) as archive:
-        info = archive.infolist()[0]
-    data = bytearray(path.read_bytes())
-    data[info.header_offset + 30 + len(info.filename) + 20 + info.compress_size // 2] ^= 0x55
-    path.write_bytes(data)
-    return path
-
-
-@pytest.mark.parametrize("writer", [save, save_deflated])
-def test_a_flipped_byte_is_found(tmp_path: Path, writer: Any, pinned: Pinned) -> None:
-    pinned(refused(corrupt_member(tmp_path / "e.npz", writer)))
+    refuses(BadInput, read_embeddings, path)
 
 
 def npy_bytes(array: np.ndarray) -> bytes:
@@ -169,35 +116,11 @@ def npy_bytes(array: np.ndarray) -> bytes:
     return out.getvalue()
 
 
-def zipped(path: Path, **members: bytes) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(f"{name}.npy", data)
-    return path
-
-
-def header(shape: Any, descr: str = "<f4") -> bytes:
-    text = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
-    text += b" " * (-(len(text) + 11) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
-
-
-@pytest.mark.parametrize(
-    "data", [npy_bytes(IMAGES) * 2, header("x"), header((2,), "no such"), b"\x93NUMPY\x09\x00" + b" " * 64]
-)
-def test_members_with_wrong_headers(tmp_path: Path, data: bytes, pinned: Pinned) -> None:
-    pinned(refused(zipped(tmp_path / "e.npz", images=data, texts=npy_bytes(TEXTS))))
-    if data[:2] == b"\x93N":
-        (tmp_path / "e.npy").write_bytes(data)
-        np.save(tmp_path / "t.npy", TEXTS)
-        pinned(refused(tmp_path / "e.npy", texts=tmp_path / "t.npy"))
-
-
-def test_archives_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
+def test_archives_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(tmp_path / "d.npz", "w") as archive:
         archive.writestr("images.npy", npy_bytes(IMAGES))
         archive.writestr("images.npy", npy_bytes(TEXTS))
-    pinned(refused(tmp_path / "d.npz"))
+    refuses(BadInput, read_embeddings, tmp_path / "d.npz")
     path = save(tmp_path / "e.npz", images=IMAGES, texts=TEXTS)
     data = bytearray(path.read_bytes())
     with zipfile.ZipFile(path) as archive:
@@ -205,17 +128,17 @@ def test_archives_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     data[start + 8] |= 1  # encrypted: flag bits of the first entry in the directory
     data[6] |= 1
     path.write_bytes(data)
-    pinned(refused(path))
+    refuses(BadInput, read_embeddings, path)
     path = save_deflated(tmp_path / "e.npz", images=np.zeros((4096, 64), np.float32), texts=TEXTS)
     read_embeddings(path)
     monkeypatch.setattr(memory, "free_memory", lambda: 2**19)
-    pinned(refused(path))
+    refuses(BadInput, read_embeddings, path)
 
     def denied(*_: Any, **__: Any) -> Any:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", denied)
-    pinned(refused(path))
+    refuses(BadInput, read_embeddings, path)
 
 
 # --- npy pair --------------------------------------------------------------------------------------------
@@ -230,36 +153,104 @@ def test_npy_pair(tmp_path: Path) -> None:
     assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS) and raw.image_ids is None
 
 
-def test_npy_pairs_that_do_not_work(tmp_path: Path, pinned: Pinned, refuses: Refuses) -> None:
+def test_npy_pairs_that_do_not_work(tmp_path: Path, refuses: Refuses) -> None:
     i, o, s = (tmp_path / f"{name}.npy" for name in "ios")
     np.save(i, IMAGES)
     np.save(o, np.array([{}], dtype=object), allow_pickle=True)
     np.save(s, np.zeros((3, 15)))
-    pinned(refused(i))
-    pinned(refused(s))
-    pinned(refused(o, texts=i))
-    pinned(refused(i, error=UsageError, image_key="x", texts=i))
+    refuses(BadInput, read_embeddings, i)
+    refuses(BadInput, read_embeddings, s)
+    refuses(BadInput, read_embeddings, o, texts=i)
+    refuses(UsageError, read_embeddings, i, image_key="x", texts=i)
     path = save(tmp_path / "e.npz", **FULL)
-    pinned(refused(path, error=UsageError, texts=i))
+    refuses(UsageError, read_embeddings, path, texts=i)
     refuses(UsageError, read_embeddings, i, texts=path)
+
+
+# --- score matrices --------------------------------------------------------------------------------------
+
+SCORES = np.random.default_rng(0).standard_normal((4, 20)).astype(np.float32)
+ROWS = np.arange(4)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_npy(tmp_path: Path, order: Any, dtype: str) -> None:
+    np.save(tmp_path / "s.npy", np.asarray(SCORES, dtype, order=order))
+    raw = read_scores(str(tmp_path / "s.npy"))
+    assert raw.format == "npy" and raw.sources == (tmp_path / "s.npy",) and raw.notes == ()
+    assert isinstance(raw.values.base, np.memmap) and raw.values.dtype == dtype
+    assert np.array_equal(raw.values, SCORES.astype(dtype))
+    assert raw.image_ids is None and raw.text_ids is None and raw.image_of_text is None
+
+
+@pytest.mark.parametrize("name", ["scores", "sims", "Sim", "similarity", "similarities", "matrix"])
+def test_npz_by_name(tmp_path: Path, name: str) -> None:
+    np.savez(tmp_path / "s.npz", **{name: SCORES, "image_ids": ROWS, "txt2img": np.repeat(ROWS, 5), "other": SCORES})
+    raw = read_scores(tmp_path / "s.npz")
+    assert raw.format == "npz" and np.array_equal(raw.values, SCORES)
+    assert raw.image_ids is not None and raw.image_ids.tolist() == [0, 1, 2, 3]
+    assert raw.image_of_text is not None and len(raw.image_of_text) == 20
+    assert raw.notes == ("ignored arrays: other (4, 20) float32",)
+
+
+def test_the_only_matrix(tmp_path: Path, refuses: Refuses) -> None:
+    np.savez(tmp_path / "s.npz", SCORES, caption_ids=np.arange(20)[:, None])
+    raw = read_scores(tmp_path / "s.npz")
+    assert raw.notes == ("scores are read from 'arr_0', the only two-dimensional array",)
+    assert raw.text_ids is not None and raw.text_ids.shape == (20,)
+    np.savez(tmp_path / "t.npz", a=SCORES, b=SCORES)
+    refuses(BadInput, read_scores, tmp_path / "t.npz")
+    assert np.array_equal(read_scores(tmp_path / "t.npz", key="b").values, SCORES)
+    refuses(BadInput, read_scores, tmp_path / "t.npz", key="c")
+
+
+def test_matrices_that_are_refused(tmp_path: Path, refuses: Refuses) -> None:
+    for names in (("images", "texts"), ("images",), ("scores", "sims")):
+        np.savez(tmp_path / "e.npz", **dict.fromkeys(names, SCORES))
+        refuses(BadInput, read_scores, tmp_path / "e.npz")
+    refuses(BadInput, read_scores, tmp_path)
+
+
+def test_a_stored_member_behind_an_odd_offset(tmp_path: Path) -> None:
+    np.save(tmp_path / "scores.npy", SCORES)
+    for extra in range(4):
+        with zipfile.ZipFile(tmp_path / "s.npz", "w") as archive:
+            archive.writestr("pad.txt", "x" * extra)
+            archive.write(tmp_path / "scores.npy", "scores.npy")
+        scores = read_scores(tmp_path / "s.npz").values
+        assert np.array_equal(scores @ np.ones(20), SCORES @ np.ones(20))
+
+
+def test_other_formats(tmp_path: Path) -> None:
+    h5py, torch = pytest.importorskip("h5py"), pytest.importorskip("torch")
+    with h5py.File(tmp_path / "s.h5", "w") as file:
+        file["run/sims"], file["run/img_ids"] = SCORES, ROWS
+    assert read_scores(tmp_path / "s.h5").image_ids is not None
+    pytest.importorskip("safetensors.numpy").save_file({"scores": SCORES}, tmp_path / "s.safetensors")
+    torch.save(torch.from_numpy(SCORES), tmp_path / "s.pt")
+    for ending, name in (("h5", "hdf5"), ("safetensors", "safetensors"), ("pt", "torch")):
+        raw = read_scores(tmp_path / f"s.{ending}")
+        assert raw.format == name and np.array_equal(raw.values, SCORES)
+    assert raw.notes == ("scores are read from 'tensor', the only two-dimensional array",)
 
 
 # --- what a path can be ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("data", [b"  <HTML>", b'{"i2t": {}}', ("\u00e9" * 5000).encode()[:4097]])
-def test_files_that_hold_no_arrays(tmp_path: Path, data: bytes, pinned: Pinned) -> None:
+def test_files_that_hold_no_arrays(tmp_path: Path, data: bytes, refuses: Refuses) -> None:
     (tmp_path / "e.npz").write_bytes(data)
-    pinned(refused(tmp_path / "e.npz"))
+    refuses(BadInput, read_embeddings, tmp_path / "e.npz")
 
 
-def test_paths_that_are_no_files(tmp_path: Path, pinned: Pinned) -> None:
+def test_paths_that_are_no_files(tmp_path: Path, refuses: Refuses) -> None:
     (tmp_path / "embeddings.npz").write_bytes(b"x")
-    pinned(refused(tmp_path / "embedings.npz"))
-    pinned(refused(tmp_path / "embeddings.npz" / "x"))
+    refuses(BadInput, read_embeddings, tmp_path / "embedings.npz")
+    refuses(BadInput, read_embeddings, tmp_path / "embeddings.npz" / "x")
     (tmp_path / "link").symlink_to(tmp_path / "gone")
-    pinned(refused(tmp_path / "link"))
-    pinned(refused(Path("a\0b")))
+    refuses(BadInput, read_embeddings, tmp_path / "link")
+    refuses(BadInput, read_embeddings, Path("a\0b"))
 
 
 # --- the real thing --------------------------------------------------------------------------------------

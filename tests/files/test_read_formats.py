@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.embedding_files import FULL, IMAGE_IDS, IMAGES, OWNER, TEXT_IDS, TEXTS, refused, same
+from tests.embedding_files import FULL, IMAGE_IDS, IMAGES, OWNER, TEXT_IDS, TEXTS, same
 from tests.messages import Pinned, Refuses
 from tests.notes import with_notes
 from vsebench.errors import BadInput, MissingPackage
 from vsebench.files import read
 from vsebench.files.audit import check_vectors
 from vsebench.files.formats import FORMATS
+from vsebench.files.hdf5_file import hdf5_members
 from vsebench.files.npy import npy_members
 from vsebench.files.read import group
 from vsebench.files.sniff import sniff
@@ -29,18 +30,13 @@ read_embeddings = partial(with_notes, read.read_embeddings)
 # --- safetensors, hdf5, torch ----------------------------------------------------------------------------
 
 
-def test_safetensors(tmp_path: Path, pinned: Pinned) -> None:
+def test_safetensors(tmp_path: Path) -> None:
     numpy_io = pytest.importorskip("safetensors.numpy")
     path = tmp_path / "e.safetensors"
     numpy_io.save_file(FULL, path, metadata={"made": "here"})
     raw = read_embeddings(path)
     same(raw, "safetensors")
     assert isinstance(raw.images.base, np.memmap)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-8])
-    pinned(refused(path))
-    path.write_bytes(whole[:8] + b"{" * 100)
-    refused(path)
 
 
 @pytest.mark.parametrize("length", [384, 640, 1152])
@@ -56,7 +52,7 @@ def test_a_length_of_the_header_that_looks_like_a_pickle(tmp_path: Path, length:
     same(read_embeddings(path), "safetensors")
 
 
-def test_safetensors_bfloat16_and_float8(tmp_path: Path, pinned: Pinned) -> None:
+def test_safetensors_bfloat16_and_float8(tmp_path: Path, refuses: Refuses) -> None:
     pytest.importorskip("safetensors")
     bits = (IMAGES.view(np.uint32) >> 16).astype("<u2")
     path = tmp_path / "e.safetensors"
@@ -74,12 +70,12 @@ def test_safetensors_bfloat16_and_float8(tmp_path: Path, pinned: Pinned) -> None
     assert raw.images.dtype == np.float32
     assert np.array_equal(raw.images.view(np.uint32), bits.astype(np.uint32) << 16)
     write("BOOL", 12)
-    pinned(refused(path))
+    refuses(BadInput, read_embeddings, path)
     write("F8_E4M3", 12)
-    refused(path)
+    refuses(BadInput, read_embeddings, path)
 
 
-def test_hdf5(tmp_path: Path, pinned: Pinned) -> None:
+def test_hdf5(tmp_path: Path, refuses: Refuses) -> None:
     h5py = pytest.importorskip("h5py")
     path = tmp_path / "e.h5"
     with h5py.File(path, "w") as file:
@@ -89,13 +85,11 @@ def test_hdf5(tmp_path: Path, pinned: Pinned) -> None:
     with h5py.File(path, "a") as file:
         file["train/images"] = IMAGES
         file["train/image_ids"] = IMAGE_IDS
-    pinned(refused(path))
+    refuses(BadInput, read_embeddings, path)
     same(read_embeddings(path, image_key="test/image_embeddings"), "hdf5")
-    path.write_bytes(path.read_bytes()[:900])
-    refused(path)
 
 
-def test_hdf5_strings_and_outside_data(tmp_path: Path, pinned: Pinned) -> None:
+def test_hdf5_strings(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     path = tmp_path / "e.h5"
     with h5py.File(path, "w", userblock_size=512) as file:
@@ -105,11 +99,38 @@ def test_hdf5_strings_and_outside_data(tmp_path: Path, pinned: Pinned) -> None:
     raw = read_embeddings(path)
     assert raw.image_ids is not None and raw.image_ids.tolist() == ["a.jpg", "b.jpg", "\u00e9.jpg", "d.jpg"]
     assert raw.text_ids is not None and raw.text_ids.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
-    (tmp_path / "secret").write_bytes(b"\0" * 48)
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["texts"] = TEXTS
-        file.create_dataset("images", (4, 3), "f4", external=[(str(tmp_path / "secret"), 0, 48)])
-    pinned(refused(tmp_path / "x.h5"))
+
+
+HDF5 = {
+    "plain": (TEXTS, {}),
+    "big endian": (TEXTS.astype(">f8"), {}),
+    "half": (TEXTS.astype(np.float16), {}),
+    "gzip": (TEXTS, {"chunks": (7, 2), "compression": "gzip", "shuffle": True, "fletcher32": True}),
+    "chunked": (TEXTS, {"chunks": (7, 3)}),
+    "empty": (TEXTS[:0], {}),
+    "integers": (OWNER, {}),
+    "bytes": (np.array([f"id {i}".encode() for i in OWNER]), {}),
+    "strings": ([f"é{i}" for i in OWNER], {}),
+    "utf-8": (np.array(["é1".encode(), "猫3".encode()]), {}),
+    "scalar": (np.float32(3), {}),
+    "truth": (OWNER % 2 == 0, {}),
+}
+
+
+@pytest.mark.parametrize("how", [{}, {"libver": "latest"}, {"userblock_size": 1024}], ids=str)
+def test_every_kind_of_array_is_that_of_h5py(how, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w", **how) as file:
+        for name, (array, options) in HDF5.items():
+            file.create_dataset(f"group/{name}", data=array, **options)
+    members = {member.base: member for member in hdf5_members(tmp_path / "a.h5")}
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert set(members) == set(HDF5)
+        for name, member in members.items():
+            node = file[f"group/{name}"]
+            want = node.asstr("utf-8")[...].astype(str) if name in ("strings", "bytes", "utf-8") else node[...]
+            found = member.load()
+            assert np.array_equal(found, want) and found.dtype == want.dtype and found.shape == member.shape, name
 
 
 def test_torch(tmp_path: Path) -> None:
@@ -147,7 +168,7 @@ def matlab_7_3(path: Path, arrays: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("version", ["5", "7", "7.3"])
-def test_matlab(tmp_path: Path, version: str, pinned: Pinned) -> None:
+def test_matlab(tmp_path: Path, version: str, refuses: Refuses) -> None:
     """Two axes everywhere, ids as double or as cells of texts; both versions have the shapes that MATLAB shows."""
     import scipy.io
 
@@ -167,16 +188,16 @@ def test_matlab(tmp_path: Path, version: str, pinned: Pinned) -> None:
     assert raw.image_of_text is not None and raw.image_of_text.tolist() == cells[0][OWNER].tolist()
     assert raw.captions == tuple(said[:, 0])
     path.write_bytes(path.read_bytes()[:700])
-    pinned(refused(path))
+    refuses(BadInput, read_embeddings, path)
 
 
-def test_matlab_5_without_numbers(tmp_path: Path, pinned: Pinned) -> None:
+def test_matlab_5_without_numbers(tmp_path: Path, refuses: Refuses) -> None:
     import scipy.io
 
     cells = np.array([[1.0], [2.0], [3.0], [4.0]], object)
     for change in ({"images": IMAGES * 1j}, {"image_ids": cells}):
         scipy.io.savemat(tmp_path / "e.mat", {"images": IMAGES, "texts": TEXTS, **change})
-        pinned(refused(tmp_path / "e.mat"))
+        refuses(BadInput, read_embeddings, tmp_path / "e.mat")
 
 
 def by_parts(kind: str) -> list[dict[str, Any]]:
@@ -232,34 +253,14 @@ def test_torch_lists(tmp_path: Path) -> None:
     assert np.array_equal(read_embeddings(tmp_path / "f.pt").images, IMAGES)
 
 
-class Evil:
-    """Unpickling it would create a file."""
-
-    def __init__(self, target: Path) -> None:
-        self.target = str(target)
-
-    def __reduce__(self) -> Any:
-        return Path.touch, (Path(self.target),)
-
-
-def test_torch_files_that_are_refused(tmp_path: Path, pinned: Pinned) -> None:
+def test_torch_files_that_are_refused(tmp_path: Path, refuses: Refuses) -> None:
     torch = pytest.importorskip("torch")
     path, texts = tmp_path / "a.pt", torch.ones(2, 2)
-    for old in (False, True):
-        evil = {"images": Evil(tmp_path / "pwned"), "texts": 1}
-        torch.save(evil, path, _use_new_zipfile_serialization=not old)
-        pinned(refused(path))
-    assert not (tmp_path / "pwned").exists()
-    sparse = {"images": torch.ones(2, 2).to_sparse(), "texts": texts}
-    wide = {"images": torch.ones(1).expand(10**9, 10**3), "texts": texts}
-    for content in (texts, [1, 2], sparse, wide):
+    for content in (texts, [1, 2], {"images": texts.to_sparse(), "texts": texts}):
         torch.save(content, path)
-        pinned(refused(path))
+        refuses(BadInput, read_embeddings, path)
     torch.jit.script(torch.nn.Linear(2, 2)).save(str(path))
-    pinned(refused(path))
-    torch.save(texts, path)
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    pinned(refused(path))
+    refuses(BadInput, read_embeddings, path)
 
 
 @pytest.mark.parametrize(
@@ -271,12 +272,10 @@ def test_torch_files_that_are_refused(tmp_path: Path, pinned: Pinned) -> None:
         ("torch", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."),
     ],
 )
-def test_missing_packages_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, data: bytes, pinned: Pinned
-) -> None:
+def test_missing_packages_are_named(tmp_path, monkeypatch, module, data, refuses):
     monkeypatch.setitem(sys.modules, module, None)
     (tmp_path / "e.bin").write_bytes(data)
-    pinned(refused(tmp_path / "e.bin", error=MissingPackage))
+    refuses(MissingPackage, read_embeddings, tmp_path / "e.bin")
 
 
 # --- tables ----------------------------------------------------------------------------------------------
@@ -324,37 +323,29 @@ def test_tables(tmp_path: Path, kind: str) -> None:
     assert raw.image_of_text is not None and np.array_equal(raw.image_of_text, IMAGE_IDS[OWNER]) and raw.holds == "ids"
 
 
-def test_tables_that_are_refused(tmp_path: Path, pinned: Pinned) -> None:
+def test_tables_that_are_refused(tmp_path: Path, refuses: Refuses) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
     path = tmp_path / "e.parquet"
     floats = pa.list_(pa.float32())
     cases: list[dict[str, Any]] = [
-        {"modality": None},
         {"id": None},
-        {"modality": ["image"] * 4 + ["audio"] * 8},
         {"modality": ["image"] * 12},
         {"embedding": [[1]] * 12},
         {"embedding": ["1"] * 12},
-        {"embedding": pa.array([[1.0]] * 11 + [[1.0, 2.0]], floats)},
-        {"embedding": pa.array([[1.0]] * 11 + [None], floats)},
         {"embedding": pa.array([[1.0]] * 11 + [[None]], floats)},
         {"id": [None, *range(11)]},
         {"image_id": [None] * 5 + list(range(7))},
     ]
     for change in cases:
         pq.write_table(table(pa, **change), path)
-        pinned(refused(path))
+        refuses(BadInput, read_embeddings, path)
     pq.write_table(table(pa, image_id=None), path)
     assert read_embeddings(path).notes == ("no column image_id: the image of every text is not given",)
-    path.write_bytes(path.read_bytes()[:-20])
-    pinned(refused(path))
-    path.write_bytes(b"ARROW1" + b"\0" * 50)
-    refused(path)
 
 
-def test_json_lines(tmp_path: Path, pinned: Pinned) -> None:
+def test_json_lines(tmp_path: Path, refuses: Refuses) -> None:
     pytest.importorskip("pyarrow")
     said = [f"caption {n}" for n in range(8)]
     images = [{"id": str(i), "embedding": v} for i, v in zip(IMAGE_IDS, IMAGES.tolist(), strict=True)]
@@ -382,7 +373,7 @@ def test_json_lines(tmp_path: Path, pinned: Pinned) -> None:
     assert np.array_equal(raw.images, IMAGES[OWNER]) and np.array_equal(raw.texts, TEXTS)
     assert raw.image_ids is not None and np.array_equal(raw.image_ids, IMAGE_IDS[OWNER])
     path.write_bytes(path.read_bytes()[:-20])
-    pinned(refused(path))
+    refuses(BadInput, read_embeddings, path)
 
 
 # --- clip-retrieval folders ------------------------------------------------------------------------------
@@ -404,7 +395,7 @@ def test_shards_in_numeric_order(tmp_path: Path) -> None:
     assert raw.image_ids is None and raw.notes == ("no metadata: rows have no ids",)
 
 
-def test_shards_that_do_not_fit(tmp_path: Path, pinned: Pinned) -> None:
+def test_shards_that_do_not_fit(tmp_path: Path, refuses: Refuses) -> None:
     root = folder(tmp_path / "f", 3)
     shards = root / "text_emb"
     for name, array in (("2", np.zeros((2, 4), np.float16)), ("2", np.zeros((2, 3), int)), ("1", None), ("00", TEXTS)):
@@ -412,12 +403,12 @@ def test_shards_that_do_not_fit(tmp_path: Path, pinned: Pinned) -> None:
             (shards / f"text_emb_{name}.npy").unlink()
         else:
             np.save(shards / f"text_emb_{name}.npy", array)
-        pinned(refused(root))
+        refuses(BadInput, read_embeddings, root)
     for file in shards.iterdir():
         file.unlink()
-    pinned(refused(root))
+    refuses(BadInput, read_embeddings, root)
     shards.rmdir()
-    pinned(refused(root))
+    refuses(BadInput, read_embeddings, root)
 
 
 def test_metadata_gives_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
@@ -514,9 +505,7 @@ def test_arrays_and_numbers_of_numpy_in_a_torch_file(tmp_path: Path) -> None:
         read_embeddings(tmp_path / "a.pt")
 
 
-def test_the_advice_for_objects_of_python_is_followed(
-    tmp_path: Path, monkeypatch: Any, pinned: Pinned, refuses: Refuses
-) -> None:
+def test_the_advice_for_objects_of_python_is_followed(tmp_path, monkeypatch, refuses):
     """What the fix says is run as it stands, and the file that it writes is read."""
     monkeypatch.chdir(tmp_path)
     arrays = {"image_embeddings": np.eye(3), "text_embeddings": np.eye(3), "image_ids": np.array(["a", "b", "c"])}
@@ -525,10 +514,8 @@ def test_the_advice_for_objects_of_python_is_followed(
     Path("dict.pkl").write_bytes(pickle.dumps(arrays))
     for name in ("dict.npy", "dict.npz", "dict.pkl"):
         Path("NEW.npz").unlink(missing_ok=True)
-        with pytest.raises(BadInput) as caught:
-            read_embeddings(name) if name != "dict.npy" else npy_members(Path(name))
-        pinned(caught.value)
-        exec(str(caught.value.fix).partition(": ")[2], {"np": np, "pickle": pickle})
+        caught = refuses(BadInput, npy_members if name == "dict.npy" else read_embeddings, Path(name))
+        exec(str(caught.fix).partition(": ")[2], {"np": np, "pickle": pickle})
         assert np.array_equal(read_embeddings("NEW.npz").images, np.eye(3))
     np.savez("ids.npz", **arrays | {"image_ids": arrays["image_ids"].astype(object)})
     caught = refuses(BadInput, read_embeddings, "ids.npz")
@@ -539,16 +526,13 @@ def test_the_advice_for_objects_of_python_is_followed(
 
 
 @pytest.mark.parametrize("name", ["struct", "cells"])
-def test_structs_and_cells_of_matlab_are_refused_with_their_way_out(
-    name: str, tmp_path: Path, refuses: Refuses
-) -> None:
-    savemat = pytest.importorskip("scipy.io").savemat
+def test_structs_and_cells_of_matlab_are_refused_with_their_way_out(name, tmp_path, refuses):
+    from scipy.io import savemat
+
     cells = np.empty((3, 1), object)
-    for n in range(3):
-        cells[n, 0] = np.eye(3)[n]
-    one, other = np.eye(3), np.eye(3)
-    given = {"data": {"image_features": one, "text_features": other}}
+    cells[:, 0] = list(np.eye(3))
+    given = {"data": {"image_features": np.eye(3), "text_features": np.eye(3)}}
     savemat(tmp_path / "a.mat", given if name == "struct" else {"image_features": cells, "text_features": cells})
     refuses(BadInput, read_embeddings, tmp_path / "a.mat")
-    savemat(tmp_path / "a.mat", {"image_features": one, "text_features": other})
+    savemat(tmp_path / "a.mat", given["data"])
     assert read_embeddings(tmp_path / "a.mat").images.shape == (3, 3)

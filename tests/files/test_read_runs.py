@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.messages import Pinned, Refuses
+from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError
 from vsebench.files.pairs import LISTS, Pairs
 from vsebench.files.read_pairs import read_pairs
@@ -53,14 +53,6 @@ def ties_of(pairs: Pairs) -> int:
     return 0 if pairs.number is None else int((same & (np.diff(pairs.number) == 0)).sum())
 
 
-def refused(given: Any, error: type[Exception] = BadInput, **kwargs: Any) -> str:
-    with pytest.raises(error) as caught:
-        read(given, **kwargs)
-    message = str(caught.value)
-    assert "fix: " in message and (str(given) if isinstance(given, Path) else "<run>") in message
-    return message
-
-
 # --- JSON ------------------------------------------------------------------------------------------------
 
 
@@ -80,12 +72,12 @@ def test_json_holds_both_directions(tmp_path: Path) -> None:
     check_both(read(BOTH))
 
 
-def test_json_of_one_direction(tmp_path: Path, pinned: Pinned) -> None:
+def test_json_of_one_direction(tmp_path: Path, refuses: Refuses) -> None:
     one = write(tmp_path / "1", BOTH["i2t"])
     assert [(p.direction, lists_of(p)) for p in read(one)] == [(None, {391895: [2, 1], 522418: [3]})]
     assert [p.direction for p in read(one, "t2i")] == ["t2i"]
     assert [p.direction for p in read(write(tmp_path / "3", {"i2t": BOTH["i2t"]}), "i2t")] == ["i2t"]
-    pinned(refused(write(tmp_path / "4", BOTH), direction="i2t"))
+    refuses(BadInput, read, write(tmp_path / "4", BOTH), direction="i2t")
 
 
 def test_ids_are_numbers_when_all_of_a_side_are(tmp_path: Path) -> None:
@@ -117,8 +109,8 @@ def test_ids_are_numbers_when_all_of_a_side_are(tmp_path: Path) -> None:
         '{"1": [1]} x',
     ],
 )
-def test_json_that_is_refused(tmp_path: Path, content: str, pinned: Pinned) -> None:
-    pinned(refused(write(tmp_path / "r.json", content)))
+def test_json_that_is_refused(tmp_path: Path, content: str, refuses: Refuses) -> None:
+    refuses(BadInput, read, write(tmp_path / "r.json", content))
 
 
 # --- TREC ------------------------------------------------------------------------------------------------
@@ -197,8 +189,8 @@ def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path, refu
         pytest.param(gzip.compress(RUN.encode(), mtime=0)[:12] + b"\xff" * 30, id="damaged gzip"),
     ],
 )
-def test_trec_that_is_refused(tmp_path: Path, content: Any, pinned: Pinned) -> None:
-    pinned(refused(write(tmp_path / "run", content)))
+def test_trec_that_is_refused(tmp_path: Path, content: Any, refuses: Refuses) -> None:
+    refuses(BadInput, read, write(tmp_path / "run", content))
 
 
 @settings(max_examples=50, deadline=None)
@@ -267,8 +259,10 @@ def test_minus_1_ends_a_list(form: str, counts: dict[str, int], tmp_path: Path) 
 
 @pytest.mark.parametrize("form", ("json", "memory", "pairs", "csv", "six"))
 @pytest.mark.parametrize(("query", "at"), [("a", 0), ("a", 1), ("b", 0), ("c", 1)])
-def test_minus_1_before_other_items_is_refused(form: str, query: str, at: int, tmp_path: Path, pinned: Pinned) -> None:
-    pinned(refused(with_ends(form, {query: 1}, tmp_path, at)))
+def test_minus_1_before_other_items_is_refused(
+    form: str, query: str, at: int, tmp_path: Path, refuses: Refuses
+) -> None:
+    refuses(BadInput, read, with_ends(form, {query: 1}, tmp_path, at))
 
 
 def test_a_list_of_nothing_but_ends_is_empty() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +15,7 @@ from hypothesis import strategies as st
 from vsebench.errors import DiskError, UsageError
 from vsebench.files import store
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("VSEBENCH_CACHE_LIMIT", raising=False)
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def put(key: str, size: int = 10, age: float = 0.0, kind: str = "kind") -> Path:
@@ -146,16 +139,14 @@ def test_fingerprints_tell_kinds_apart_but_not_the_order_of_settings():
     assert store.fingerprint("tuples") == store.fingerprint("tuples")
 
 
-def test_two_processes_that_write_and_trim_at_once_leave_complete_files():
-    code = (
-        "import sys\nfrom vsebench.files import store\n"
-        "for i in range(40):\n"
-        "    store.put('kind', f'k{i}', lambda stream: stream.write(bytes([i]) * 5000))\n"
-        "    store.trim(0)\n"
-    )
-    root = Path(__file__).resolve().parents[2]
-    running = [subprocess.Popen([sys.executable, "-c", code], cwd=root) for _ in range(2)]
-    assert [process.wait(60) for process in running] == [0, 0]
+def test_two_that_write_and_trim_at_once_leave_complete_files():
+    def work(_):
+        for i in range(40):
+            store.put("kind", f"k{i}", lambda stream, i=i: stream.write(bytes([i]) * 5000))
+            store.trim(0)
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(work, range(2)))
     assert sorted(keys()) == sorted(f"k{i}" for i in range(40))
     for i in range(40):
         assert (store.root() / "kind" / f"k{i}").read_bytes() == bytes([i]) * 5000

@@ -53,12 +53,13 @@ class Followed:
 
     Args:
         fix: a regular expression that is found in the fix, and in every stored one that the entry covers.
-        refused: the call that is refused with it.
-        steps: calls that do what the fix says, one for each of its ways, and what comes of each.
+        refused: the call that is refused with it, or several of which the last one is.
+        steps: calls that do what the fix says and what comes of the last one, for each way of the fix.
     """
 
-    def __init__(self, fix: str, refused: Call, *steps: tuple[Call, Outcome]) -> None:
-        self.fix, self.refused, self.steps = fix, refused, steps
+    def __init__(self, fix: str, refused: Call | tuple[Call, ...], *steps: tuple[Call | Outcome, ...]) -> None:
+        self.fix, self.refused = fix, after(*refused) if isinstance(refused, tuple) else refused
+        self.steps: list[tuple[Call, Outcome]] = [(after(*calls), outcome) for *calls, outcome in steps]
 
     def follow(self) -> None:
         """Do what the fix says, in this folder; raises AssertionError where it changes nothing."""
@@ -79,7 +80,7 @@ class Followed:
 
 @dataclass(frozen=True)
 class By:
-    """An entry whose fix a test follows that exists; ``test`` is its name, as pytest takes it."""
+    """An entry whose fix a test follows that exists; ``test`` is its name, of which there is one."""
 
     fix: str
     test: str

@@ -47,7 +47,7 @@ JUDGED = write("q.csv", "image_id,caption_id,grade\n1000,5000,1\n1001,5005,0\n")
 CORRELATE = "correlate flickr8k --data f --gains binary --tasks expert"
 NUMBERS = "id,x,y\n" + "".join(f"{100 + n},{n % 3},{n % 2}\n" for n in range(24))
 KINDS = "caption_id,x\n" + "".join(f"{1100 + n},{'long' if n % 2 else 'short'}\n" for n in range(72))
-GOOD = (after(E, f"eval e.npz {R1}"), I2T)
+GOOD = (E, f"eval e.npz {R1}", I2T)
 
 FOLLOWED: list[Followed | By] = [
     Followed(
@@ -69,13 +69,13 @@ FOLLOWED: list[Followed | By] = [
         r"^give a file of embeddings, or --scores FILE, or --run FILE$",
         "eval",
         GOOD,
-        (after(both(), f"eval --scores s.npy {R1}"), I2T),
+        (both(), f"eval --scores s.npy {R1}", I2T),
     ),
     Followed(
         r"^give image_of_text \(the image id of every text\), or a file of captions with these ids "
         r"\(--captions FILE\)$",
         hostile("ids that do not give the image"),
-        (after(write("c.jsonl", ROWS), save("e.npz", image_of_text=None), f"eval e.npz --captions c.jsonl {R1}"), I2T),
+        (write("c.jsonl", ROWS), save("e.npz", image_of_text=None), f"eval e.npz --captions c.jsonl {R1}", I2T),
         GOOD,
     ),
     Followed(
@@ -86,7 +86,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     Followed(
         r"^(encode every (image|text) of the split and nothing else; or add|save the image ids of the data set, or "
-        r"give) --split custom",
+        r"give) (--split custom|split='custom')",
         hostile("unknown image ids as coco-5k"),
         (hostile("unicode ids", "--split", "custom"), None),
     ),
@@ -94,58 +94,56 @@ FOLLOWED: list[Followed | By] = [
         r"^leave out --scores if the file holds embeddings, or name the scores with --scores-key KEY$",
         hostile("embeddings given as scores"),
         GOOD,
-        (after(save("s.npz", scores=S, more=S), f"eval --scores s.npz --scores-key scores {R1}"), I2T),
+        (save("s.npz", scores=S, more=S), f"eval --scores s.npz --scores-key scores {R1}", I2T),
     ),
     Followed(
         r"^give the file of the texts behind it: vsebench eval images.npy texts.npy; or give it with --scores if ",
-        after(both(), "eval x.npy"),
-        (after(both(), f"eval x.npy y.npy {R1}"), I2T),
-        (after(both(), f"eval --scores s.npy {R1}"), I2T),
+        (both(), "eval x.npy"),
+        (both(), f"eval x.npy y.npy {R1}", I2T),
+        (both(), f"eval --scores s.npy {R1}", I2T),
     ),
     Followed(
         r"^give a score matrix with --scores, or name them with --image-key KEY and --text-key KEY, or give the file ",
         hostile("npz of scores given as embeddings"),
-        (after(save("s.npz", scores=S), f"eval --scores s.npz {R1}"), I2T),
-        (after(save("e.npz", images=X, b=Y), f"eval e.npz --image-key images --text-key b {R1}"), I2T),
+        (save("s.npz", scores=S), f"eval --scores s.npz {R1}", I2T),
+        (save("e.npz", images=X, b=Y), f"eval e.npz --image-key images --text-key b {R1}", I2T),
     ),
     Followed(
         r"^name them with --text-key KEY, or give the file of the text vectors behind that of the images$",
-        after(save("e.npz", images=X, b=Y[:7, :3], c=Y), "eval e.npz"),
+        (save("e.npz", images=X, b=Y[:7, :3], c=Y), "eval e.npz"),
         (f"eval e.npz --text-key c {R1}", I2T),
-        (after(both(), f"eval x.npy y.npy {R1}"), I2T),
+        (both(), f"eval x.npy y.npy {R1}", I2T),
     ),
     Followed(
         r"^save one vector a row \(join batches\), or give the scores of the model with --scores$",
         hostile("region features"),
-        (after(both(), f"eval --scores s.npy {R1}"), I2T),
+        (both(), f"eval --scores s.npy {R1}", I2T),
     ),
     Followed(
         r"^save it with np.save, one row an image and one column a text; retrieved lists are given with --run$",
         hostile("scores in JSON"),
-        (after(both(), f"eval --scores s.npy {R1}"), I2T),
+        (both(), f"eval --scores s.npy {R1}", I2T),
     ),
     Followed(
         r"^convert it where you made it: np.savez\('embeddings.npz', image_embeddings=..., text_embeddings=..., ",
         hostile("picture"),
         (
-            after(
-                lambda: np.savez(
-                    "embeddings.npz",
-                    image_embeddings=X,
-                    text_embeddings=Y,
-                    image_ids=np.arange(60),
-                    text_ids=np.array([f"{n // 5}#{n % 5}" for n in range(300)]),
-                ),
-                f"eval embeddings.npz {R1}",
+            lambda: np.savez(
+                "embeddings.npz",
+                image_embeddings=X,
+                text_embeddings=Y,
+                image_ids=np.arange(60),
+                text_ids=np.array([f"{n // 5}#{n % 5}" for n in range(300)]),
             ),
+            f"eval embeddings.npz {R1}",
             I2T,
         ),
     ),
     Followed(
         r"^save vectors as .npz, .* such as np.savez\(...\); give retrieved lists with (--)?run, and saved reports to ",
-        after(ONE, "eval a.json"),
-        (after(lambda: np.savez("e.npz", image_embeddings=X, text_embeddings=Y), f"eval e.npz {R1}"), I2T),
-        (after(ALL, f"compare a.json b.json {FEW}"), "R@1"),
+        (ONE, "eval a.json"),
+        (lambda: np.savez("e.npz", image_embeddings=X, text_embeddings=Y), f"eval e.npz {R1}", I2T),
+        (ALL, f"compare a.json b.json {FEW}", "R@1"),
     ),
     Followed(
         r"^give --metrics R@1,eccv or all$", hostile("--metrics ,"), (hostile("--metrics ,", "--metrics", "all"), None)
@@ -153,20 +151,15 @@ FOLLOWED: list[Followed | By] = [
     Followed(
         r"^known: gt, .*or give judgements of yours: --judgements (nope|rouge|mine)=FILE$",
         hostile("--metrics nope:R@1"),
-        (
-            after(write("q.tsv", "query 0 item 1\n"), hostile("--metrics nope:R@1", "--judgements", "nope=q.tsv")),
-            BadInput,
-        ),
+        (write("q.tsv", "query 0 item 1\n"), hostile("--metrics nope:R@1", "--judgements", "nope=q.tsv"), BadInput),
     ),
     Followed(
         r"^give --split NAME of `vsebench data list`, or --judgements NAME=FILE",
         hostile("run as custom"),
         (
-            after(
-                write("q.txt", "1 0 2 1\n"),
-                write("r.json", {"i2t": {"1": [2]}}),
-                "eval --run r.json --split custom --judgements m=i2t:q.txt --metrics m:R@1 --json --ci 0",
-            ),
+            write("q.txt", "1 0 2 1\n"),
+            write("r.json", {"i2t": {"1": [2]}}),
+            "eval --run r.json --split custom --judgements m=i2t:q.txt --metrics m:R@1 --json --ci 0",
             1.0,
         ),
     ),
@@ -174,47 +167,43 @@ FOLLOWED: list[Followed | By] = [
         r"^leave out --ties, --similarity and --save-run$",
         hostile("run with --ties"),
         (
-            after(
-                write("q.txt", "1 0 2 1\n"),
-                write("r.json", {"i2t": {"1": [2]}}),
-                "eval --run r.json --judgements m=i2t:q.txt --metrics m:R@1 --json --ci 0",
-            ),
+            write("q.txt", "1 0 2 1\n"),
+            write("r.json", {"i2t": {"1": [2]}}),
+            "eval --run r.json --judgements m=i2t:q.txt --metrics m:R@1 --json --ci 0",
             1.0,
         ),
     ),
-    Followed(
-        r"^give another --out$", after(write("x", "mine"), "demo --out x"), ("demo --out new --fail", VsebenchError)
-    ),
+    Followed(r"^give another --out$", (write("x", "mine"), "demo --out x"), ("demo --out new --fail", VsebenchError)),
     Followed(
         r"^leave --figure out$",
-        after(lambda: human_files.flickr8k(Path("f")), f"{CORRELATE} --figure f.svg"),
+        (lambda: human_files.flickr8k(Path("f")), f"{CORRELATE} --figure f.svg"),
         (CORRELATE, "Expert"),
     ),
     Followed(
         r"^end the name in .json, .tex, .md, .html, .csv, or add --format$",
-        after(ALL, "compare a.json b.json -o x.txt"),
+        (ALL, "compare a.json b.json -o x.txt"),
         (f"compare a.json b.json -o x.md {FEW}", "R@1"),
         (f"compare a.json b.json -o x.txt --format latex {FEW}", "R@1"),
     ),
     Followed(
         r"^options stand behind the command: vsebench eval FILE --json$",
-        after(E, "--json eval e.npz"),
+        (E, "--json eval e.npz"),
         ("eval e.npz --json", I2T),
     ),
     Followed(
         r"^evaluate both in the same way; --force compares what they share$",
-        after(made("a", "ties"), "compare a.json ties.json"),
+        (made("a", "ties"), "compare a.json ties.json"),
         (f"compare a.json ties.json --force {FEW}", "R@1"),
-        (after(ALL, f"compare a.json b.json {FEW}"), "R@1"),
+        (ALL, f"compare a.json b.json {FEW}", "R@1"),
     ),
     Followed(
         r"^evaluate it with --metrics R@[37], or take one that all reports have, such as R@5, R@1",
-        after(ALL, "compare a.json b.json --metrics R@3"),
+        (ALL, "compare a.json b.json --metrics R@3"),
         (f"compare a.json b.json --metrics R@5 {FEW}", "R@5"),
     ),
     Followed(
         r"^name two metrics, as in --pair R@1,eccv:mAP@R$",
-        after(ALL, "agree a.json b.json c.json --pair R@1"),
+        (ALL, "agree a.json b.json c.json --pair R@1"),
         (f"agree a.json b.json c.json --pair R@1,MRR {FEW}", "MRR"),
     ),
     Followed(
@@ -224,33 +213,33 @@ FOLLOWED: list[Followed | By] = [
     ),
     Followed(
         r"^leave out (--no-positive miss|no_positive='miss'), or the metric$",
-        after(E, JUDGED, "eval e.npz --judgements m=q.csv --metrics m:MeanR --no-positive miss"),
+        (E, JUDGED, "eval e.npz --judgements m=q.csv --metrics m:MeanR --no-positive miss"),
         ("eval e.npz --judgements m=q.csv --metrics m:MeanR --json", None),
         ("eval e.npz --no-positive miss --metrics R@1", None),
     ),
     Followed(
         r"^slice --direction (i2t or t2i|t2i)$",
-        after(ONE, write("t.csv", KINDS), "slice a.json --by column --file t.csv --direction i2t"),
+        (ONE, write("t.csv", KINDS), "slice a.json --by column --file t.csv --direction i2t"),
         (f"slice a.json --by column --file t.csv --direction t2i {FEW}", "long"),
     ),
     Followed(
         r"^name one with --column NAME$",
-        after(ONE, write("t.csv", NUMBERS), "slice a.json --by column --file t.csv"),
+        (ONE, write("t.csv", NUMBERS), "slice a.json --by column --file t.csv"),
         (f"slice a.json --by column --file t.csv --column y {FEW}", "R@1"),
     ),
     Followed(
         r"^give --file FILE$",
-        after(ONE, "slice a.json --by column"),
-        (after(write("t.csv", KINDS), f"slice a.json --by column --file t.csv {FEW}"), "long"),
+        (ONE, "slice a.json --by column"),
+        (write("t.csv", KINDS), f"slice a.json --by column --file t.csv {FEW}", "long"),
     ),
     Followed(
         r"^give them with --captions FILE \(.txt with one caption a line, or .jsonl\)$",
-        after(ONE, "slice a.json --by length"),
-        (after(write("c.txt", "a b\nc\nd e f\n" * 24), f"slice a.json --by length --captions c.txt {FEW}"), "R@1"),
+        (ONE, "slice a.json --by length"),
+        (write("c.txt", "a b\nc\nd e f\n" * 24), f"slice a.json --by length --captions c.txt {FEW}", "R@1"),
     ),
     Followed(
         r"^write --metrics, or see vsebench (eval|compare) --help$",
-        after(E, "eval e.npz -m R@1"),
+        (E, "eval e.npz -m R@1"),
         (f"eval e.npz {R1}", I2T),
         ("eval --help", "--metrics"),
         ("compare --help", "--metrics"),
@@ -265,7 +254,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     Followed(
         r"^leave out --baseline: its text, image and group scores are 0$",
-        after(
+        (
             lambda: choice_files.winoground(Path("w")),
             write("s.npy", np.zeros((5, 2))),
             "choice s.npy --set w --baseline length",
@@ -274,31 +263,29 @@ FOLLOWED: list[Followed | By] = [
     ),
     Followed(
         r"^evaluate them one by one, or all with the --split that they share$",
-        after(E, save("o.npz", image_embeddings=X[:40], text_embeddings=Y[:200]), "eval e.npz o.npz"),
+        (E, save("o.npz", image_embeddings=X[:40], text_embeddings=Y[:200]), "eval e.npz o.npz"),
         (f"eval e.npz {R1}", I2T),
         ("eval o.npz", None),
     ),
-    By(r"^leave out 'x='$", "analysis/test_joint.py::test_the_document_is_what_compare_reads"),
+    By(r"^send it to a file \(> FILE\), or name one with --output$", "test_streams_and_exit_codes_of_a_process"),
+    By(r"^leave out 'x='$", "test_the_document_is_what_compare_reads"),
     Followed(
         r"^run vsebench eval with --captions, --run or --judgements NAME=FILE: its error says how to write the file$",
-        after(write("t.txt", "q1 Q0 d1 1 9.5\n" + "q1 Q0 d2 2 8.5 tag\n" * 9), "inspect t.txt"),
-        (after(E, "eval e.npz --judgements m=t.txt --metrics m:R@1"), BadInput),
+        (write("t.txt", "q1 Q0 d1 1 9.5\n" + "q1 Q0 d2 2 8.5 tag\n" * 9), "inspect t.txt"),
+        (E, "eval e.npz --judgements m=t.txt --metrics m:R@1", BadInput),
     ),
-    By(
-        r"^give JSON lines with these ids \(\.jsonl\), or the lengths with --by column --file FILE$",
-        "cli/test_slice.py::test_captions_of_a_custom_split",
-    ),
+    By(r"^give JSON lines with these ids \(\.jsonl\), or the lengths", "test_captions_of_a_custom_split"),
     Followed(r"^run: vsebench --help$", "help", ("--help", "Usage")),
     Followed(
         r"^separate names by commas: --metrics R@1,R@5,recall$",
-        after(E, "eval e.npz --metrics R@1 R@5 recall"),
+        (E, "eval e.npz --metrics R@1 R@5 recall"),
         ("eval e.npz --metrics R@1,R@5,recall --json", I2T),
     ),
     Followed(
         r"^did you mean 'coco-5k' or 'coco-1k'\?, or declare a data set of your own: vsebench data build "
         r"coco-9k --from ",
         "data build coco-9k",
-        (after(write("captions.jsonl", ROWS), "data build coco-9k --from captions.jsonl"), None),
+        (write("captions.jsonl", ROWS), "data build coco-9k --from captions.jsonl", None),
     ),
     Followed(
         r"^leave it out, or generate scenes: vsebench data build scenes --(near|leaks) \.\.\.$",

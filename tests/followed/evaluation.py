@@ -66,17 +66,13 @@ FOLLOWED: list[Followed | By] = [
         rf"^give image_ids and text_ids \(or image_of_text\) with the rows, so that they are matched by id; {LIKE}$",
         hostile("texts image by image within captions"),
         (
-            after(
-                save("m.npz", image_embeddings=X, text_embeddings=Y[MAJOR], image_of_text=OWNER[MAJOR]),
-                "eval m.npz --json --ci 0 --metrics R@1",
-            ),
+            save("m.npz", image_embeddings=X, text_embeddings=Y[MAJOR], image_of_text=OWNER[MAJOR]),
+            "eval m.npz --json --ci 0 --metrics R@1",
             I2T,
         ),
         (
-            after(
-                save("m.npz", text_embeddings=Y[MAJOR], image_of_text=OWNER[MAJOR]),
-                "eval m.npz --json --ci 0 --metrics R@1",
-            ),
+            save("m.npz", text_embeddings=Y[MAJOR], image_of_text=OWNER[MAJOR]),
+            "eval m.npz --json --ci 0 --metrics R@1",
             I2T,
         ),
         (hostile("texts in that order, trusted"), None),
@@ -106,7 +102,7 @@ FOLLOWED: list[Followed | By] = [
         rf"t2i needs scores for the images of every text; {LIKE}$",
         ev(scores=of_top(S, "i2t", -100)),
         (ev(scores=of_top(S, "i2t", -100), direction="i2t"), I2T),
-        (after(write("s.npy", of_top(S, "i2t", -100)), ev(X, Y, rerank="i2t=s.npy", rerank_depth=10)), I2T),
+        (write("s.npy", of_top(S, "i2t", -100)), ev(X, Y, rerank="i2t=s.npy", rerank_depth=10), I2T),
         (ev(scores=S), I2T),
         (ev(scores=of_top(S, "i2t", -100), trust=True), I2T),
     ),
@@ -115,7 +111,7 @@ FOLLOWED: list[Followed | By] = [
         rf"i2t needs scores for the texts of every image; {LIKE}$",
         ev(scores=of_top(S, "t2i", -100)),
         (ev(scores=of_top(S, "t2i", -100), direction="t2i"), T2I),
-        (after(write("s.npy", of_top(S, "t2i", -100)), ev(X, Y, rerank="t2i=s.npy", rerank_depth=10)), I2T),
+        (write("s.npy", of_top(S, "t2i", -100)), ev(X, Y, rerank="t2i=s.npy", rerank_depth=10), I2T),
     ),
     Followed(
         rf"^save a number below every score in their place; then direction='(i2t|t2i)' reads it rightly; {LIKE}$",
@@ -148,14 +144,12 @@ FOLLOWED: list[Followed | By] = [
         (ev(image_id_of_text=OWNER + 1, image_ids=np.arange(60) + 1), I2T),
     ),
     Followed(
-        r"^give image_of_text \(the image row of every text\)( \(|$|, or give --captions-per-image )",
+        r"^give image_of_text \(the image row of every text\)( \(|$|, or give (--captions-per-image |captions_per_))",
         hostile("four texts an image"),
         (hostile("four texts an image", "--captions-per-image", "4", "--trust"), None),
         (
-            after(
-                save("m.npz", image_embeddings=X, text_embeddings=Y[:240], image_of_text=np.arange(240) // 5),
-                "eval m.npz --json --ci 0 --metrics R@1",
-            ),
+            save("m.npz", image_embeddings=X, text_embeddings=Y[:240], image_of_text=np.arange(240) // 5),
+            "eval m.npz --json --ci 0 --metrics R@1",
             None,
         ),
     ),
@@ -165,16 +159,13 @@ FOLLOWED: list[Followed | By] = [
         ev(**NAMED),
         (ev(**OWNED), I2T),
         (
-            after(
-                write(
-                    "c.jsonl",
-                    "".join(
-                        f'{{"image_id": "{IDS[n // 5]}", "caption_id": "c{n}", "caption": "a {n}"}}\n'
-                        for n in range(300)
-                    ),
+            write(
+                "c.jsonl",
+                "".join(
+                    f'{{"image_id": "{IDS[n // 5]}", "caption_id": "c{n}", "caption": "a {n}"}}\n' for n in range(300)
                 ),
-                ev(**NAMED, captions="c.jsonl"),
             ),
+            ev(**NAMED, captions="c.jsonl"),
             I2T,
         ),
         (ev(image_ids=IDS, captions_per_image=5), I2T),
@@ -189,16 +180,14 @@ FOLLOWED: list[Followed | By] = [
     Followed(
         r"^give it with gains=FILE\.npy$",
         ev(metrics="matrix:NCS@3"),
-        (after(write("g.npy", np.eye(60).repeat(5, 1)), ev(metrics="matrix:NCS@3", gains="g.npy")), None),
+        (write("g.npy", np.eye(60).repeat(5, 1)), ev(metrics="matrix:NCS@3", gains="g.npy"), None),
     ),
     Followed(
         r"^(known|did you mean).*, or give judgements of yours: judgements='nope=FILE'$",
         ev(metrics="nope:NCS@3"),
         (
-            after(
-                write("q.csv", "image_id,caption_id,grade\nim00,c0,1\n"),
-                ev(metrics="nope:R@1", judgements="nope=q.csv", **OWNED),
-            ),
+            write("q.csv", "image_id,caption_id,grade\nim00,c0,1\n"),
+            ev(metrics="nope:R@1", judgements="nope=q.csv", **OWNED),
             None,
         ),
     ),
@@ -206,10 +195,8 @@ FOLLOWED: list[Followed | By] = [
         r"^give file=FILE$",
         lambda: vb.slice([vb.evaluate(X, Y, ci=0)], "column"),
         (
-            after(
-                write("a.csv", "caption_id,column\n" + "".join(f"{n},{n % 2}\n" for n in range(300))),
-                lambda: vb.slice([vb.evaluate(X, Y, ci=0)], "column", file="a.csv", resamples=40),
-            ),
+            write("a.csv", "caption_id,column\n" + "".join(f"{n},{n % 2}\n" for n in range(300))),
+            lambda: vb.slice([vb.evaluate(X, Y, ci=0)], "column", file="a.csv", resamples=40),
             None,
         ),
     ),
@@ -221,18 +208,18 @@ FOLLOWED: list[Followed | By] = [
     Followed(
         r"^give a file of embeddings, or scores=FILE, or run=FILE$",
         lambda: vb.evaluate(**R1),
-        (after(save("e.npz"), ev("e.npz")), I2T),
-        (after(write("s.npy", S), ev(scores="s.npy")), I2T),
+        (save("e.npz"), ev("e.npz"), I2T),
+        (write("s.npy", S), ev(scores="s.npy"), I2T),
     ),
     Followed(
         r"^add direction='(i2t|t2i)'$",
-        after(write("b.npy", S[:7]), ev(scores=S, normalise="qb:b.npy")),
+        (write("b.npy", S[:7]), ev(scores=S, normalise="qb:b.npy")),
         (ev(scores=S, normalise="qb:b.npy", direction="t2i"), BadInput),
         (ev(scores=S, normalise="qb:b.npy", direction="i2t"), None),
     ),
     Followed(
         r"^give run=\['i2t=FILE', 't2i=FILE'\]$",
-        after(write("r.txt", SCORED), write("q.txt", BACK), judged(run=["r.txt", "q.txt"])),
+        (write("r.txt", SCORED), write("q.txt", BACK), judged(run=["r.txt", "q.txt"])),
         (judged(run=["i2t=q.txt", "t2i=r.txt"], direction="t2i"), RIGHT_RUN),
     ),
     Followed(
@@ -269,12 +256,12 @@ FOLLOWED: list[Followed | By] = [
     Followed(
         r"^give them with captions=FILE \(.txt with one caption a line, or .jsonl\)$",
         ev(metrics="cider:NCS@3"),
-        (after(write("c.txt", "\n".join(CAPTIONS)), ev(metrics="cider:NCS@3", captions="c.txt")), None),
+        (write("c.txt", "\n".join(CAPTIONS)), ev(metrics="cider:NCS@3", captions="c.txt"), None),
     ),
     Followed(
         r"^give one file, or mine=i2t:FILE and mine=t2i:FILE$",
         judged(judgements=["mine=q.txt", "mine=r.txt"]),
-        (after(write("q.txt", TREC.replace("0.", "1 ")), judged(judgements=["mine=t2i:q.txt"])), BadInput),
+        (write("q.txt", TREC.replace("0.", "1 ")), judged(judgements=["mine=t2i:q.txt"]), BadInput),
     ),
     Followed(
         r"^give image_ids and text_ids, and images as rows \(scores.T if the rows are texts\)$",
@@ -292,8 +279,8 @@ FOLLOWED: list[Followed | By] = [
     Followed(
         r"^give image_of_text \(the image (id|row) of every text\), or a file of captions with these ids "
         r"\(captions=FILE\)",
-        after(save("e.npz", image_of_text=None), ev("e.npz")),
-        (after(save("e.npz"), ev("e.npz")), I2T),
+        (save("e.npz", image_of_text=None), ev("e.npz")),
+        (save("e.npz"), ev("e.npz"), I2T),
     ),
     Followed(
         r"^save an id of its own for every image, such as its file; where ids are those of classes, give these as "
@@ -305,52 +292,47 @@ FOLLOWED: list[Followed | By] = [
         r"^save every text once and evaluate judgements, the pairs of image and text ids: judgements='NAME=PAIRS.csv'$",
         ev(X, np.repeat(Y[::5][:20], 3, 0), captions_per_image=1),
         (
-            after(
-                write("p.csv", "image_id,caption_id\n" + "".join(f"im{n:02},c{n // 3}\n" for n in range(60))),
-                ev(
-                    X,
-                    Y[::5][:20],
-                    image_ids=IDS,
-                    text_ids=[f"c{n}" for n in range(20)],
-                    judgements="p=p.csv",
-                    metrics="p:R@1",
-                ),
+            write("p.csv", "image_id,caption_id\n" + "".join(f"im{n:02},c{n // 3}\n" for n in range(60))),
+            ev(
+                X,
+                Y[::5][:20],
+                image_ids=IDS,
+                text_ids=[f"c{n}" for n in range(20)],
+                judgements="p=p.csv",
+                metrics="p:R@1",
             ),
             None,
         ),
     ),
     Followed(
         r"^give image_ids and text_ids so that rows can be matched, or split='custom'$",
-        after(save("e.npz", image_ids=None, text_ids=None, image_of_text=OWNER[::-1].copy()), ev("e.npz", split=SPLIT)),
-        (after(save("e.npz", image_ids=np.arange(60), text_ids=np.arange(300)), ev("e.npz", split=SPLIT)), I2T),
+        (save("e.npz", image_ids=None, text_ids=None, image_of_text=OWNER[::-1].copy()), ev("e.npz", split=SPLIT)),
+        (save("e.npz", image_ids=np.arange(60), text_ids=np.arange(300)), ev("e.npz", split=SPLIT), I2T),
     ),
     Followed(
         r"^give one row for every image of the split, or ids \(image_ids\) to match by",
-        after(save("e.npz", image_embeddings=X[:59], text_embeddings=Y), ev("e.npz", split=SPLIT)),
+        (save("e.npz", image_embeddings=X[:59], text_embeddings=Y), ev("e.npz", split=SPLIT)),
         (ev(split=SPLIT), I2T),
     ),
     # Graded metrics.
     Followed(
         r"^use CS or Kendall, which take any gains, or count negative gains as zero: gains='GAINS:negative=zero'$",
-        after(write("g.npy", S), ev(gains="g.npy", metrics="matrix:nDCG@5")),
+        (write("g.npy", S), ev(gains="g.npy", metrics="matrix:nDCG@5")),
         (ev(gains="g.npy", metrics="matrix:CS@5"), None),
         (ev(gains="g.npy:negative=zero", metrics="matrix:nDCG@5"), None),
     ),
     Followed(
         r"^leave it out, or use ties='mean-rank' \(of binary judgements\) or index$",
-        after(write("g.npy", abs(S)), ev(gains="g.npy", metrics="matrix:CS@5", ties="expected")),
+        (write("g.npy", abs(S)), ev(gains="g.npy", metrics="matrix:CS@5", ties="expected")),
         (ev(gains="g.npy", metrics="matrix:CS@5", ties="index"), None),
     ),
-    By(
-        r"^store longer lists, or leave it out \(short_lists='miss' is for binary judgements\)$",
-        "graded/test_engine.py::test_lists_that_are_too_short",
-    ),
+    By(r"^store longer lists, or leave it out \(short_lists='miss' is for binary", "test_lists_that_are_too_short"),
     Followed(
         r"^use split='coco-5k'$",
         ev(split="custom", metrics="cxc-intra"),
         (ev(split="coco-5k", metrics="cxc-intra"), BadInput),
     ),
-    By(r"^give them with captions=FILE$", "relevance/test_gains_kinds.py::test_a_new_kind_is_one_file_and_one_entry"),
+    By(r"^give them with captions=FILE$", "test_a_new_kind_is_one_entry"),
     Followed(
         r"^write coarse:CHEAP:above=NUMBER:COSTLY, such as coarse:bow:glove.txt:above=0.8:sentence:",
         ev(gains="coarse:bow", metrics="coarse:NCS@3"),
@@ -369,19 +351,17 @@ FOLLOWED: list[Followed | By] = [
         (lambda: vb.parse("Kendall[tau=b]"), None),
     ),
     Followed(r"^leave out \[m=1\]$", lambda: vb.parse("gt:MedR[m=1]"), (lambda: vb.parse("gt:MedR"), None)),
-    By(r"^use similarity='dot', or save it again$", "human/test_models.py::test_a_vector_of_length_zero"),
+    By(r"^use similarity='dot', or save it again$", "test_a_vector_of_length_zero"),
     Followed(
         r"^give captions=FILE with that column, or write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE$",
         ev(only="lang=de", captions_per_image=5),
         (
-            after(
-                write(
-                    "c.csv",
-                    "image_id,caption_id,caption,lang\n"
-                    + "".join(f"im{n // 5:02},c{n},a {n},{'de' if n < 150 else 'en'}\n" for n in range(300)),
-                ),
-                ev(only="lang=de", captions="c.csv", **OWNED),
+            write(
+                "c.csv",
+                "image_id,caption_id,caption,lang\n"
+                + "".join(f"im{n // 5:02},c{n},a {n},{'de' if n < 150 else 'en'}\n" for n in range(300)),
             ),
+            ev(only="lang=de", captions="c.csv", **OWNED),
             HALF,
         ),
     ),
@@ -389,26 +369,21 @@ FOLLOWED: list[Followed | By] = [
         r"^write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE$",
         ev(only="lang"),
         (
-            after(
-                write(
-                    "c.csv",
-                    "image_id,caption_id,caption,lang\n"
-                    + "".join(f"im{n // 5:02},c{n},a {n},{'de' if n < 150 else 'en'}\n" for n in range(300)),
-                ),
-                ev(only="c.csv:lang=de", **OWNED),
+            write(
+                "c.csv",
+                "image_id,caption_id,caption,lang\n"
+                + "".join(f"im{n // 5:02},c{n},a {n},{'de' if n < 150 else 'en'}\n" for n in range(300)),
             ),
+            ev(only="c.csv:lang=de", **OWNED),
             HALF,
         ),
     ),
+    By(r"^evaluate with metrics='R@1,R@5,R@10,Recall@10,gt:nDCG@10'$", "test_what_mteb_lacks_is_refused"),
     By(
-        r"^evaluate with metrics='R@1,R@5,R@10,Recall@10,gt:nDCG@10'$",
-        "exchange/test_export.py::test_what_mteb_lacks_is_refused",
-    ),
-    By(
-        r"^(start workers \(dask worker ADDRESS\)|leave the cache alone while an evaluation runs|see the log of "
-        r"that worker and .*); "
-        r"(the same command with )?resume=True continues",
-        "evaluation/test_engine.py::test_a_run_that_is_killed_and_continued",
+        r"^(start workers \(dask worker ADDRESS\)|start it again|leave the cache alone while an evaluation runs|"
+        r"see the log of that worker and .*); "
+        r"(the same command with )?(resume=True|--resume) continues",
+        "test_a_run_that_ends_early_and_is_continued",
     ),
     Followed(
         r"^write csls:k=10, dsl:beta=100 or qb:beta=20, a bank behind the name: qb:BANK\.npz:beta=20$",
@@ -435,18 +410,15 @@ FOLLOWED: list[Followed | By] = [
         (judged(), RIGHT_RUN),
     ),
     Followed(r"^give level=", judged(level=9.0), (judged(level=1.0), RIGHT_RUN)),
-    By(
-        r"^give lists of (i2t|t2i) too, or (direction='i2t'|--direction i2t)$",
-        "evaluation/test_runs_eval.py::test_one_direction",
-    ),
-    By(r"^leave them out or give the right --split$", "evaluation/test_runs_eval.py::test_the_split_may_be_named"),
+    By(r"^give lists of (i2t|t2i) too, or (direction='i2t'|--direction i2t)$", "test_one_direction"),
+    By(r"^leave them out or give the right --split$", "test_the_split_is_that_of_the_ids_or_named"),
     By(
         r"^give (its scores of t2i too, or measure i2t alone:|scores of t2i too, or) direction='i2t'$",
-        "evaluation/test_fusion.py::test_a_direction_without_scores_is_named_and_the_fix_measures_the_other",
+        "test_a_direction_without_scores_is_named_and_the_fix_measures_the_other",
     ),
     Followed(
         rf"^run='rank:FILE' takes the order of the rank column \(or write negated distances\); {LIKE}$",
-        after(write("r.txt", TREC), judged(run="r.txt")),
+        (write("r.txt", TREC), judged(run="r.txt")),
         (judged(run="rank:r.txt"), RIGHT_RUN),
     ),
 ]

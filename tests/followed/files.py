@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.followed.case import I2T, By, Call, Followed, S, X, Y, after, fix_of, refusal, save, write
+from tests.followed.case import I2T, By, Call, Followed, S, X, Y, fix_of, refusal, save, write
 from tests.followed.evaluation import ev
 from vsebench.files.read import read_embeddings, read_scores
 from vsebench.sets.caption_files import from_file
-
-FORMATS = "files/test_read_formats.py"
 
 PICKLED = "my vectors/it's.npy"
 
@@ -50,93 +48,66 @@ def stacked(name: str) -> None:
 
 FOLLOWED: list[Followed | By] = [
     # Objects of Python: the fix is a line that is run as it stands.
-    By(
-        r"^if you trust the file, save its arrays: d = .*; np\.savez\('NEW\.npz', \*\*d\)(\\n\")?$",
-        f"{FORMATS}::test_the_advice_for_objects_of_python_is_followed",
-    ),
-    By(
-        r"^save ids as integers or as strings of numpy: image_ids = np\.array\(image_ids\)\.astype\(str\)$",
-        f"{FORMATS}::test_the_advice_for_objects_of_python_is_followed",
-    ),
-    By(
-        r"^if you trust it, save its tensors alone: d = torch\.load\(FILE, weights_only=False\); torch\.save\(",
-        f"{FORMATS}::test_torch",
-    ),
-    By(
-        r"^if you trust it, save its weights alone: torch\.save\(",
-        "pretrained/test_weights.py::test_checkpoints_of_training",
-    ),
+    By(r"^if you trust the file, save its arrays: d = .*", "test_the_advice_for_objects_of_python_is_followed"),
+    By(r"^save ids as integers or as strings of numpy:", "test_the_advice_for_objects_of_python_is_followed"),
+    By(r"^if you trust it, save its tensors alone: d = torch\.load\(FILE, weights_only=False\)", "test_torch"),
+    By(r"^if you trust it, save its weights alone: torch\.save\(", "test_checkpoints_of_training"),
     Followed(
         r"^save it as image_embeddings = np\.stack\(image_embeddings\)\.astype\('float32'\): objects are pickles",
-        after(save("e.npz", image_embeddings=objects(X), text_embeddings=Y), ev("e.npz")),
-        (after(lambda: stacked("e.npz"), ev("e.npz")), I2T),
+        (save("e.npz", image_embeddings=objects(X), text_embeddings=Y), ev("e.npz")),
+        (lambda: stacked("e.npz"), ev("e.npz"), I2T),
     ),
     Followed(
         r"^if you trust the file: np\.save\('NEW\.npy', np\.array\(np\.load\(.*, allow_pickle=True\)\.tolist\(\)\)\)",
-        after(pickled, ev(PICKLED, "y.npy")),
-        (after(lambda: typed(ev(PICKLED, "y.npy")), ev("NEW.npy", "y.npy")), I2T),
+        (pickled, ev(PICKLED, "y.npy")),
+        (lambda: typed(ev(PICKLED, "y.npy")), ev("NEW.npy", "y.npy"), I2T),
     ),
     # Names of arrays.
     Followed(
         r"^(choose with|name them with) image_key=KEY and text_key=KEY(, or give the file of the text vectors "
         r"behind|$)",
-        after(save("e.npz", images=X, img=X, texts=Y), lambda: read_embeddings("e.npz")),
+        (save("e.npz", images=X, img=X, texts=Y), lambda: read_embeddings("e.npz")),
         (ev("e.npz", image_key="img", text_key="texts"), I2T),
-        (after(write("x.npy", X), write("y.npy", Y), ev("x.npy", "y.npy")), I2T),
+        (write("x.npy", X), write("y.npy", Y), ev("x.npy", "y.npy"), I2T),
     ),
     Followed(
         r"^name them with text_key=KEY, or give the file of the text vectors behind that of the images$",
-        after(save("e.npz", images=X, b=Y[:7, :3], c=Y), ev("e.npz")),
+        (save("e.npz", images=X, b=Y[:7, :3], c=Y), ev("e.npz")),
         (ev("e.npz", text_key="c"), I2T),
-        (after(write("x.npy", X), write("y.npy", Y), ev("x.npy", "y.npy")), I2T),
+        (write("x.npy", X), write("y.npy", Y), ev("x.npy", "y.npy"), I2T),
     ),
-    By(
-        r"^add the column modality, image or text, or name them with (image_key=KEY and "
-        r"text_key=KEY|text_key=KEY|--image-key KEY and "
-        r"--text-key KEY), or give the file of the text vectors",
-        f"{FORMATS}::test_tables",
-    ),
+    By(r"^add the column modality, image or text, or name them", "test_tables"),
     Followed(
         r"^(choose one|name the array) with scores_key=KEY$",
-        after(save("s.npz", scores=S, sims=S[::-1]), lambda: read_scores("s.npz")),
+        (save("s.npz", scores=S, sims=S[::-1]), lambda: read_scores("s.npz")),
         (ev(scores="s.npz", scores_key="scores"), I2T),
     ),
     Followed(
         r"^leave out scores if the file holds embeddings, or name the scores with scores_key=KEY$",
-        after(save("e.npz"), ev(scores="e.npz")),
+        (save("e.npz"), ev(scores="e.npz")),
         (ev("e.npz"), I2T),
-        (after(save("s.npz", scores=S, images=X, texts=Y), ev(scores="s.npz", scores_key="scores")), I2T),
+        (save("s.npz", scores=S, images=X, texts=Y), ev(scores="s.npz", scores_key="scores"), I2T),
     ),
     Followed(
         r"^save it with np\.save, one row an image and one column a text; retrieved lists are given with run$",
-        after(write("s.json", [[1, 2]]), ev(scores="s.json")),
-        (after(write("s.npy", S), ev(scores="s.npy")), I2T),
+        (write("s.json", [[1, 2]]), ev(scores="s.json")),
+        (write("s.npy", S), ev(scores="s.npy"), I2T),
     ),
     # Captions and their images.
-    By(
-        r"^choose one with part='.*', or all$", "files/test_caption_text.py::test_captions_have_the_part_of_their_video"
-    ),
+    By(r"^choose one with part='.*', or all$", "test_captions_have_the_part_of_their_video"),
     Followed(
         r"^give the images of a caption as judgements of your vectors: judgements='NAME=FILE'$",
-        after(
+        (
             write("c.jsonl", json.dumps({"text_id": 1, "text": "a dog", "image_ids": [1, 2]}) + "\n"),
             lambda: from_file("c.jsonl"),
         ),
         (
-            after(
-                write("q.csv", "image_id,caption_id,grade\n1000,5000,1\n1001,5000,1\n"),
-                save("e.npz"),
-                ev("e.npz", judgements="q=q.csv", metrics="q:R@1", direction="t2i"),
-            ),
+            write("q.csv", "image_id,caption_id,grade\n1000,5000,1\n1001,5000,1\n"),
+            save("e.npz"),
+            ev("e.npz", judgements="q=q.csv", metrics="q:R@1", direction="t2i"),
             1.0,
         ),
     ),
-    By(
-        r"^copy them there \(it has a\.jpg\), or give captions=FILE with the names of their files$",
-        "files/test_image_files.py::test_the_file_of_an_id",
-    ),
-    By(
-        r"^copy them there \(it has a\.png\), or give --captions FILE with the names of their files$",
-        "pretrained/test_encode.py::test_a_table_with_ids_and_names_of_files",
-    ),
+    By(r"^copy them there \(it has a\.jpg\), or give captions=FILE", "test_the_file_of_an_id"),
+    By(r"^copy them there \(it has a\.png\), or give --captions FILE", "test_a_table_with_ids_and_names_of_files"),
 ]

@@ -16,9 +16,6 @@ from vsebench.errors import BadInput
 
 SCENES = "scenes-12-size16"
 HUMAN = after(lambda: human_files.flickr8k(Path("f")))
-LAYOUTS = "sets/test_sets.py::test_a_set_is_built_from_files_in_its_published_layout"
-LANGUAGES = "analysis/test_languages.py"
-SPICE, TRAINED = "relevance/test_spice_cli.py", "train_reference"
 
 
 def damaged() -> None:
@@ -35,175 +32,104 @@ def labelled(**options: object) -> object:
 
 FOLLOWED: list[Followed | By] = [
     # Test sets.
-    By(r"^run: vsebench data build (?!f30k|coco)[\w:.-]+ --from PATH, with ", LAYOUTS),
     By(
-        r"^run: vsebench data build f30k --from FILE, where FILE is",
-        "sets/test_splits.py::test_real_flickr_lines_in_any_order_and_as_a_karpathy_file",
+        r"^run: vsebench data build (?!f30k|coco)[\w:.-]+ --from PATH, with ",
+        "test_a_set_is_built_from_files_in_its_published_layout",
     ),
-    By(
-        r"^build it again: vsebench data build f30k --replace --from FILE$",
-        "sets/test_splits.py::test_real_flickr_lines_in_any_order_and_as_a_karpathy_file",
-    ),
-    By(
-        r"^pip install 'vsebench\[text\]', or run: vsebench data build coco-5k --from FILE$",
-        "sets/test_splits.py::test_real_coco_lines_equal_the_packages",
-    ),
-    By(
-        r"^build it again: vsebench data build mine --replace --from FILE$",
-        "sets/test_own_data.py::test_a_damaged_file_is_named_and_disturbs_no_other",
-    ),
-    By(
-        r"^add replace=True to build it again(, or choose another name)?$",
-        "sets/test_own_data.py::test_a_failed_build_leaves_the_older_one",
-    ),
+    By(r"^run: vsebench data build f30k --from", "test_real_flickr_lines_in_any_order_and_as_a_karpathy_file"),
+    By(r"^build it again: vsebench data build f30k", "test_real_flickr_lines_in_any_order_and_as_a_karpathy_file"),
+    By(r"^pip install 'vsebench\[text\]', or run: vsebench data build", "test_real_coco_lines_equal_the_packages"),
+    By(r"^build it again: vsebench data build mine --replace", "test_a_damaged_file_is_named_and_disturbs_no_other"),
+    By(r"^add replace=True to build it again(, or choose another name)?$", "test_a_failed_build_leaves_the_older_one"),
     By(
         r"^give split='copy' or split='mine'$",
-        "sets/test_own_data.py::test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing",
+        "test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing",
     ),
-    By(
-        r"^(give its folder where it is used: )?vsebench choice FILE --set FOLDER",
-        "analysis/test_choice.py::test_a_set_by_name_is_in_the_cache",
-    ),
+    By(r"^(give its folder where it is used: )?vsebench choice FILE --set", "test_a_set_by_name_is_in_the_cache"),
     Followed(
         r"^data sets are not downloaded: vsebench data list says what each split needs .*, and vsebench data "
         r"build NAME "
         r"--from FILE reads a file of yours$",
         "data get f30k",
         ("data list", "f30k"),
-        (
-            after(
-                write("c.csv", "image_id,caption_id,caption\na,1,a dog\nb,2,a cat\n"), "data build mine --from c.csv"
-            ),
-            None,
-        ),
+        (write("c.csv", "image_id,caption_id,caption\na,1,a dog\nb,2,a cat\n"), "data build mine --from c.csv", None),
     ),
     # Languages.
-    By(
-        r"^give reports of one language; vb\.joint and vsebench export",
-        f"{LANGUAGES}::test_reports_of_languages_are_joined_from_their_files",
-    ),
-    By(
-        r"^give the report of one language; vb\.joint and vsebench export",
-        f"{LANGUAGES}::test_reports_of_languages_are_joined_from_their_files",
-    ),
-    By(
-        r"^write the system and the language, as in ours:de=FILE and theirs:de=FILE$",
-        f"{LANGUAGES}::test_languages_of_two_systems_are_refused",
-    ),
-    By(
-        r"^give one of xtd10:de, xtd10:it, xtd10:jp; or name every file after its language, as in de=FILE",
-        f"{LANGUAGES}::test_the_language_is_that_of_the_ids_or_of_a_name_in_capitals",
-    ),
+    By(r"^give reports of one language; vb\.joint", "test_reports_of_languages_are_joined_from_their_files"),
+    By(r"^give the report of one language; vb\.joint", "test_reports_of_languages_are_joined_from_their_files"),
+    By(r"^write the system and the language, as in ours:de=FILE", "test_languages_of_two_systems_are_refused"),
+    By(r"^give one of xtd10:de, xtd10:it, xtd10:jp;", "test_the_language_is_that_of_the_ids_or_of_a_name_in_capitals"),
     # Scenes.
     Followed(
         r"^build it again: vsebench data build scenes-[\w-]+ --replace$",
-        after(f"data build {SCENES}", damaged, lambda: vb.load_split(f"{SCENES}-test", captions=True)),
+        (f"data build {SCENES}", damaged, lambda: vb.load_split(f"{SCENES}-test", captions=True)),
         (
-            after(
-                f"data build {SCENES} --replace",
-                lambda: len(vb.load_split(f"{SCENES}-test", captions=True).captions or ()) > 0,
-            ),
+            f"data build {SCENES} --replace",
+            lambda: len(vb.load_split(f"{SCENES}-test", captions=True).captions or ()) > 0,
             1.0,
         ),
     ),
-    By(
-        r"^give (--split scenes-10k-test|split='scenes-10k-test') or other scenes \(vsebench data build scenes-10k\)$",
-        "scenes/test_truth.py::test_gains_of_other_splits_are_refused",
-    ),
+    By(r"^give (--split scenes-10k-test|split='scenes-10k-test')", "test_gains_of_other_splits_are_refused"),
     # Human judgements.
     Followed(
         r"^run: curl -LO .* and add (--human-data Flickr8k_text|human_data='Flickr8k_text') \(or put the files into ",
         "correlate flickr8k --gains binary --ci 0",
-        (after(HUMAN, "correlate flickr8k --gains binary --ci 0 --human-data f"), "Expert"),
+        (HUMAN, "correlate flickr8k --gains binary --ci 0 --human-data f", "Expert"),
         (lambda: str(vb.correlate("flickr8k", gains="binary", human_data="f", ci=0)), "Expert"),
     ),
     Followed(
         r"^(\(1\) )?run: git clone .* and add (--human-data|human_data=)",
         "correlate cxc --gains binary",
         (
-            after(
-                lambda: human_files.cxc(Path("f"), "sits", []),
-                "correlate cxc --gains binary --tasks sits --human-data f",
-            ),
+            lambda: human_files.cxc(Path("f"), "sits", []),
+            "correlate cxc --gains binary --tasks sits --human-data f",
             BadInput,
         ),
     ),
-    By(
-        r"^run: cut -f2 Flickr8k\.token\.txt > texts\.txt, and vsebench spice build --captions texts\.txt$",
-        "human/test_protocols.py::test_spice_on_flickr8k_as_published",
-    ),
+    By(r"^run: cut -f2 Flickr8k\.token\.txt > texts\.txt, and vsebench spice", "test_spice_on_flickr8k_as_published"),
     Followed(
         r"^give gains \(gains=NAMES\) or embeddings \(embeddings=FILE\)$",
-        after(HUMAN, lambda: vb.correlate("flickr8k", gains=(), human_data="f")),
+        (HUMAN, lambda: vb.correlate("flickr8k", gains=(), human_data="f")),
         (lambda: str(vb.correlate("flickr8k", gains="binary", human_data="f", ci=0)), "Expert"),
     ),
     # Leaderboards and reports.
     By(
-        r"^add replace=True, or choose id$|^make it again: vsebench eval FILE -o bare\.json|^evaluate with ci=95$",
-        "leaderboard/test_entries.py::test_add_refuses",
+        r"^choose another --id, or add --replace$|^evaluate again: vsebench eval FILE -o |^give it a name$",
+        "test_add_refuses",
     ),
-    By(
-        r"^evaluate it with metrics='MeanR', or take one that all reports have, such as MedR$",
-        "leaderboard/test_entries.py::test_add_some_metrics",
-    ),
-    By(
-        r"^correct --(url|image-input|name)$",
-        "leaderboard/test_entries.py::test_wrong_options_of_add_are_those_of_the_command_line",
-    ),
-    By(
-        r"^make it again with its per-query values, as vsebench eval \.\.\. --json > FILE writes it$",
-        "stats/test_reports.py::test_a_report_without_per_query_values",
-    ),
-    By(
-        r"^write the report again with vsebench eval --json$",
-        "stats/test_reports.py::test_a_report_without_per_query_values",
-    ),
-    By(r"^store the numbers with --update$", "project/test_drift.py::test_every_number_that_moves_is_named"),
-    By(
-        r"^finish the suite with --resume$",
-        f"{TRAINED}/test_suites.py::test_finished_runs_are_kept_and_stopped_ones_go_on",
-    ),
+    By(r"^evaluate again without --no-per-query$", "test_a_submission_is_computed_again"),
+    By(r"^name another folder with --out$", "test_build_and_check"),
+    By(r"^name the folder with --folder$", "test_commands"),
+    By(r"^make it again with its per-query values, as vsebench eval \.\.\.", "test_a_report_without_per_query_values"),
+    By(r"^write the report again with vsebench eval --json$", "test_a_report_without_per_query_values"),
+    By(r"^store the numbers with --update$", "test_every_number_that_moves_is_named"),
+    By(r"^finish the suite with --resume$", "test_finished_runs_are_kept_and_stopped_ones_go_on"),
     # Pretrained models and devices.
     By(
         r"^give --images DIR, and --captions FILE or --split NAME$|^give --captions FILE, or --split NAME for a "
         r"declared split$"
         r"|^give --images and --captions or --split$|^add --split NAME, or give a table with the columns image "
         r"and caption$",
-        "pretrained/test_encode.py::test_the_file_is_evaluated_by_its_ids",
+        "test_the_file_is_evaluated_by_its_ids",
     ),
-    By(
-        r"^give captions=FILE, or split=NAME for a declared split$",
-        "pretrained/test_several.py::test_what_is_wrong_is_named",
-    ),
-    By(r"^load it with captions=True$", "pretrained/test_standin.py::test_inputs_that_are_refused"),
-    By(
-        r"^use backend='numpy', or hide the GPU with CUDA_VISIBLE_DEVICES=$",
-        "rank/test_backend_faiss.py::test_index_of_a_gpu",
-    ),
-    By(
-        r"^use backend='numpy', or install a torch that has code for this GPU$",
-        "rank/test_backend_torch.py::test_auto_leaves_a_gpu_that_does_not_work",
-    ),
-    By(r"^end what else runs on it, or use backend='numpy'$", "rank/test_backend_torch.py::test_too_little_memory"),
+    By(r"^give captions=FILE, or split=NAME for a declared split$", "test_what_is_wrong_is_named"),
+    By(r"^load it with captions=True$", "test_inputs_that_are_refused"),
+    By(r"^use backend='numpy', or hide the GPU with CUDA_VISIBLE_DEVICES=$", "test_index_of_a_gpu"),
+    By(r"^use backend='numpy', or install a torch that has code for", "test_auto_leaves_a_gpu_that_does_not_work"),
+    By(r"^end what else runs on it, or use backend='numpy'$", "test_too_little_memory"),
     # SPICE.
-    By(
-        r"^(\(1\) .*; \(2\) )?run: vsebench spice build --(split|captions) ",
-        f"{SPICE}::test_export_of_a_split_names_what_is_missing",
-    ),
-    By(
-        r"^give Java more memory \((java_heap='4G'|--java-heap 4G)\) or another Java \((java=|--java )PATH\)$",
-        f"{SPICE}::test_a_parser_that_does_not_work_is_explained",
-    ),
+    By(r"^(\(1\) .*; \(2\) )?run: vsebench spice build", "test_export_of_a_split_names_what_is_missing"),
+    By(r"^give Java more memory \((java_heap='4G'|--java-heap 4G)\)", "test_a_parser_that_does_not_work_is_explained"),
     By(
         r"^pip install 'vsebench\[spice\]', which brings a Java of its own, or name one: (java=|--java )PATH$",
-        f"{SPICE}::test_missing_tools_name_the_command",
+        "test_missing_tools_name_the_command",
     ),
-    By(r"^add --yes$", f"{SPICE}::test_clear_needs_a_confirmation_and_removes_the_tools_by_name_only"),
+    By(r"^add --yes$", "test_clear_needs_a_confirmation_and_removes_the_tools_by_name_only"),
     By(
         r"^if it has a list of tuples for every caption, add (synsets=|--synsets )FILE|^leave out --split and "
         r"--captions, or give rows of "
         r"tuples their --synsets FILE|^add --split coco-5k, for example$",
-        f"{SPICE}::test_rows_of_tuples_need_synsets",
+        "test_rows_of_tuples_need_synsets",
     ),
     # One modality.
     Followed(
@@ -212,16 +138,16 @@ FOLLOWED: list[Followed | By] = [
         (lambda: labelled(labels_are="classes"), None),
         (lambda: labelled(labels_are="numbers"), None),
     ),
-    By(r"^give labels_are='classes'$", "unimodal/test_classes.py::test_missing_classes_and_strings_as_numbers"),
+    By(r"^give labels_are='classes'$", "test_missing_classes_and_strings_as_numbers"),
     By(
         r"^name fewer queries, or leave them in the gallery \(keep_queries=True\)$|^encode it again, or rank by "
         r"similarity='euclidean'$",
-        "unimodal/test_evaluate.py::test_wrong_inputs",
+        "test_wrong_inputs",
     ),
-    By(r"^name the array with (labels_key|key)=KEY$", "unimodal/test_files.py::test_labels_that_are_refused"),
+    By(r"^name the array with (labels_key|key)=KEY$", "test_labels_that_are_refused"),
     By(
         r"^add label_distance='(precomputed|miou)' or label_distance='euclidean'$|^write miou:ignore=255$",
-        "unimodal/test_files.py::test_the_shape_decides_the_distance",
+        "test_the_shape_decides_the_distance",
     ),
     Followed(
         r"^give (--metrics |metrics=')nDCG@10,MLD@10'? or all$",
@@ -231,71 +157,34 @@ FOLLOWED: list[Followed | By] = [
     # Training.
     By(
         r"^give the data of that run, or another --out$|^train again, with another --out$",
-        f"{TRAINED}/test_checkpoints.py::test_the_best_epoch_of_another_run",
+        "test_the_best_epoch_of_another_run",
     ),
-    By(
-        r"^use the same configuration, choose another --out, or delete this folder$",
-        f"{TRAINED}/test_own_loss.py::test_a_loss_of_a_file_is_trained_and_resumed",
-    ),
-    By(
-        r'^give it of="pixels", or leave pretrained out$',
-        f"{TRAINED}/test_encoders.py::test_features_of_a_network_that_is_not_trained_are_computed_once",
-    ),
-    By(
-        r"^give the folder of the run with --out$",
-        f"{TRAINED}/test_faults.py::test_a_folder_that_is_a_file_or_may_not_be_written",
-    ),
-    By(
-        r"^continue it with the same command and --resume, or: vsebench encode ",
-        f"{TRAINED}/test_faults.py::test_an_interrupted_run_says_how_to_continue",
-    ),
-    By(
-        r"^start one process a GPU \(torchrun --nproc-per-node gpu\), or add --device cpu$",
-        f"{TRAINED}/test_faults.py::test_more_processes_than_gpus_are_refused",
-    ),
-    By(
-        r"^add resume=True to continue it, or choose another folder$",
-        f"{TRAINED}/test_run.py::test_a_folder_with_a_run_is_not_overwritten",
-    ),
-    By(
-        r"^add resume=True to continue, or choose another folder$",
-        f"{TRAINED}/test_suites.py::test_finished_runs_are_kept_and_stopped_ones_go_on",
-    ),
-    By(
-        r"^add train\.deterministic=False$",
-        f"{TRAINED}/test_faults.py::test_pooling_without_a_deterministic_gradient_is_refused_before_training",
-    ),
+    By(r"^use the same configuration, choose another --out", "test_a_loss_of_a_file_is_trained_and_resumed"),
+    By(r'^give it of="pixels", or', "test_features_of_a_network_that_is_not_trained_are_computed_once"),
+    By(r"^give the folder of the run with --out$", "test_a_folder_that_is_a_file_or_may_not_be_written"),
+    By(r"^continue it with the same command and --resume, or:", "test_an_interrupted_run_says_how_to_continue"),
+    By(r"^start one process a GPU \(torchrun --nproc-per-node gpu\)", "test_more_processes_than_gpus_are_refused"),
+    By(r"^add resume=True to continue it, or choose another folder$", "test_a_folder_with_a_run_is_not_overwritten"),
+    By(r"^add train\.deterministic=False$", "test_pooling_without_a_deterministic_gradient_is_refused_before_training"),
     By(
         r"^add model\.(crop='center'|pretrained=True, model\.finetune=False), or give data with image files$",
-        f"{TRAINED}/test_faults.py::test_settings_that_cannot_be_used_are_found_before_training",
+        "test_settings_that_cannot_be_used_are_found_before_training",
     ),
     By(
         r"^vsebench unimodal run/embeddings\.npz --labels run/embeddings\.npz$|^give both, none and labels, as "
         r"--config scenes/log_ratio,images",
-        f"{TRAINED}/test_images.py::test_images_are_trained_by_the_distances_of_their_layouts",
+        "test_images_are_trained_by_the_distances_of_their_layouts",
     ),
-    By(
-        r"^set loss\.scale=[\d.]+, or loss\.relevance to gains of that range$",
-        f"{TRAINED}/test_losses.py::test_degrees_of_every_recipe_are_in_range",
-    ),
-    By(
-        r"^put spaces between their words, or add data\.word_count=1$",
-        f"{TRAINED}/test_run.py::test_a_vocabulary_needs_words",
-    ),
-    By(
-        r"^use cider, spice, sentence, bow, wmd, or loss\.degree_of=image$",
-        f"{TRAINED}/test_settings.py::test_the_caption_of_the_pair_stands_for_its_image",
-    ),
+    By(r"^set loss\.scale=[\d.]+, or loss\.relevance to gains", "test_degrees_of_every_recipe_are_in_range"),
+    By(r"^put spaces between their words, or add data\.word_count=1$", "test_a_vocabulary_needs_words"),
+    By(r"^use cider, spice, sentence, bow, wmd", "test_the_caption_of_the_pair_stands_for_its_image"),
     By(
         r"^name it: (data\.captions=|--set data\.captions=)FILE$",
-        f"{TRAINED}/test_sources.py::test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line",
+        "test_a_file_of_vectors_with_captions_is_trained_on_from_the_command_line",
     ),
-    By(
-        r"^(name it|copy the images into this folder, or name another): data\.images=FOLDER$",
-        f"{TRAINED}/test_sources.py::test_image_files",
-    ),
+    By(r"^(name it|copy the images into this folder, or name another): data\.images=FOLDER$", "test_image_files"),
     By(
         r"^name their file: data\.labels=FILE$|^name the array with (data\.key=|key=|--key )KEY$",
-        f"{TRAINED}/test_sources.py::test_settings_that_the_data_do_not_take",
+        "test_settings_that_the_data_do_not_take",
     ),
 ]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import re
 import zipfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ from unittest import mock
 import numpy as np
 
 import vsebench
+from leaderboards import entries as boards
 from tests.embedding_files import IMAGE_IDS, OWNER, TEXT_IDS
 from tests.fuzz import bundle
 from tests.fuzz.contract import Broken, accepts, reads
@@ -23,7 +27,6 @@ from vsebench.files.read_pairs import read_pairs
 from vsebench.files.run_folder import find
 from vsebench.human.cxc import TASKS, read_cxc
 from vsebench.human.flickr8k import read_flickr8k
-from vsebench.leaderboard import store as boards
 from vsebench.metrics.suites import expand
 from vsebench.relevance.cider.frequencies import corpus_df
 from vsebench.relevance.cider.ngrams import grams
@@ -55,6 +58,21 @@ def _file(data: bytes, folder: Path, name: str) -> Path:
     return path
 
 
+def file_of(name: str, read: Callable[..., Any], *arguments: Any) -> Callable[[bytes, Path], None]:
+    """A file of this name for one reader."""
+    return lambda data, folder: reads(read, _file(data, folder, name), *arguments)
+
+
+def folder_of(read: Callable[..., Any]) -> Callable[[bytes, Path], None]:
+    """A folder for one reader."""
+    return lambda data, folder: reads(read, bundle.write(data, folder / "files"))
+
+
+word_vectors = file_of("v.txt", read_word_vectors, ["a", "dog", "new york"])
+spice = file_of("s.jsonl", spice_file.unpack)
+run_folder, flickr8k = folder_of(find), folder_of(read_flickr8k)
+
+
 def arrays(data: bytes, folder: Path, name: str = "e.npz") -> None:
     """A file of named arrays, or of one: embeddings, scores, captions, gains, labels."""
     path = _file(data, folder, name)
@@ -75,22 +93,12 @@ def one_array(data: bytes, folder: Path) -> None:
     reads(_queries, folder / "e.npy", IMAGE_IDS)
 
 
-def npz_members(data: bytes, folder: Path) -> None:
+def members(data: bytes, folder: Path, name: str) -> None:
     """The members of an archive, so that changes do not end at its checksums."""
-    _archive(data, folder / "members.npz")
-    arrays((folder / "members.npz").read_bytes(), folder)
-
-
-def torch_members(data: bytes, folder: Path) -> None:
-    """The same of a torch file."""
-    _archive(data, folder / "members.pt")
-    arrays((folder / "members.pt").read_bytes(), folder, "e.pt")
-
-
-def _archive(data: bytes, path: Path) -> None:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in bundle.unpack(data).items():
-            archive.writestr(zipfile.ZipInfo(name), content)
+    with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
+        for member, content in bundle.unpack(data).items():
+            archive.writestr(zipfile.ZipInfo(member), content)
+    arrays(packed.getvalue(), folder, name)
 
 
 def table(data: bytes, folder: Path) -> None:
@@ -108,7 +116,6 @@ def hdf5(data: bytes, folder: Path) -> None:
 
 
 def clip_retrieval(data: bytes, folder: Path) -> None:
-    """A folder of shards."""
     place = bundle.write(data, folder / "shards")
     reads(_embeddings, place)
     reads(_embeddings, place, SPLIT)
@@ -131,7 +138,6 @@ def _column(path: Path) -> None:
 
 
 def queries(data: bytes, folder: Path) -> None:
-    """A list of queries as text."""
     reads(_queries, _file(data, folder, "q.txt"))
     reads(_queries, folder / "q.txt", IMAGE_IDS)
 
@@ -172,19 +178,9 @@ def published_sets(data: bytes, folder: Path) -> None:
                 store(folder / f"{split.name}.npz", rows)
 
 
-def word_vectors(data: bytes, folder: Path) -> None:
-    """Word vectors as text."""
-    reads(read_word_vectors, _file(data, folder, "v.txt"), ["a", "dog", "new york"])
-
-
 def frequencies(data: bytes, folder: Path) -> None:
     """Captions in which document frequencies are counted."""
     reads(corpus_df, _file(data, folder, "f.json"), "ptb", grams(tokenise(["a dog"], "ptb")))
-
-
-def spice(data: bytes, folder: Path) -> None:
-    """Parsed captions."""
-    reads(spice_file.unpack, _file(data, folder, "s.jsonl"))
 
 
 def saved_report(data: bytes, folder: Path) -> None:
@@ -197,16 +193,11 @@ def saved_report(data: bytes, folder: Path) -> None:
 
 
 def leaderboard(data: bytes, folder: Path) -> None:
-    """A folder of leaderboards: what is wrong with a file is a fault that names it, never an error."""
-    found = reads(partial(boards.read, again=True), bundle.write(data, folder / "boards"))
+    """A folder of leaderboards: what is wrong with a file is a fault that names it and a fix, never an error."""
+    found = reads(partial(boards.read, recompute=True), bundle.write(data, folder / "boards"))
     for fault in () if found is None else found.faults:
-        if not fault.file or not fault.fix:
+        if not re.match(r"[^:]+: .+\n  fix: .", fault):
             raise Broken(f"a fault names no file, or not what to do: {fault}")
-
-
-def run_folder(data: bytes, folder: Path) -> None:
-    """The folder of a training run."""
-    reads(find, bundle.write(data, folder / "run"))
 
 
 @contextlib.contextmanager
@@ -248,19 +239,12 @@ def configuration(data: bytes, folder: Path) -> None:
 
 
 def checkpoint(data: bytes, folder: Path) -> None:
-    """A checkpoint of the trainer."""
     from train_reference.checkpoint import read
 
     reads(read, _file(data, folder, "best.safetensors"))
 
 
-def flickr8k(data: bytes, folder: Path) -> None:
-    """Human judgements of Flickr8k."""
-    reads(read_flickr8k, bundle.write(data, folder / "human"))
-
-
 def cxc(data: bytes, folder: Path) -> None:
-    """Human judgements of CxC."""
     place = bundle.write(data, folder / "human")
     for task in TASKS:
         reads(lambda p, t=task: read_cxc(t, p), place)

@@ -22,22 +22,10 @@ DTYPES = (
     "f4,i2",
 )  # fmt: skip
 SHAPES = (
-    (4, 3),
-    (8, 3),
-    (4, 8),
-    (4,),
-    (8,),
-    (),
-    (0,),
-    (0, 3),
-    (4, 0),
-    (1, 1),
-    (4, 1),
-    (2, 2, 3),
-    (4, 4),
-    (40, 3),
-    (20, 2),
+    *((4, 3), (8, 3), (4, 8), (4,), (8,), (), (0,), (0, 3)),
+    *((4, 0), (1, 1), (4, 1), (2, 2, 3), (4, 4), (40, 3), (20, 2)),
 )
+PLACES = ([48, 144], [48, 48], [0, 48], [48, 52], [48, 240], [144, 48], [48], [48, 1 << 60])
 NAMES = (
     "image_embeddings", "text_embeddings", "image_ids", "text_ids", "image_of_text", "image_index", "captions",
     "scores", "labels", "encoder", "images", "texts", "test/images", "x", "IMG", "é", "ids", "",
@@ -103,16 +91,14 @@ def npz_files(draw: Draw) -> bytes:
         for name, array in draw(contents()).items():
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), seeds_arrays.npy(array))
         if draw(st.integers(0, 4)) == 0:
-            archive.writestr(
-                zipfile.ZipInfo(draw(st.sampled_from(("x.npy", "a/", "../e.npy", "a.txt")))), draw(npy_files())
-            )
+            name = draw(st.sampled_from(("x.npy", "a/", "../e.npy", "a.txt")))
+            archive.writestr(zipfile.ZipInfo(name), draw(npy_files()))
     data = bytearray(stream.getvalue())
     kind = draw(st.sampled_from(("as it is", "size", "flag", "method", "twice", "front", "behind")))
     entry = data.index(b"PK\1\2") if b"PK\1\2" in data else 0
     if kind == "size":
-        data[entry + 20 : entry + 28] = struct.pack(
-            "<II", *draw(st.tuples(*[st.sampled_from((0, 9, 1 << 31, 0xFFFFFFFF))] * 2))
-        )
+        sizes = st.sampled_from((0, 9, 1 << 31, 0xFFFFFFFF))
+        data[entry + 20 : entry + 28] = struct.pack("<II", draw(sizes), draw(sizes))
     elif kind == "flag":
         data[entry + 8] ^= draw(st.sampled_from((1, 8, 32, 64)))
     elif kind == "method":
@@ -170,9 +156,7 @@ def safetensors_files(draw: Draw) -> bytes:
     header[name] = {
         "dtype": draw(st.sampled_from(("F32", "F64", "BF16", "F8_E4M3", "BOOL", "I64", "U64", "C64", "", 1))),
         "shape": draw(st.sampled_from(([8, 3], [4, 3], [0, 3], [], [1 << 40, 1 << 40], [-1], [8, 3, 1], "x"))),
-        "data_offsets": draw(
-            st.sampled_from(([48, 144], [48, 48], [0, 48], [48, 52], [48, 240], [144, 48], [48], [48, 1 << 60]))
-        ),
+        "data_offsets": draw(st.sampled_from(PLACES)),
     }
     text = json.dumps(header).encode() + b" " * draw(st.sampled_from((0, 5)))
     size = len(text) + draw(st.sampled_from((0, 0, 0, -1, 8, 1 << 40)))
@@ -190,10 +174,9 @@ def hdf5_files(draw: Draw) -> bytes:
             if not name:
                 continue
             value = array.astype(object) if array.dtype.kind == "U" else array
+            chunks = True if draw(st.booleans()) and array.ndim else None
             try:
-                file.create_dataset(
-                    name, data=value, fillvalue=None, chunks=True if draw(st.booleans()) and array.ndim else None
-                )
+                file.create_dataset(name, data=value, fillvalue=None, chunks=chunks)
             except (TypeError, ValueError):
                 file[name] = np.float64(1)
         kind = draw(st.integers(0, 5))
@@ -256,9 +239,8 @@ def parquet_files(draw: Draw) -> bytes:
     stream = io.BytesIO()
     table = draw(tables())
     try:
-        pyarrow.parquet.write_table(
-            table, stream, compression=draw(st.sampled_from(("none", "zstd"))), store_schema=draw(st.booleans())
-        )
+        options = {"compression": draw(st.sampled_from(("none", "zstd"))), "store_schema": draw(st.booleans())}
+        pyarrow.parquet.write_table(table, stream, **options)
     except (pa.ArrowException, NotImplementedError):  # a type that parquet does not have
         return seeds_arrays.parquet_files()[0]
     return stream.getvalue()

@@ -46,7 +46,7 @@ def npz_files() -> list[bytes]:
 
 
 def npz_members() -> list[bytes]:
-    """The same as the members of an archive, see ``loaders.npz_members``."""
+    """The same as the members of an archive, see ``loaders.members``."""
     sets: tuple[Mapping[str, Any], ...] = (FULL, WIDE, SCORES, LABELS)
     return [bundle.pack({f"{name}.npy": npy(array) for name, array in arrays.items()}) for arrays in sets]
 

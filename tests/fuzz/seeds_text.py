@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import vsebench
+from leaderboards.entries import COLUMNS
 from tests import human_files, leaderboard_worlds, reports
 from tests.embedding_files import IMAGE_IDS, OWNER, TEXT_IDS
 from tests.fuzz import bundle
@@ -92,25 +93,20 @@ def captions() -> list[bytes]:
 
 def published_sets() -> list[bytes]:
     """A small folder of every layout of published test sets."""
-    captions = {"a": ["one", "two"], "b": ["three"]}
+    finer = {"Flickr30K_FG_ann.json": as_json({"a": ["one", "two"], "b": ["three"]})}
+    clips = {
+        "videos": [{"video_id": "v1", "split": "test"}, {"video_id": "v2", "split": "train"}],
+        "sentences": [{"sen_id": n, "video_id": f"v{1 + n % 2}", "caption": f"a {n}"} for n in range(4)],
+    }
+    ports = [{"filename": "a.tif", "split": "test", "sentences": [{"raw": "a"}, {"raw": "b"}]}]
     table = ["file_name,caption_1,caption_2,caption_3,caption_4,caption_5", 'x.wav,a,b,c,d,"e, f"', "y.wav,1,2,3,4,5"]
     several = {"image/key": "0a", "ar": {"caption": ["a", "b"]}, "bn": {"caption": []}}
     folders: list[dict[str, bytes]] = [
         {"test_en.jsonl": lines([json.dumps({"sentences": ["a dog"], "id": 1, "img_path": "1.jpg"})])},
-        {
-            "captions.jsonl": lines(
-                [json.dumps(several), json.dumps({**several, "image/key": "0b", "bn": several["ar"]})]
-            )
-        },
+        {"captions.jsonl": lines(map(json.dumps, (several, {**several, "image/key": "0b", "bn": several["ar"]})))},
         {"test_image_names.txt": lines(["a.jpg", "b.jpg"]), "test_1kcaptions_en.txt": lines(["a", "b"])},
-        {
-            "Flickr30K_FG_ann.json": as_json(captions),
-            "Flickr30K_FG_img_filenames.txt": lines(["b.jpg", "a.jpg", "c.jpg"]),
-        },
-        {
-            "Flickr30K_FG_ann.json": as_json(captions),
-            "Flickr30K_FG_img_filenames.npy": npy(np.array(["a.jpg", "b.jpg"])),
-        },
+        {**finer, "Flickr30K_FG_img_filenames.txt": lines(["b.jpg", "a.jpg", "c.jpg"])},
+        {**finer, "Flickr30K_FG_img_filenames.npy": npy(np.array(["a.jpg", "b.jpg"]))},
         {"caption/2.txt": b"a street", "caption/10.txt": lines(["a house", "more"])},
         {"MSRVTT_JSFUSION_test.csv": lines(["key,vid_key,video_id,sentence", "ret0,msr7,video7,a man"])},
         {
@@ -118,20 +114,9 @@ def published_sets() -> list[bytes]:
             "test_list.txt": lines(["y_1_2"]),
         },
         {"clotho_captions_evaluation.csv": lines(table)},
-        {
-            "test_videodatainfo.json": as_json(
-                {
-                    "videos": [{"video_id": "v1", "split": "test"}, {"video_id": "v2", "split": "train"}],
-                    "sentences": [{"sen_id": n, "video_id": f"v{1 + n % 2}", "caption": f"a {n}"} for n in range(4)],
-                }
-            )
-        },
+        {"test_videodatainfo.json": as_json(clips)},
         {"test_data.json": as_json([{"video": "v", "description": "a"}, {"video": "v", "description": "b"}])},
-        {
-            "dataset_rsicd.json": as_json(
-                {"images": [{"filename": "a.tif", "split": "test", "sentences": [{"raw": "a"}, {"raw": "b"}]}]}
-            )
-        },
+        {"dataset_rsicd.json": as_json({"images": ports})},
         {
             "splits.json": as_json({"train": ["a.json"], "test": []}),
             "annotations/a.json": as_json({"image": "a.jpg", "short_caption": "a", "extra_caption": "b"}),
@@ -187,20 +172,19 @@ def saved_reports() -> list[bytes]:
 @functools.cache
 def leaderboards() -> list[bytes]:
     """A folder with citations, a printed table, claims, a suite and an entry."""
-    from vsebench.leaderboard import submitted
-    from vsebench.leaderboard.schema import Model
-
-    done = leaderboard_worlds.report(images=6, metrics="R@1")
+    done = {**json.loads(leaderboard_worlds.report(images=6, metrics="R@1").to_json()), "model": {"name": "Mine"}}
     claim = {"claim": "c", "paper": "doe2020thing", "says": "s", "where": "w", "entries": ["doe2020thing-table-1-01"]}
-    table = {**leaderboard_worlds.TABLE, "rows": leaderboard_worlds.TABLE["rows"]}
+    table = "\n".join(",".join(line) for line in [COLUMNS, *(r.values() for r in leaderboard_worlds.records())])
     head = {
-        "papers.json": as_json(leaderboard_worlds.PAPERS),
-        "claims.json": as_json({"schema": "vsebench/claims/1", "claims": [claim]}),
-        "published/doe2020thing-table-1.json": as_json(table),
-    }
-    entries = {"entries/mine.json": submitted.text_of(done, Model(name="Mine"))}
-    return [bundle.pack(head), bundle.pack({**head, **entries}),
-            bundle.pack({"suites/small.json": as_json(leaderboard_worlds.suite(seeds=(0, 1)))})]  # fmt: skip
+        "papers.json": as_json(leaderboard_worlds.PAPERS), "claims.json": as_json([claim]),
+        "published/doe2020thing.csv": table.encode(),
+    }  # fmt: skip
+    suite = {"suites/small.json": as_json(leaderboard_worlds.suite(seeds=(0, 1)))}
+    return [
+        bundle.pack(head),
+        bundle.pack({**head, "entries/mine.json": as_json(done)}),
+        bundle.pack({**head, **suite}),
+    ]
 
 
 def _files_of(folder: Path) -> bytes:
@@ -263,18 +247,12 @@ def gains_specifications() -> list[bytes]:
     """Every kind of gains, with every setting."""
     from vsebench.relevance.sources import kinds_of_gains
 
-    settings = [
-        f"{'g.npy' if k.endings else k.name}:{s}={v}"
-        for k in kinds_of_gains().values()
-        for s, values in k.settings.items()
-        for v in values
-    ]
-    more = ["sentence:all-MiniLM-L6-v2:own=one", "bow:glove.txt", "g.npy:rows=captions", "cider:df=t.jsonl"]
-    coarse = "coarse:bow:glove.txt:idf=yes:above=0.8:sentence:all-MiniLM-L6-v2:own=one"
-    return [
-        text.encode()
-        for text in (*(k.name for k in kinds_of_gains().values() if not k.endings), *settings, *more, coarse)
-    ]
+    kinds = kinds_of_gains().values()
+    given = [(k, f"{key}={value}") for k in kinds for key, values in k.settings.items() for value in values]
+    names = [*(k.name for k in kinds if not k.endings), *(f"{'g.npy' if k.endings else k.name}:{s}" for k, s in given)]
+    names += ["sentence:all-MiniLM-L6-v2:own=one", "bow:glove.txt", "g.npy:rows=captions", "cider:df=t.jsonl"]
+    names += ["coarse:bow:glove.txt:idf=yes:above=0.8:sentence:all-MiniLM-L6-v2:own=one"]
+    return [name.encode() for name in names]
 
 
 def other_names() -> list[bytes]:

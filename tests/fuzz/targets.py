@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
+from unittest import mock
 
 from tests.fuzz import loaders, seeds_arrays, seeds_text
 
@@ -45,18 +46,14 @@ class Target:
     def __call__(self, data: bytes) -> None:
         """Run an input in a folder and a cache of its own."""
         with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-            before = os.environ.get("VSEBENCH_CACHE")
-            os.environ["VSEBENCH_CACHE"] = str(Path(folder) / "cache")
             given = Path(folder) / "given"
             given.mkdir()
-            try:
+            with mock.patch.dict(os.environ, VSEBENCH_CACHE=str(Path(folder) / "cache")):
                 self.run(data, given)
-            finally:
-                os.environ.pop("VSEBENCH_CACHE") if before is None else os.environ.update(VSEBENCH_CACHE=before)
 
 
-def _arrays(name: str) -> Run:
-    return functools.partial(loaders.arrays, name=name)
+def _arrays(name: str, load: Callable[..., None] = loaders.arrays) -> Run:
+    return functools.partial(load, name=name)
 
 
 TARGETS: dict[str, Target] = {
@@ -64,13 +61,14 @@ TARGETS: dict[str, Target] = {
     for target in (
         Target("npy", loaders.one_array, seeds_arrays.npy_files, "binary", ("npy",)),
         Target("npz", _arrays("e.npz"), seeds_arrays.npz_files, "binary", ("npz",)),
-        Target("npz-members", loaders.npz_members, seeds_arrays.npz_members, "bundle", ("npz",)),
+        Target("npz-members", _arrays("e.npz", loaders.members), seeds_arrays.npz_members, "bundle", ("npz",)),
         Target(
             "safetensors", _arrays("e.safetensors"), seeds_arrays.safetensors_files, "binary", ("safetensors",),
             ("safetensors", "torch"),
         ),
         Target("torch", _arrays("e.pt"), seeds_arrays.torch_files, "binary", ("torch",), ("torch",)),
-        Target("torch-members", loaders.torch_members, seeds_arrays.torch_members, "bundle", ("torch",), ("torch",)),
+        Target("torch-members", _arrays("e.pt", loaders.members), seeds_arrays.torch_members, "bundle",
+               ("torch",), ("torch",)),
         Target("hdf5", loaders.hdf5, seeds_arrays.hdf5_files, "binary", ("hdf5",), ("h5py",)),
         Target("mat", _arrays("e.mat"), seeds_arrays.mat_files, "binary", ("mat",)),
         Target("jsonl", loaders.table, seeds_arrays.vector_lines, "json", ("jsonl",), ("pyarrow",)),

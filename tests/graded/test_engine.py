@@ -85,25 +85,6 @@ def test_blocks_and_threads_change_nothing(scorer_of: str) -> None:
             assert np.array_equal(values.values, default[key].values, equal_nan=True), str(one)
 
 
-def test_permuted_items_give_permuted_values() -> None:
-    rng = np.random.default_rng(4)
-    world = large_world(40, 3, seed=4)
-    world.scores[:] = rng.permutation(world.scores.size).reshape(world.scores.shape)  # no ties, nor in gains
-    world.gains[:] = rng.permutation(world.gains.size).reshape(world.gains.shape)
-    split = world.split
-    images, captions = rng.permutation(len(split.image_ids)), rng.permutation(len(split.caption_ids))
-    permuted = oracle_graded.World(
-        Split("custom", images, captions, np.argsort(images)[split.image_of[captions]]),
-        world.scores[images][:, captions],
-        world.gains[images][:, captions],
-    )
-    names = [n for n in NAMES if "captions=first" not in n and not n.startswith("CS@") and "tau=a" not in n]
-    a, b = measured(world, *names), measured(permuted, *names)
-    for (one, direction), values in b.items():
-        index = images if direction == "i2t" else captions
-        assert np.allclose(values.values, a[one, direction].values[index], rtol=1e-12, equal_nan=True), str(one)
-
-
 def lists_of(scorer: Matrix, depth: int) -> dict[Direction, Tops]:
     return {d: top_lists(scorer, d, depth, threads=1) for d in DIRECTIONS}
 
@@ -233,42 +214,32 @@ def test_progress_ends_at_the_number_of_blocks() -> None:
     assert sorted(calls) == [(i + 1, len(calls)) for i in range(len(calls))]
 
 
-@pytest.mark.parametrize(("names", "views"), [(["R@1"], ["cider"]), (["spice:NCS@1"], ["cider"])])
-def test_metrics_that_are_refused(names: list[str], views: list[str], refuses: Refuses) -> None:
+def refused_run(name: str, view: str = "cider", cut: str = "", gain: float | None = None, folds: bool = True) -> object:
+    """A run of one metric, whose scores or gains lack an item, or whose gains have a number."""
     world = large_world(9, 2, seed=11)
-    refuses(
-        UsageError,
-        run,
-        Matrix(world.scores),
-        world.split,
-        [parse(n) for n in names],
-        {v: FakeGains(world.gains) for v in views},
-    )
+    split = world.split if folds else Split("custom", np.arange(9), np.arange(21), world.split.image_of)
+    if gain is not None:
+        world.gains[(2, 5) if gain < 0 else ...] = gain
+    scores, gains = world.scores[cut == "scores" :], world.gains[:, cut == "gains" :]
+    return run(Matrix(scores), split, [parse(name)], {view: FakeGains(gains)})
 
 
-def test_shapes_that_are_refused(refuses: Refuses) -> None:
-    world = large_world(9, 2, seed=11)
-    gains = {"cider": FakeGains(world.gains)}
-    refuses(UsageError, run, Matrix(world.scores[1:]), world.split, [parse("NCS@1")], gains)
-    refuses(
-        UsageError, run, Matrix(world.scores), world.split, [parse("NCS@1")], {"cider": FakeGains(world.gains[:, 1:])}
-    )
-    without_folds = Split("custom", np.arange(9), np.arange(21), world.split.image_of)
-    refuses(UsageError, run, Matrix(world.scores), without_folds, [parse("NCS[on=folds]@1")], gains)
+REFUSED: dict[str, tuple[type[Exception], dict[str, Any]]] = {
+    "a metric of positives": (UsageError, {"name": "R@1"}),
+    "other gains": (UsageError, {"name": "spice:NCS@1"}),
+    "rows of scores": (UsageError, {"name": "NCS@1", "cut": "scores"}),
+    "columns of gains": (UsageError, {"name": "NCS@1", "cut": "gains"}),
+    "no folds": (UsageError, {"name": "NCS[on=folds]@1", "folds": False}),
+    **{f"below 0 of {name}": (BadInput, {"name": f"{name}@21", "gain": -0.25}) for name in ("NCS", "nDCG", "MLD")},
+    "no distances, 0": (BadInput, {"name": "wmd:MLD@3", "view": "wmd", "gain": 0.0}),
+    "no distances, 1.5": (BadInput, {"name": "wmd:MLD@3", "view": "wmd", "gain": 1.5}),
+}
 
 
-@pytest.mark.parametrize("name", ["NCS@21", "nDCG@21", "MLD@21"])
-def test_gains_below_the_lowest_of_a_metric_are_refused(name: str, refuses: Refuses) -> None:
-    world = large_world(9, 2, seed=12)
-    world.gains[2, 5] = -0.25
-    refuses(BadInput, measured, world, name)
-
-
-@pytest.mark.parametrize("gain", [0.0, 1.5])
-def test_gains_that_are_not_of_distances_are_refused(gain: float, refuses: Refuses) -> None:
-    world = large_world(9, 2, seed=12)
-    world.gains[:] = gain
-    refuses(BadInput, measured, world, "MLD@3")
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case: str, refuses: Refuses) -> None:
+    error, given = REFUSED[case]
+    refuses(error, refused_run, **given)
 
 
 # What a block of queries computes for its metrics.

@@ -123,16 +123,6 @@ def test_metrics_of_gains_are_means_over_all_orders(world: oracle_graded.World, 
         assert got.values.tolist() == pytest.approx([want[q] for q in sorted(want)], abs=1e-12, nan_ok=True), str(m)
 
 
-@pytest.mark.parametrize("name", GRADED)
-def test_every_graded_metric_on_one_world(name: str) -> None:
-    rng = np.random.default_rng(len(name))
-    split = Split("custom", np.arange(3), np.arange(5), np.array([0, 0, 1, 1, 2]), fold=np.array([0, 0, 1]))
-    world = oracle_graded.World(split, rng.integers(0, 2, (3, 5)).astype(float), rng.integers(1, 4, (3, 5)) / 4)
-    for (m, direction), got in measured(world, name, expected=True).items():
-        want = mean_over_orders(world, m.name, direction)
-        assert got.values.tolist() == pytest.approx([want[q] for q in sorted(want)], abs=1e-12, nan_ok=True)
-
-
 def test_without_ties_nothing_changes(rng: np.random.Generator) -> None:
     world = large_world(20, 3, seed=8)
     world.scores[:] = rng.permutation(world.scores.size).reshape(world.scores.shape)

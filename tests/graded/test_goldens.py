@@ -23,14 +23,12 @@ Golden = Callable[[str], dict[str, Any]]
 
 
 def world_of(scores: Any, gains: Any, captions_per_image: int) -> World:
-    """A world of complete matrices, captions in the order of their images."""
     n, m = np.shape(scores)
     split = Split("custom", np.arange(n), np.arange(m), np.arange(m) // captions_per_image)
     return World(split, np.array(scores, float), np.array(gains, float))
 
 
 def measured(world: World, *names: str) -> Found:
-    """Our values of complete matrices, in float64."""
     return run(Matrix(world.scores), world.split, [parse(n) for n in names], {"cider": FakeGains(world.gains)})
 
 

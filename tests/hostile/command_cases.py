@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.hostile import good
-from tests.hostile.case import Case, Make
-from tests.hostile.good import npz, pair, scores
+from tests.hostile.good import Case, Make, npz, pair, scores
 
 X, Y = good.vectors()
 
@@ -29,26 +28,13 @@ def metrics(text: str, code: int = 2) -> Case:
     return Case(f"--metrics {text[:30]}", with_options("--metrics", text), code=code)
 
 
+METRICS = """
+R@99999999999999999999 R@0 R@-1 R@1.5 R@ R R@１ mAP@K recal , eccv cxc:R@1 1k:R@1 nope:R@1 [bold]x R@1:R@2
+../../etc/passwd
+"""
 CASES = [
     metrics("R@1000000", 0),
-    metrics("R@99999999999999999999"),
-    metrics("R@0"),
-    metrics("R@-1"),
-    metrics("R@1.5"),
-    metrics("R@"),
-    metrics("R"),
-    metrics("R@１"),
-    metrics("mAP@K"),
-    metrics("recal"),
-    metrics(""),
-    metrics(","),
-    metrics("eccv"),
-    metrics("cxc:R@1"),
-    metrics("1k:R@1"),
-    metrics("nope:R@1"),
-    metrics("[bold]x"),
-    metrics("R@1:R@2"),
-    metrics("../../etc/passwd"),
+    *map(metrics, ["", *METRICS.split()]),
     *(
         Case(name, with_options(*more), code=2)
         for name, more in (

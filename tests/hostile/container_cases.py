@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from tests.hostile import good
-from tests.hostile.case import Case
 from tests.hostile.damage import Bomb
-from tests.hostile.good import raw
+from tests.hostile.good import Case, raw
 
 X, Y = good.vectors()
 
@@ -89,31 +88,22 @@ def expanded(folder: Path) -> list[str]:
     """One number that claims to be 4 TB."""
     import torch
 
-    return torch_file(
-        folder, content={"image_embeddings": torch.ones(1).expand(10**6, 10**6), "text_embeddings": torch.ones(2, 2)}
-    )
+    claimed = torch.ones(1).expand(10**6, 10**6)
+    return torch_file(folder, content={"image_embeddings": claimed, "text_embeddings": torch.ones(2, 2)})
 
 
-def shape(name: str, value: list[int]) -> Callable[[dict[str, Any]], None]:
-    """Change the shape of a tensor in a header."""
-    return lambda header: header[name].update(shape=value)
+def texts(name: str = "text_embeddings", **change: Any) -> Callable[[dict[str, Any]], None]:
+    """Change the description of a tensor in a header."""
+    return lambda header: header[name].update(change)
 
 
 ST, PA, H5, PT = ("safetensors",), ("pyarrow",), ("h5py",), ("torch",)
 LONG = struct.pack("<Q", 1 << 26) + b'{"a":'
 
 CASES = [
-    Case("safetensors shape lies", lambda f: safetensors(f, shape("image_embeddings", [10**9, 16])), needs=ST),
-    Case(
-        "safetensors offsets outside",
-        lambda f: safetensors(f, lambda h: h["text_embeddings"].update(data_offsets=[0, 10**12])),
-        needs=ST,
-    ),
-    Case(
-        "safetensors dtype unknown",
-        lambda f: safetensors(f, lambda h: h["text_embeddings"].update(dtype="F33")),
-        needs=ST,
-    ),
+    Case("safetensors shape lies", lambda f: safetensors(f, texts("image_embeddings", shape=[10**9, 16])), needs=ST),
+    Case("safetensors offsets outside", lambda f: safetensors(f, texts(data_offsets=[0, 10**12])), needs=ST),
+    Case("safetensors dtype unknown", lambda f: safetensors(f, texts(dtype="F33")), needs=ST),
     Case("safetensors header cut", lambda f: raw(f, "e.safetensors", LONG), needs=ST),
     Case("parquet cut", lambda f: parquet(f, 0.7), needs=PA),
     Case("parquet footer cut", lambda f: parquet(f, 0.999), needs=PA),

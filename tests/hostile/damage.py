@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.hostile import good
-from tests.hostile.good import arrays, npz, raw
+from tests.hostile.good import arrays, raw
 
 X, Y = good.vectors()
 MARKER = "executed"
@@ -27,25 +27,22 @@ class Bomb:
         return os.mkdir, (str(self.folder / MARKER),)
 
 
-def good_bytes(folder: Path, **change: Any) -> bytes:
+def good_bytes(packed: bool = False) -> bytes:
     """The bytes of a good .npz."""
-    path = Path(npz(folder, "good.npz", **change)[1])
-    data = path.read_bytes()
-    path.unlink()
-    return data
+    stream = io.BytesIO()
+    (np.savez_compressed if packed else np.savez)(stream, **arrays())
+    return stream.getvalue()
 
 
 def cut(folder: Path, share: float) -> list[str]:
     """A .npz of which only a share is there."""
-    data = good_bytes(folder)
+    data = good_bytes()
     return raw(folder, "e.npz", data[: int(share * len(data))])
 
 
 def flipped(folder: Path, packed: bool) -> list[str]:
     """A .npz with one bit turned in the middle of the image vectors."""
-    stream = io.BytesIO()
-    (np.savez_compressed if packed else np.savez)(stream, **arrays())
-    data = bytearray(stream.getvalue())
+    data = bytearray(good_bytes(packed))
     data[2000] ^= 4
     return raw(folder, "e.npz", bytes(data))
 
@@ -67,16 +64,6 @@ def npy(array: Any, shape: tuple[int, ...] | None = None, descr: str | None = No
     return stream.getvalue() + data
 
 
-def pickled_npz(folder: Path) -> list[str]:
-    """Object arrays that would run code."""
-    return npz(folder, image_embeddings=np.array([[Bomb(folder)] * 2] * 60, object))
-
-
-def pickled_ids(folder: Path) -> list[str]:
-    """Only the ids would run code."""
-    return npz(folder, image_ids=np.array([Bomb(folder)] * 60, object))
-
-
 def folder_of(path: Path) -> list[str]:
     """An empty folder."""
     path.mkdir()
@@ -90,11 +77,6 @@ def shards(folder: Path, images: list[int], texts: list[int]) -> list[str]:
         for number in numbers:
             np.save(folder / side / f"{side}_{number}.npy", array)
     return ["eval", str(folder)]
-
-
-def odd_name(folder: Path, name: str) -> list[str]:
-    """A damaged file with a name that could control a terminal."""
-    return raw(folder, name, b"\0\1\2\3")
 
 
 def two_files(folder: Path, second: bytes) -> list[str]:

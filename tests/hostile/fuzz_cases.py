@@ -12,8 +12,8 @@ import numpy as np
 
 from tests import reports
 from tests.hostile import good
-from tests.hostile.case import Case, Make
 from tests.hostile.damage import X, Y, npy, two_files
+from tests.hostile.good import Case, Make
 
 BOM = b"\xef\xbb\xbf"
 HUGE = b"".join(b'{"image_id": %d, "n": %d}\n' % (100 + i, 10**400) for i in range(24))

@@ -1,7 +1,9 @@
-"""A good input: 60 images, five captions each, and vectors that are close for an image and its captions."""
+"""A hostile input, and the good one that most are made from: 60 images, five captions each, near their images."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,24 @@ IMAGES, TIMES, DIM = 60, 5, 16
 TEXTS = IMAGES * TIMES
 
 Array = npt.NDArray[Any]
+Make = Callable[[Path], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A malformed or hostile input.
+
+    Attributes:
+        name: what is wrong with it.
+        make: writes it into an empty folder and returns the command line.
+        code: the documented exit code; what is said stands in ``messages.json`` of the test.
+        needs: packages without which it cannot be made or read.
+    """
+
+    name: str
+    make: Make
+    code: int = 3
+    needs: tuple[str, ...] = ()
 
 
 def vectors(images: int = IMAGES, times: int = TIMES, dim: int = DIM, noise: float = 0.5) -> tuple[Array, Array]:

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.hostile.case import Case
-from tests.hostile.good import raw
+from tests.hostile.good import Case, raw
 
 COCO = ("eccv_caption",)
 
@@ -47,6 +46,11 @@ def first(direction: str, change: Any, length: int = 30) -> dict[str, Any]:
     return {direction: out}
 
 
+def short(length: int) -> dict[str, Any]:
+    """Lists of all images."""
+    return {"i2t": lists("i2t", length, None)}
+
+
 def swapped() -> dict[str, Any]:
     """i2t called t2i and the other way round."""
     return {"t2i": lists("i2t"), "i2t": lists("t2i")}
@@ -67,15 +71,13 @@ CASES = [
     Case("run directions exchanged", lambda f: run(f, swapped()), needs=COCO),
     Case("run named the other way", lambda f: run(f, lists("i2t"), head="t2i="), needs=COCO),
     Case("run states another direction", lambda f: run(f, {"i2t": lists("i2t")}, head="t2i="), needs=COCO),
-    Case("run too short for mAP@R", lambda f: run(f, {"i2t": lists("i2t", 4, None)}, "--metrics", "mAP@R"), needs=COCO),
-    Case(
-        "run too short for R@10", lambda f: run(f, {"i2t": lists("i2t", 4, None)}, "--metrics", "R@1,R@10"), needs=COCO
-    ),
+    Case("run too short for mAP@R", lambda f: run(f, short(4), "--metrics", "mAP@R"), needs=COCO),
+    Case("run too short for R@10", lambda f: run(f, short(4), "--metrics", "R@1,R@10"), needs=COCO),
     Case(
         "run too short, counted",
-        lambda f: run(f, {"i2t": lists("i2t", 5, None)}, "--metrics", "Recall@9", "--short-lists", "miss"),
-        code=0,
-        needs=COCO,
+        lambda f: run(f, short(5), *["--metrics", "Recall@9", "--short-lists", "miss"]),
+        0,
+        COCO,
     ),
     Case("run without the direction asked", lambda f: run(f, {"i2t": lists("i2t")}, "--direction", "t2i"), needs=COCO),
     Case("run as custom", lambda f: run(f, {"i2t": {"1": [2]}}, "--split", "custom"), code=2),
@@ -98,12 +100,7 @@ CASES = [
     Case("TREC item twice", lambda f: run(f, "1 Q0 2 1 0.5 vse\n1 Q0 2 2 0.4 vse\n")),
     Case("TREC of blank lines", lambda f: run(f, "\n \n")),
     Case("TREC with one endless line", lambda f: run(f, "1 " * 90_000)),
-    Case(
-        "TREC ranks contradict scores",
-        lambda f: run(f, contradictory(), "--metrics", "R@1", "--trust"),
-        code=0,
-        needs=COCO,
-    ),
+    Case("TREC ranks contradict scores", lambda f: run(f, contradictory(), "--metrics", "R@1", "--trust"), 0, COCO),
     Case("gzip cut", lambda f: run(f, gzip.compress(b"1 Q0 2 1 0.5 vse\n" * 99)[:-20])),
     Case("gzip bomb of one line", lambda f: run(f, gzip.compress(b"1" * 50_000_000, 1))),
     Case("embeddings given as a run", lambda f: run(f, b"\x93NUMPY\x01\x00")),

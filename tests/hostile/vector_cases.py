@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.hostile import good
-from tests.hostile.case import Case
-from tests.hostile.good import bare, npz, pair, spoiled
+from tests.hostile.good import Case, bare, npz, pair, spoiled
 
 X, Y = good.vectors()
 STRUCTURED = np.zeros(good.IMAGES, [("a", "f4"), ("b", "f4")])
@@ -51,14 +50,4 @@ CASES = [
     Case("one dimension", lambda f: npz(f, image_embeddings=X[:, :1], text_embeddings=Y[:, :1]), code=0),
     Case("one image", lambda f: bare(f, X[:1], Y[:5]), code=0),
     Case("image rows five times", lambda f: bare(f, np.repeat(X, 5, axis=0), Y), code=0),
-    Case(
-        "image rows five times with ids",
-        lambda f: bare(f, np.repeat(X, 5, axis=0), Y, image_ids=np.repeat(np.arange(60), 5)),
-        code=0,
-    ),
-    Case(
-        "image rows five times with an owner by row",
-        lambda f: bare(f, np.repeat(X, 5, axis=0), Y, image_of_text=np.arange(300)),
-        code=0,
-    ),
 ]

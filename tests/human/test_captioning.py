@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.messages import Pinned, Refuses
+from tests.messages import Refuses
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.relevance import captioning
 from vsebench.relevance.captioning import TITLES, pair_scores
@@ -31,9 +30,7 @@ IMAGES = np.array([0, 1, 0, 0, 0, 2, 3, 4, 0, 0, 4])
 EMPTY = [4, 5, 6]  # an empty candidate, an image with an empty reference only, an image without references
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def official(scorer: Any) -> list[float]:
@@ -93,7 +90,7 @@ def test_meteor_is_that_of_the_package_and_is_remembered(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     "says", ["echo 'Error: out of memory' >&2", "echo nonsense; echo nonsense; echo nonsense; sleep 5"]
 )
-def test_a_java_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, pinned: Pinned) -> None:
+def test_a_java_that_fails(tmp_path, monkeypatch, says, refuses):
     from vsebench.text import java as spice_java
 
     program = tmp_path / "bin" / "java"
@@ -103,9 +100,7 @@ def test_a_java_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says
     monkeypatch.setattr(
         spice_java, "find_java", lambda asked=None: spice_java.Java(17, "17", tmp_path, tmp_path / "libjvm.so")
     )
-    with pytest.raises(BadInput) as caught:
-        pair_scores("meteor", TEXTS, REFERENCES, CAPTIONS[:1], IMAGES[:1])
-    pinned(caught.value.what)
+    refuses(BadInput, pair_scores, "meteor", TEXTS, REFERENCES, CAPTIONS[:1], IMAGES[:1])
 
 
 def test_what_is_missing(monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:

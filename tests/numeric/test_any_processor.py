@@ -15,6 +15,7 @@ import warnings
 from decimal import Decimal, getcontext, localcontext
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 
 from tests.gates import gate
 from tests.processor_digits import every_kind
-from vsebench.numeric import elementary
+from vsebench.numeric import elementary, openblas
 from vsebench.relevance.sources import kinds_of_gains
 
 with warnings.catch_warnings():
@@ -46,16 +47,17 @@ NEEDS = {"Haswell": "avx2", "Prescott": "pni", "SkylakeX": "avx512f", "x86-64": 
 
 
 @cache
-def digits(processor: str = "") -> dict[str, str]:
+def digits(processor: str = "") -> tuple[dict[str, Any], dict[str, str]]:
     """What ``tests.processor_digits`` prints on a processor; on this one by default."""
-    changed = {k: v for k, v in PROCESSORS.get(processor, {}).items() if v or k.startswith("NUMBA")}
+    given = {k: v for k, v in os.environ.items() if k != openblas.VARIABLE}
+    given |= {k: v for k, v in PROCESSORS.get(processor, {}).items() if v or k.startswith("NUMBA")}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.processor_digits"], env=os.environ | changed, cwd=Path(__file__).parents[2],
+        [sys.executable, "-m", "tests.processor_digits"], env=given, cwd=Path(__file__).parents[2],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found: dict[str, str] = json.loads(done.stdout)
-    return found
+    loaded, found = json.loads(done.stdout)
+    return loaded, found
 
 
 @pytest.mark.slow
@@ -66,8 +68,13 @@ def test_every_kind_of_gains_and_complete_evaluations(processor: str) -> None:
     known = Path("/proc/cpuinfo")
     if not known.is_file() or NEEDS[processor] not in known.read_text().split():
         pytest.skip("the features of this processor are not known, or it has another instruction set")
-    here, there = digits(), digits(processor)
-    assert [kind for kind in here if there[kind] != here[kind]] == []
+    (loaded, here), (loaded_there, there) = digits(), digits(processor)
+    assert [kind for kind in here if there[kind] != here[kind]] == [] and here["hard vectors"] == "[]"
+    if loaded:  # the BLAS of faiss takes the kernels of numpy's, but where the user has named some
+        assert loaded["torch is first"] and loaded["variable"] is None
+        kernels, named = loaded["kernels"], PROCESSORS[processor]["OPENBLAS_CORETYPE"]
+        assert kernels.get("faiss") in (None, openblas.KERNELS.get(kernels.get("numpy"), kernels["faiss"]))
+        assert loaded_there["variable"] == named == loaded_there["kernels"].get("faiss", named)
 
 
 def test_every_kind_is_among_them(tmp_path: Path) -> None:

@@ -23,16 +23,7 @@ EXTRAS = set(PROJECT["project"]["optional-dependencies"])
 
 
 def names(requirements: list[str]) -> set[str]:
-    """Distribution names of requirement strings."""
     return {re.match(r"[A-Za-z0-9._-]+", r)[0] for r in requirements}
-
-
-def test_core_dependencies():
-    core = {
-        "numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "psutil", "filelock",
-        "threadpoolctl",
-    }  # fmt: skip
-    assert names(PROJECT["project"]["dependencies"]) == core
 
 
 def test_the_extra_all():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.commands import invoke
+from tests.commands import cli
 from tests.gates import gate
 
 PAGE = Path(__file__).parents[2] / "docs" / "my-number-differs.md"
@@ -57,8 +56,7 @@ def with_spice(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSEBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         tuples, synsets = folder / "coco5k.tuples.jsonl.gz", folder / "synsets.tsv.gz"
-        done = invoke("spice", "import", tuples, "--synsets", synsets, "--split", "coco-5k")
-        assert done.exit_code == 0, done.stderr
+        cli("spice", "import", tuples, "--synsets", synsets, "--split", "coco-5k")
         yield
 
 
@@ -84,6 +82,4 @@ def test_a_command_of_the_page_runs(command: list[str], real_data: Path, tmp_pat
         with np.load(real_data / "proxy" / "coco5k_minilm_proxy.npz") as arrays:
             np.save(tmp_path / "vectors.npy", arrays["captions"].astype(np.float32))
         words = [re.sub(r"^sentence", f"sentence:{tmp_path / 'vectors.npy'}", word) for word in words]
-    done = invoke(*words, "--json")
-    assert done.exit_code == 0, done.stderr
-    assert json.loads(done.stdout)
+    assert cli(*words, "--json").json

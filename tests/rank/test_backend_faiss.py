@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import subprocess
-import sys
 import weakref
 from pathlib import Path
 from types import SimpleNamespace
@@ -401,23 +399,6 @@ def test_indexes_of_a_gpu_share_its_memory_and_old_ones_are_dropped(
     assert len(FakeGpuIndex.alive) == 3 and FakeGpuIndex.most == 3
     assert sum(index.index.ntotal == len(y) for index in FakeGpuIndex.alive) == 1
     assert [made.temporary for made in FakeResources.made] == [256 << 20]
-
-
-IMPORTED = """
-import pathlib, sys
-from vsebench import environment
-from vsebench.rank import faiss_index
-environment.DRIVERS = (pathlib.Path(sys.executable),)
-faiss_index.package()
-names = list(sys.modules)
-print(names.index("torch") < names.index("faiss"))
-"""
-
-
-def test_torch_is_imported_before_faiss_where_there_is_a_gpu() -> None:
-    pytest.importorskip("torch", reason="torch is not installed")
-    done = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, timeout=200)
-    assert done.stdout.strip() == "True", done.stderr
 
 
 def test_threads_of_openmp_are_as_before() -> None:

@@ -24,6 +24,7 @@ from tests.hard_vectors import hard_vectors
 from tests.messages import Refuses
 from tests.reports import same_reports
 from vsebench import environment
+from vsebench.cli import health
 from vsebench.errors import DeviceFault, DeviceMemory, UsageError
 from vsebench.graded import engine as graded
 from vsebench.rank import backends
@@ -178,12 +179,13 @@ PRECISIONS = (
     "b.mkldnn.matmul.fp32_precision = 'bf16'",
     "b.cudnn.conv.fp32_precision = 'ieee'",
     "b.cudnn.fp32_precision = 'tf32'; b.mkldnn.fp32_precision = 'bf16'",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",  # a variable
 )
 IN_A_PROCESS = """
 import sys, torch
 from vsebench.rank.torch_backend import settings
 b, device = torch.backends, torch.device(sys.argv[2])
-exec(sys.argv[1])
+exec(sys.argv[1] if not sys.argv[1].isidentifier() else "")
 def state():
     each = (b, b.cudnn, b.mkldnn, b.cuda.matmul, b.cudnn.conv, b.mkldnn.matmul, b.mkldnn.conv)
     found = [m.fp32_precision for m in each] if new else []
@@ -200,7 +202,7 @@ with torch.autocast(device.type, dtype=torch.bfloat16), settings.exact(device), 
         assert b.cuda.matmul.fp32_precision == b.mkldnn.matmul.fp32_precision == "ieee", state()
     else:
         assert state() == ["highest"]
-assert state() == before, (before, state())
+assert state() == before and settings.fault(device) is None, (before, state())
 from vsebench.pretrained.device import float32  # of encoders
 with float32(None):
     assert not new or b.cuda.matmul.fp32_precision == b.cudnn.conv.fp32_precision == "ieee", state()
@@ -217,7 +219,9 @@ def test_products_are_not_of_reduced_precision(setting: str | None, device: Any)
     """In a process of its own: torch cannot forget which of its settings were used."""
     if setting and "fp32_precision" in setting and not hasattr(torch.backends.cuda.matmul, "fp32_precision"):
         pytest.skip("this torch has no such setting")
-    subprocess.run([sys.executable, "-c", IN_A_PROCESS, setting or "", str(device)], check=True, timeout=200)
+    variables = {setting: "1"} if setting and setting.isidentifier() else {}
+    program = [sys.executable, "-c", IN_A_PROCESS, setting or "", str(device)]
+    subprocess.run(program, check=True, timeout=200, env={**os.environ, **variables})
 
 
 def of_tf32(x: Any) -> Any:
@@ -395,26 +399,16 @@ def test_auto_leaves_a_gpu_that_does_not_work(
     refuses(UsageError, backends.ranker, "torch:cuda")
 
 
-def test_auto_and_doctor_with_a_torch_that_does_not_import(tmp_path: Path) -> None:
+def test_auto_and_doctor_with_a_torch_that_does_not_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise RuntimeError('broken\\nmore')")
-    code = (
-        "import pathlib; from vsebench import environment; from vsebench.rank import backends;"
-        "from vsebench.cli import health;"
-        "environment.DRIVERS = (pathlib.Path('/'),); print(backends.chosen('auto')); print(health._backends())"
-    )
-    path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
-    assert found.returncode == 0, found.stderr
-    first, second = found.stdout.splitlines()
-    assert first == "('numpy', 'there is an NVIDIA driver, but torch does not import: broken')"
-    assert "name='back-end torch', state='fault', detail='torch does not import: broken" in second
+    for name in [name for name in sys.modules if name == "torch" or name.startswith("vsebench.rank.torch_backend")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(environment, "DRIVERS", (Path("/"),))
+    assert backends.chosen("auto") == ("numpy", "there is an NVIDIA driver, but torch does not import: broken")
+    (torch_of,) = [found for found in health._backends() if found.name == "back-end torch"]
+    assert torch_of.state == "fault" and torch_of.detail.startswith("torch does not import: broken")
 
 
 WANT = DeviceMemory("the device cuda:0 has too little free memory", fix="use --backend numpy")

@@ -5,10 +5,6 @@ Marked ``gpu`` is what needs one; the same bodies run on the processor where the
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +15,7 @@ import pytest
 
 import vsebench as vb
 from tests import worlds
-from tests.devices import DEVICES, GRADED, NO_GPU, needs_gpu, same_observations
+from tests.devices import DEVICES, GRADED, NO_GPU, same_observations
 from tests.graded_worlds import same_values, vector_world
 from vsebench import environment
 from vsebench.environment import local_rank
@@ -97,33 +93,17 @@ def test_the_provenance_names_the_gpu_and_its_driver(monkeypatch: pytest.MonkeyP
     assert backends.about_device("torch:cuda")["device"].endswith("driver of unknown version")
 
 
-IN_TWO = """
-import json, sys, numpy as np, vsebench as vb
-rng = np.random.default_rng(1)
-x = rng.standard_normal((200, 64))
-y = np.repeat(x, 5, axis=0) + rng.standard_normal((1000, 64))
-report = vb.evaluate(x, y, captions_per_image=5, metrics="binary", ci=0, backend=sys.argv[1], trust=True)
-print(json.dumps([[r.value for r in report.results], report.provenance["backend"]]))
-"""
-
-
-@pytest.mark.parametrize("name", ["torch:cpu", pytest.param("torch:cuda", marks=needs_gpu)])
-def test_two_processes_at_once(name: str) -> None:
-    """Each takes the GPU of its rank, and both have the digits of numpy."""
-
-    def start(backend: str, rank: int) -> Any:
-        return subprocess.Popen(
-            [sys.executable, "-c", IN_TWO, backend], stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "LOCAL_RANK": str(rank)},
-        )  # fmt: skip
-
-    running = [start(name, 0), start(name, 1), start("numpy", 0)]
-    found = [json.loads(process.communicate(timeout=300)[0].splitlines()[-1]) for process in running]
-    assert all(process.returncode == 0 for process in running)
-    assert found[0][0] == found[1][0] == found[2][0]
-    if name == "torch:cuda":
-        number = torch.cuda.device_count()
-        assert [used for _, used in found[:2]] == [f"torch:cuda:{rank % number}" for rank in (0, 1)]
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_process_takes_the_gpu_of_its_rank(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_RANK", str(rank))
+    made = worlds.world(200, 5, dim=64)
+    options: dict[str, Any] = {**made.vectors, "captions_per_image": 5, "metrics": "binary", "ci": 0, "trust": True}
+    found, wanted = (vb.evaluate(backend=name, **options) for name in ("torch:cuda", "numpy"))
+    assert [r.value for r in found.results] == [r.value for r in wanted.results]
+    assert found.provenance is not None
+    assert found.provenance["backend"] == f"torch:cuda:{rank % torch.cuda.device_count()}"
 
 
 @pytest.mark.gpu
@@ -148,16 +128,3 @@ def test_a_gpu_with_little_memory() -> None:
             assert vb.evaluate(x, y, **options).results[0].value == want.results[0].value  # auto goes on with numpy
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)
-@pytest.mark.parametrize("name", [*settings.LOWERED, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"])
-def test_variables_on_a_gpu(name: str) -> None:
-    """Those of cuBLAS are refused; what torch is asked for is overridden, and its products are those of float32."""
-    code = "from vsebench.rank.torch_backend import settings as s; print(s.fault(s.device_of('cuda')))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, name: "1"}, capture_output=True, text=True, timeout=200
-    )
-    wanted = f"{name}=1 lowers the precision of products" if name in settings.LOWERED else "None"
-    assert wanted in done.stdout, done.stderr

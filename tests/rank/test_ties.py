@@ -147,6 +147,17 @@ def test_the_canonical_product_is_correct_and_symmetric(dim: int) -> None:
     assert norms(x[None])[0] == pytest.approx(float(np.linalg.norm(x.astype(np.float64))), rel=1e-14)
 
 
+def test_canonical_cosines_are_those_of_the_exchanged_sides() -> None:
+    rng = np.random.default_rng(1)
+    x, y = ((rng.standard_normal((n, 33)) * rng.uniform(0.1, 30, (n, 1))).astype(np.float32) for n in (40, 90))
+    rows, cols = (a.ravel() for a in np.indices((40, 90)))
+    scores = Dot(x, y, cosine=True).pairs(rows, cols, 1)
+    assert (scores == Dot(y, x, cosine=True).pairs(cols, rows, 1)).all()
+    lengths = (np.linalg.norm(a.astype(np.float64), axis=1) for a in (x, y))
+    expected = (x.astype(np.float64) @ y.astype(np.float64).T) / np.multiply.outer(*lengths)
+    assert scores.reshape(40, 90) == pytest.approx(expected, abs=1e-15)
+
+
 @pytest.mark.parametrize("dim", [3, 64, 1000])
 def test_float32_errors_stay_within_the_bound(dim: int) -> None:
     rng = np.random.default_rng(dim)

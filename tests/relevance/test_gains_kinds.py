@@ -1,10 +1,9 @@
-"""The table of the kinds of gains, and a new kind: one file and one entry of the table."""
+"""The table of the kinds of gains, and a new kind: one entry of the table."""
 
 from __future__ import annotations
 
 import unicodedata
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +11,12 @@ import pytest
 import vsebench
 from tests.messages import Refuses
 from tests.spice_fake import store_tuples
-from tests.word_world import split_of, whole
+from tests.word_world import matrix_gains, split_of, whole
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
 from vsebench.relevance.sources import (
     SOURCES,
+    Source,
     judgements,
     kinds_of_gains,
     load_gains,
@@ -27,59 +27,22 @@ from vsebench.relevance.sources import (
     takes_others,
 )  # fmt: skip
 from vsebench.relevance.spice.tuples import Tuples
-from vsebench.types import DIRECTIONS
-
-LENGTHS = '''
-"""Gains from the difference in length of captions."""
-
-from dataclasses import dataclass, field
-
-import numpy as np
-
-from vsebench.relevance.gains import Gains
-from vsebench.relevance import Source
-
-KIND = Source(
-    name="lengths", title="Difference in length", meaning="", rule="1 / (1 + |l_j - mean l_m|)", low=0.0, high=1.0,
-    settings={"unit": ("words", "letters")}, needs="the captions of the split",
-    load=lambda *given: load(*given),
-)
 
 
-@dataclass(frozen=True, eq=False)
-class Lengths:
-    values: np.ndarray
-
-    def rows(self, direction, start, stop):
-        return (self.values if direction == "i2t" else self.values.T)[start:stop].copy()
-
-    def pairs(self, direction, images, captions):
-        return self.values[images, captions]
-
-
-def load(split, argument, settings, progress):
-    unit = settings["unit"]
-    length = np.array([len(c.split() if unit == "words" else c) for c in split.captions], float)
+def lengths(split, argument, settings, progress):
+    """1 / (1 + |l_j - mean l_m|) of the lengths of captions."""
+    length = np.array([len(c.split() if settings["unit"] == "words" else c) for c in split.captions], float)
     mean = np.bincount(split.image_of, length) / np.bincount(split.image_of)
-    values = (1 / (1 + np.abs(mean[:, None] - length))).astype(np.float32)
-    return Gains("lengths", {"unit": unit}, values.shape, Lengths(values))
-'''
+    values = 1 / (1 + np.abs(mean[:, None] - length))
+    return replace(matrix_gains(values), name="lengths", settings={"unit": settings["unit"]})
 
 
-@pytest.fixture
-def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module with a new kind, and its entry in the table."""
-    (tmp_path / "length_gains.py").write_text(LENGTHS, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    import length_gains  # type: ignore[import-not-found]
-
-    monkeypatch.setitem(SOURCES, "lengths", length_gains.KIND)
-
-
-def test_a_new_kind_is_one_file_and_one_entry(lengths: None, refuses: Refuses) -> None:
+def test_a_new_kind_is_one_entry(monkeypatch, refuses):
+    units = {"unit": ("words", "letters")}
+    kind = Source(name="lengths", title="Length", meaning="", rule="", settings=units, needs="captions", load=lengths)
+    monkeypatch.setitem(SOURCES, "lengths", kind)
     split = split_of(["a dog", "a big dog", "cats"], [0, 0, 1])
-    gains = load_gains("lengths", split)
-    assert gains.rows("i2t", 0, 2).tolist() == np.float32([[2 / 3, 2 / 3, 0.4], [0.5, 1 / 3, 1]]).tolist()
+    assert whole(load_gains("lengths", split)).tolist() == np.float32([[2 / 3, 2 / 3, 0.4], [0.5, 1 / 3, 1]]).tolist()
     assert dict(load_gains("lengths:unit=letters", split).settings) == {"unit": "letters"}
     refuses(UsageError, parse_spec, "lengths:unit=lines")
     refuses(UsageError, parse_spec, "lengths:x")
@@ -87,10 +50,6 @@ def test_a_new_kind_is_one_file_and_one_entry(lengths: None, refuses: Refuses) -
         BadInput, load_gains, "lengths", vsebench.Split("custom", split.image_ids, split.caption_ids, split.image_of)
     )
     assert str(parse("lengths:NCS@5")) == "lengths:NCS@5"
-    for direction in DIRECTIONS:
-        n = gains.shape[0] if direction == "i2t" else gains.shape[1]
-        every = np.tile(np.arange(sum(gains.shape) - n), (n, 1))
-        assert np.array_equal(gains.at(direction, np.arange(n), every), gains.rows(direction, 0, n))
 
 
 def test_the_table_is_consistent(refuses: Refuses) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import vsebench
 from tests.messages import Refuses
 from tests.word_world import matrix_gains, whole
 from vsebench.errors import BadInput, UsageError
-from vsebench.files.formats import array_endings
 from vsebench.log import Log
 from vsebench.relevance import load_gains, parse_spec
 from vsebench.relevance.matrix import Stored
@@ -93,47 +91,6 @@ def test_a_file_with_names_and_ids(tmp_path: Path, log: Log, refuses: Refuses) -
     ]
     np.savez(path, mine=VALUES, other=VALUES)
     refuses(BadInput, load_gains, str(path), SPLIT)
-
-
-def _hdf5(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    with pytest.importorskip("h5py").File(path, "w") as file:
-        file.update(arrays)
-
-
-def _torch(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    torch = pytest.importorskip("torch")
-    torch.save({name: torch.from_numpy(array) for name, array in arrays.items()}, path)
-
-
-def _matlab(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    from scipy.io import savemat
-
-    half = arrays["gains"].dtype == np.float16  # which MATLAB does not have
-    savemat(path, arrays | {"gains": arrays["gains"].astype(np.float32)} if half else arrays)
-
-
-SAVERS: dict[str, Callable[[Path, dict[str, np.ndarray]], object]] = {
-    ".npy": lambda path, arrays: np.save(path, arrays["gains"]),
-    ".npz": lambda path, arrays: np.savez(path, **arrays),  # type: ignore[arg-type]
-    ".safetensors": lambda path, arrays: pytest.importorskip("safetensors.numpy").save_file(arrays, path),
-    ".pt": _torch, ".pth": _torch, ".h5": _hdf5, ".hdf5": _hdf5, ".mat": _matlab,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("ending", array_endings())
-def test_every_format_of_arrays_gives_the_same_bits(tmp_path: Path, ending: str) -> None:
-    rows, columns = [1, 0], [2, 0, 1]
-    in_order = ending == ".npy"  # it has no room for ids
-    values = VALUES if in_order else np.ascontiguousarray(VALUES[rows][:, columns])
-    ids = {"image_ids": SPLIT.image_ids[rows], "text_ids": SPLIT.caption_ids[columns]}
-    for dtype in (np.float16, np.float32, np.float64, np.int64):
-        path = tmp_path / f"g{ending}"
-        SAVERS[ending](path, {"gains": values.astype(dtype), **ids})
-        found, known = load_gains(f"{path}:rows=images", SPLIT), matrix_gains(VALUES.astype(dtype).astype(np.float64))
-        for direction, n in (("i2t", 2), ("t2i", 3)):
-            assert found.rows(direction, 0, n).tobytes() == known.rows(direction, 0, n).tobytes()
-            items = np.tile(np.arange(5 - n), (n, 1))
-            assert np.array_equal(found.at(direction, np.arange(n), items), known.at(direction, np.arange(n), items))
 
 
 @pytest.mark.parametrize(("value", "dtype"), [(np.nan, np.float32), (-np.inf, np.float16), (1e300, np.float64)])

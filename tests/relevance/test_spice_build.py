@@ -7,6 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +30,26 @@ CAPTIONS = [f"caption number {name}" for name in ("one", "two", "three", "four",
 
 
 @pytest.fixture(autouse=True)
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and the folder for the logs of the workers."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+def log(tmp_path, cache):
+    """The folder for the logs of the workers."""
     folder = tmp_path / "log"
     folder.mkdir()
     return folder
 
 
-def build(log: Path, captions: list[str], *, chunk: int = 3, limit: float = 5.0, **options: Any) -> Built:
-    """A build with the fake worker, three captions a chunk."""
+@contextmanager
+def faked(log: Path, chunk: int = 3, limit: float = 5.0, pause: float = 0.0) -> Iterator[None]:
+    """The fake worker, three captions a chunk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spice_process, "COMMAND", fake_worker(log))
+        patch.setattr(spice_process, "COMMAND", fake_worker(log, pause))
         patch.setattr(spice_build, "CHUNK", chunk)
         patch.setattr(spice_process, "LIMIT", limit)
         patch.setattr(spice_build, "_settings", lambda *_: {})
+        yield
+
+
+def build(log: Path, captions: list[str], *, chunk: int = 3, limit: float = 5.0, **options: Any) -> Built:
+    with faked(log, chunk, limit):
         return spice_build.build(captions, **options)
 
 
@@ -149,12 +157,10 @@ def test_a_java_that_does_not_work_ends_the_build(log, refuses):
     check(CAPTIONS)
 
 
-def test_a_worker_that_gives_other_tuples_is_not_used(log, monkeypatch, refuses):
-    monkeypatch.setattr(spice_build, "PROBE_TUPLES", (("horse",),))
-    refuses(MissingPackage, build, log, CAPTIONS)
-
-
-def test_another_program_is_refused(monkeypatch, refuses):
+def test_a_worker_that_gives_other_tuples_and_another_program_are_refused(log, monkeypatch, refuses):
+    with monkeypatch.context() as patch:
+        patch.setattr(spice_build, "PROBE_TUPLES", (("horse",),))
+        refuses(MissingPackage, build, log, CAPTIONS)
     monkeypatch.setattr(spice_process, "COMMAND", (sys.executable, "-c", "raise SystemExit(7)"))
     monkeypatch.setattr(spice_build, "_settings", lambda *_: {})
     refuses(MissingPackage, spice_build.build, CAPTIONS)
@@ -173,18 +179,13 @@ def test_after_an_interrupt_the_finished_chunks_are_stored(log):
     assert build(log, CAPTIONS).before == before
 
 
-def builder(log: Path, pause: float) -> subprocess.Popen[bytes]:
-    """Another process that builds the same captions, one a chunk."""
+def test_a_killed_build_is_continued(log):
     code = (
         f"from vsebench.relevance.spice.parser import build as b, process as p\n"
-        f"p.COMMAND, b.CHUNK, b._settings = {fake_worker(log, pause)!r}, 1, lambda *_: {{}}\n"
-        f"d = b.build({CAPTIONS!r})\nprint(d.before, d.parsed)"
+        f"p.COMMAND, b.CHUNK, b._settings = {fake_worker(log, 0.1)!r}, 1, lambda *_: {{}}\n"
+        f"b.build({CAPTIONS!r})"
     )
-    return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
-
-
-def test_a_killed_build_is_continued(log):
-    first = builder(log, 0.1)
+    first = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
     limit = time.monotonic() + 30
     while len(tuple_cache.stored().texts) < 3 and time.monotonic() < limit:
         time.sleep(0.02)
@@ -201,9 +202,9 @@ def test_a_killed_build_is_continued(log):
 
 
 def test_of_two_builds_at_a_time_one_waits_for_the_other(log):
-    running = [builder(log, 0.05) for _ in range(2)]
-    counts = sorted(tuple(map(int, process.communicate()[0].split())) for process in running)
-    assert counts == [(0, 11), (11, 0)]
+    with faked(log, chunk=1, pause=0.02), ThreadPoolExecutor(2) as threads:
+        done = list(threads.map(spice_build.build, [CAPTIONS] * 2))
+    assert sorted((one.before, one.parsed) for one in done) == [(0, 11), (11, 0)]
     assert sorted(requested(log)) == sorted(CAPTIONS)
     check(CAPTIONS)
 

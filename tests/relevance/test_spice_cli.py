@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests import commands
-from tests.commands import Done
+from tests.commands import cli, document
 from tests.hostile import good
 from tests.spice_fake import fake_worker, requested
 from vsebench.files import store
@@ -29,47 +27,31 @@ RECORDS = [
 
 
 @pytest.fixture(autouse=True)
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and a fake worker that logs to the folder."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("VSEBENCH_CACHE_LIMIT", raising=False)
+def log(tmp_path, cache, monkeypatch):
+    """A fake worker that logs to the folder."""
     folder = tmp_path / "log"
     folder.mkdir()
-    command = fake_worker(folder)
-    monkeypatch.setattr(spice_process, "COMMAND", command)
+    monkeypatch.setattr(spice_process, "COMMAND", fake_worker(folder))
     monkeypatch.setattr(spice_build, "_settings", lambda java, heap, threads, note: {"version": "99"})
     return folder
 
 
 @pytest.fixture
-def captions(tmp_path: Path) -> str:
+def captions(tmp_path):
     """A file of three captions, two of them distinct."""
     path = tmp_path / "captions.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS), encoding="utf-8")
     return str(path)
 
 
-def cli(*args: str, **options: Any) -> Done:
-    return commands.cli("cache" if args[0] in ("list", "clear") else "spice", *args, **options)
-
-
-def document(*args: str) -> dict[str, Any]:
-    return cli(*args, "--json").json  # type: ignore[no-any-return]
-
-
-def words(text: str) -> str:
-    """Text without boxes and line breaks."""
-    return " ".join(re.sub("[│╭╮╰╯─┃|]", " ", text).split())
-
-
 def test_build_parses_a_file_once(captions, log):
-    found = document("build", "--captions", captions)
+    found = document("spice", "build", "--captions", captions)
     assert 0 < found.pop("seconds") < 60
     assert found == {"captions": 2, "before": 0, "parsed": 2, "broken": [], "java": "99"}
     store.clear()
-    first = cli("build", "--captions", captions)
+    first = cli("spice", "build", "--captions", captions)
     assert re.match(r"spice: 2 distinct captions, 0 parsed before, 2 now in \d+ s \(\d+ a second\)\n", first.out)
-    again = cli("build", "--captions", captions)
+    again = cli("spice", "build", "--captions", captions)
     assert again.out == "spice: 2 distinct captions, 2 parsed before, 0 now\n"
     assert sorted(requested(log)) == sorted(["a horse", "a man"] * 2)
 
@@ -77,19 +59,19 @@ def test_build_parses_a_file_once(captions, log):
 def test_build_from_lines_and_from_ptb_tokens(tmp_path, log):
     path = tmp_path / "captions.txt"
     path.write_text("A Man's horse.\n\nTwo dogs!\n", encoding="utf-8")
-    assert document("build", "--captions", str(path))["parsed"] == 2
-    assert document("build", "--captions", str(path), "--text", "ptb")["parsed"] == 2
+    assert document("spice", "build", "--captions", str(path))["parsed"] == 2
+    assert document("spice", "build", "--captions", str(path), "--text", "ptb")["parsed"] == 2
     assert sorted(requested(log)) == ["A Man's horse.", "Two dogs!", "a man 's horse", "two dogs"]
 
 
 def test_broken_captions_are_reported_by_text(tmp_path, pinned):
     path = tmp_path / "captions.txt"
     path.write_text("a man\na BROKEN horse\n", encoding="utf-8")
-    pinned(cli("build", "--captions", str(path)).err)
-    found = document("build", "--captions", str(path), "--retry")
+    pinned(cli("spice", "build", "--captions", str(path)).err)
+    found = document("spice", "build", "--captions", str(path), "--retry")
     assert found["broken"] == [{"caption": "a BROKEN horse", "why": "NullPointerException: null"}]
     assert (found["before"], found["parsed"]) == (1, 1)
-    assert "2 captions, 1 broken" in words(cli("list").out)
+    assert "2 captions, 1 broken" in cli("cache", "list").words
 
 
 @pytest.mark.parametrize(
@@ -108,7 +90,7 @@ def test_broken_captions_are_reported_by_text(tmp_path, pinned):
     ],
 )
 def test_wrong_arguments(args, code, pinned):
-    pinned(cli(*args, code=code).err)
+    pinned(cli("cache" if args[0] == "clear" else "spice", *args, code=code).err)
 
 
 def test_missing_tools_name_the_command(captions, monkeypatch, pinned):
@@ -120,33 +102,31 @@ def test_missing_tools_name_the_command(captions, monkeypatch, pinned):
     monkeypatch.setattr("shutil.which", lambda name: None)
     for found in (object(), None):
         monkeypatch.setattr("importlib.util.find_spec", lambda name, found=found: found)
-        pinned(cli("build", "--captions", captions, code=4).err)
+        pinned(cli("spice", "build", "--captions", captions, code=4).err)
 
 
 def test_a_parser_that_does_not_work_is_explained(captions, log, pinned):
     (log / "fatal").touch()
-    result = cli("build", "--captions", captions, code=4)
-    pinned(result.err)
-    assert "Traceback" not in result.err
+    pinned(cli("spice", "build", "--captions", captions, code=4).err)
     (log / "fatal").unlink()
-    cli("build", "--captions", captions, "--java-heap", "4G")
+    cli("spice", "build", "--captions", captions, "--java-heap", "4G")
 
 
 def test_list(captions, monkeypatch):
-    assert "0 bytes of at most 4.0 GiB in" in cli("list").out
-    assert document("list")["kinds"] == []
-    cli("build", "--captions", captions)
+    assert "0 bytes of at most 4.0 GiB in" in cli("cache", "list").out
+    assert document("cache", "list")["kinds"] == []
+    cli("spice", "build", "--captions", captions)
     store.put("spice-graphs", "abc", lambda stream: stream.write(b"x" * 2000))
     folder = spice_install.tools_folder()
     folder.mkdir(parents=True)
     (folder / spice_install.CODE).write_bytes(b"x" * 5000)
     monkeypatch.setenv("VSEBENCH_CACHE_LIMIT", "2M")
-    shown = words(cli("list").out)
+    shown = cli("cache", "list").words
     assert "spice 2 captions" in shown
     assert "spice-graphs 1 file 2.0 KiB" in shown
     assert "tools CoreNLP 3.6.0 4.9 KiB" in shown
     assert "of at most 2.0 MiB in" in shown
-    found = document("list")
+    found = document("cache", "list")
     assert found["folder"] == str(store.root())
     assert (found["limit"], found["tools"]) == (2 << 20, 5000)
     assert [kind["kind"] for kind in found["kinds"]] == ["spice", "spice-graphs"]
@@ -154,52 +134,54 @@ def test_list(captions, monkeypatch):
 
 
 def test_clear_needs_a_confirmation_and_removes_the_tools_by_name_only(captions, pinned):
-    cli("build", "--captions", captions)
+    cli("spice", "build", "--captions", captions)
     folder = spice_install.tools_folder()
     folder.mkdir(parents=True)
     (folder / spice_install.CODE).write_bytes(b"x" * 5000)
-    pinned(cli("clear", "spice", code=2).err)
+    pinned(cli("cache", "clear", "spice", code=2).err)
     assert len(tuple_cache.stored().texts) == 2
-    assert document("clear", "--yes")["removed"] == 1
+    assert document("cache", "clear", "--yes")["removed"] == 1
     assert tuple_cache.stored().texts == () and folder.exists()
-    assert cli("clear").out == "removed 0 files, 0 bytes\n"
-    assert document("clear", "tools", "--yes") == {"removed": 1, "bytes": 5000}
+    assert cli("cache", "clear").out == "removed 0 files, 0 bytes\n"
+    assert document("cache", "clear", "tools", "--yes") == {"removed": 1, "bytes": 5000}
     assert not folder.exists()
 
 
 def test_export_and_import(captions, tmp_path, monkeypatch, log):
-    cli("build", "--captions", captions)
+    cli("spice", "build", "--captions", captions)
     file = str(tmp_path / "tuples.jsonl.gz")
-    result = cli("export", file)
-    assert (result.code, result.out) == (0, f"2 captions are in {file}\n")
+    assert cli("spice", "export", file).out == f"2 captions are in {file}\n"
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "elsewhere"))
-    assert document("import", file) == {"file": file, "captions": 2, "words": 3, "broken": 0, "new": 2}
-    assert cli("import", file).out == "2 captions were read, 0 of them new\n"
-    assert document("build", "--captions", captions)["before"] == 2
+    assert document("spice", "import", file) == {"file": file, "captions": 2, "words": 3, "broken": 0, "new": 2}
+    assert cli("spice", "import", file).out == "2 captions were read, 0 of them new\n"
+    assert document("spice", "build", "--captions", captions)["before"] == 2
     assert len(requested(log)) == 2
 
 
 def test_export_of_a_split_names_what_is_missing(captions, tmp_path, pinned):
-    pinned(cli("export", str(tmp_path / "t.jsonl"), "--captions", captions, "--text", "ptb", code=4).err)
-    cli("build", "--captions", captions)
-    assert document("export", str(tmp_path / "t.jsonl"), "--captions", captions)["captions"] == 2
+    pinned(cli("spice", "export", str(tmp_path / "t.jsonl"), "--captions", captions, "--text", "ptb", code=4).err)
+    cli("spice", "build", "--captions", captions)
+    assert document("spice", "export", str(tmp_path / "t.jsonl"), "--captions", captions)["captions"] == 2
+
+
+ROWS = '[["man"]]\n[["horse"]]\n[["man"]]\n'
 
 
 def test_rows_of_tuples_are_imported(captions, tmp_path, pinned):
-    (tmp_path / "t.jsonl").write_text('[["man"]]\n[["horse"]]\n[["man"]]\n', encoding="utf-8")
+    (tmp_path / "t.jsonl").write_text(ROWS, encoding="utf-8")
     (tmp_path / "s.tsv").write_text("man\t1 2\nhorse\t\n", encoding="utf-8")
-    args = ("import", str(tmp_path / "t.jsonl"), "--synsets", str(tmp_path / "s.tsv"))
+    args = ("spice", "import", str(tmp_path / "t.jsonl"), "--synsets", str(tmp_path / "s.tsv"))
     assert document(*args, "--captions", captions)["captions"] == 2
     loaded = tuple_cache.load_tuples(["a horse", "a man"])
     assert loaded.tuples == ((("horse",),), (("man",),))
-    (tmp_path / "t.jsonl").write_text('[["man"]]\n[["cow"]]\n[["man"]]\n', encoding="utf-8")
+    (tmp_path / "t.jsonl").write_text(ROWS.replace("horse", "cow"), encoding="utf-8")
     pinned(cli(*args, "--captions", captions, code=3).err)
 
 
 def test_rows_of_tuples_need_synsets(captions, tmp_path, pinned):
-    (tmp_path / "t.jsonl").write_text('[["man"]]\n[["horse"]]\n[["man"]]\n', encoding="utf-8")
+    (tmp_path / "t.jsonl").write_text(ROWS, encoding="utf-8")
     for words, code in (((), 3), (("--captions", captions), 2)):
-        pinned(cli("import", str(tmp_path / "t.jsonl"), *words, code=code).err)
+        pinned(cli("spice", "import", str(tmp_path / "t.jsonl"), *words, code=code).err)
 
 
 @pytest.mark.parametrize("gains", ["spice", "spice:text=ptb", "coarse:spice:above=0.1:spice"])
@@ -207,7 +189,7 @@ def test_an_evaluation_names_the_command_with_its_captions(tmp_path, gains, pinn
     file, listed = good.npz(tmp_path)[1], tmp_path / "my captions.txt"
     listed.write_text("".join(f"cat {i}\n" for i in range(300)), encoding="utf-8")
     args = ["eval", file, "--gains", gains, "--captions", str(listed), "--metrics", "cs"]
-    pinned(commands.cli(*args, code=4).err)
+    pinned(cli(*args, code=4).err)
 
 
 def test_the_command_for_other_captions():
@@ -220,8 +202,8 @@ def test_the_command_for_other_captions():
 
 def test_progress_in_lines(captions, monkeypatch):
     monkeypatch.setattr("vsebench.cli.terminal.EVERY", 0.001)
-    result = cli("build", "--captions", captions)
+    result = cli("spice", "build", "--captions", captions)
     assert re.search(r"^parsing 3 .*: (. of 2 \(\d+%\), )?0 s", result.err, re.MULTILINE)
     for flag in ("--quiet", "--no-progress"):
-        cli("clear", "--yes")
-        assert "parsing" not in cli("build", "--captions", captions, flag).err
+        cli("cache", "clear", "--yes")
+        assert "parsing" not in cli("spice", "build", "--captions", captions, flag).err

@@ -26,11 +26,7 @@ SMALL = Tuples(
 )
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def lines(*records: Any, head: dict[str, Any] | None = None) -> str:
@@ -50,9 +46,6 @@ def test_export_and_import_are_inverse(tmp_path, name):
     tuple_cache.export_tuples(path, SMALL)
     assert (path.read_bytes()[:2] == b"\x1f\x8b") == name.endswith(".gz")
     assert unpack(path) == SMALL
-
-
-def test_equal_tuples_make_equal_files():
     other = Tuples(SMALL.texts, SMALL.tuples, dict(reversed(SYNSETS.items())))
     assert pack(SMALL, compress=True) == pack(other, compress=True)
 
@@ -72,12 +65,9 @@ def test_any_string_survives_the_file(tmp_path_factory, content):
     assert unpack(path) == whole
 
 
-def test_normal_white_space():
+def test_normal_white_space_and_the_words_of_a_tuple():
     assert normal("  A man\n\ton a\u00a0horse. ") == "A man on a horse."
     assert unique(["b", " a  b", "a b ", "b"]) == ["b", "a b"]
-
-
-def test_the_words_of_a_tuple():
     assert words(("man",)) == ("man",)
     assert words(("man", "be tall")) == ("man", "be tall")
     assert words(("man", "horse", "be on")) == ("man", "horse", "on")
@@ -130,10 +120,6 @@ def test_imported_tuples_that_contradict_the_cache_are_refused(tmp_path, refuses
     assert "a cat" not in tuple_cache.stored().texts
 
 
-def test_an_export_to_a_missing_folder(tmp_path, refuses):
-    refuses(UsageError, tuple_cache.export_tuples, tmp_path / "no" / "file", SMALL)
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -172,7 +158,8 @@ def test_errors_of_files(tmp_path, content, refuses):
     assert str(caught.where).startswith(str(path))
 
 
-def test_a_truncated_gzip(tmp_path, refuses):
+def test_a_missing_folder_and_a_truncated_gzip(tmp_path, refuses):
+    refuses(UsageError, tuple_cache.export_tuples, tmp_path / "no" / "file", SMALL)
     path = tmp_path / "tuples.jsonl.gz"
     path.write_bytes(pack(SMALL, compress=True)[:-9])
     refuses(BadInput, unpack, path)
@@ -210,11 +197,8 @@ def test_errors_of_rows(tmp_path, tuples, synsets, refuses):
     refuses(BadInput, rows, tmp_path, tuples, synsets, ["a", "b"])
 
 
-def test_equal_captions_must_have_equal_rows(tmp_path, refuses):
+def test_equal_captions_must_have_equal_rows_and_a_word_may_be_a_space(tmp_path, refuses):
     refuses(BadInput, rows, tmp_path, ['[["man"]]', "[]"], "man\t1\n", ["a", " a"])
-
-
-def test_a_word_may_be_a_space_or_have_no_synsets(tmp_path):
     (tmp_path / "s.tsv").write_text(" \t5\nx y\t\n", encoding="utf-8")
     assert read_synsets(tmp_path / "s.tsv") == {" ": frozenset({5}), "x y": frozenset()}
 

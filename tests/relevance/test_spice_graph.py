@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,51 +56,30 @@ def test_graphs_are_those_of_the_definition(captions: list[list[Item]], synsets:
     assert graph(captions, synsets) == oracle.named(oracle.scene(captions, synsets))
 
 
-def test_repeated_tuples_count_once() -> None:
-    assert merged([[("cat",), ("cat", "red"), ("cat", "mat", "on")]] * 3) == [
-        [["cat"]], [["cat"], ["mat"], ["on"]], [["cat"], ["red"]], [["mat"]],
-    ]  # fmt: skip
-
-
-def test_a_leading_be_is_removed_from_relations_only() -> None:
-    got = merged([[("be x", "y", "be on"), ("be x", "y", "on"), ("y", "be z", "be be at")]])
-    assert [["be x"], ["y"], ["on"]] in got
-    assert [["y"], ["be z"], ["be at"]] in got
-    assert len(got) == 5
-
-
-def test_a_word_joins_the_most_similar_node_and_the_first_on_ties() -> None:
-    # new word d shares 1 of 3 synsets with a, 1 of 2 with b, 1 of 2 with c
-    got = merged([[("a",), ("b",), ("c",), ("d",)]], a={1, 5}, b={2}, c={3}, d={1, 2, 3})
-    assert got == [[["a"]], [["b", "d"]], [["c"]]]
-    got = merged([[("a",), ("b",), ("d",)]], a={1}, b={2}, d={1, 2})
-    assert got == [[["a", "d"]], [["b"]]]
-
-
-def test_synsets_of_a_merged_node_are_united() -> None:
-    # b brings synset 2 to the node of a, so that c finds it there; two words with the same synset count it once
-    assert merged([[("a",), ("b",), ("c",)]], a={1}, b={1, 2}, c={2}) == [[["a", "b", "c"]]]
-    got = merged([[("a",), ("b",), ("x",), ("d",)]], a={1, 2}, b={1, 2}, x={3, 4, 5}, d={1, 3, 4})
-    assert got == [[["a", "b"]], [["d", "x"]]]  # d: 1 of 4 with {a, b}, 2 of 4 with {x}
-
-
-def test_attributes_merge_inside_their_node_only() -> None:
-    red = {"red": {1}, "crimson": {1}, "dark": {1, 2}}
-    got = merged([[("cat", "red"), ("dog", "crimson"), ("cat", "crimson"), ("cat", "dark")]], **red)
-    assert got == [[["cat"]], [["cat"], ["crimson", "dark", "red"]], [["dog"]], [["dog"], ["crimson"]]]
-
-
-def test_relations_merge_between_the_same_two_nodes_only() -> None:
-    near = {"by": {1}, "near": {1}}
-    got = merged([[("a", "b", "by"), ("b", "a", "near"), ("a", "b", "near"), ("a", "a", "by")]], **near)
-    relations = [t for t in got if len(t) == 3]
-    assert relations == [[["a"], ["a"], ["by"]], [["a"], ["b"], ["by", "near"]], [["b"], ["a"], ["near"]]]
-
-
-def test_the_order_of_captions_matters() -> None:
-    table = {"a": {1}, "b": {2}, "d": {1, 2}}
-    assert merged([[("a",)], [("b",)], [("d",)]], **table) == [[["a", "d"]], [["b"]]]
-    assert merged([[("d",)], [("a",)], [("b",)]], **table) == [[["a", "b", "d"]]]
+@pytest.mark.parametrize(
+    ("captions", "synsets", "graph"),
+    [
+        # Repeated tuples count once; a leading "be" is removed from relations only.
+        ([[("cat",), ("cat", "red"), ("cat", "mat", "on")]] * 3, {}, "cat; cat mat on; cat red; mat"),
+        ([[("x y", "y", "be on"), ("x y", "y", "on"), ("y", "be z", "be be at")]], {},
+         "be_z; x_y; x_y y on; y; y be_z be_at"),
+        # A word joins the most similar node: d shares 1 of 3 synsets with a, 1 of 2 with b and c; the first on ties.
+        ([[("a",), ("b",), ("c",), ("d",)]], {"a": {1, 5}, "b": {2}, "c": {3}, "d": {1, 2, 3}}, "a; b,d; c"),
+        ([[("a",), ("b",), ("d",)]], {"a": {1}, "b": {2}, "d": {1, 2}}, "a,d; b"),
+        ([[("d",)], [("a",)], [("b",)]], {"a": {1}, "b": {2}, "d": {1, 2}}, "a,b,d"),  # the order of captions matters
+        # Synsets of a merged node are united: b brings 2 to a, where c finds it; d: 1 of 4 with {a, b}, 2 of 4 with x.
+        ([[("a",), ("b",), ("c",)]], {"a": {1}, "b": {1, 2}, "c": {2}}, "a,b,c"),
+        ([[("a",), ("b",), ("x",), ("d",)]], {"a": {1, 2}, "b": {1, 2}, "x": {3, 4, 5}, "d": {1, 3, 4}}, "a,b; d,x"),
+        # Attributes merge inside their node, relations between the same two nodes in the same direction.
+        ([[("cat", "red"), ("dog", "crimson"), ("cat", "crimson"), ("cat", "dark")]],
+         {"red": {1}, "crimson": {1}, "dark": {1, 2}}, "cat; cat crimson,dark,red; dog; dog crimson"),
+        ([[("a", "b", "by"), ("b", "a", "near"), ("a", "b", "near"), ("a", "a", "by")]],
+         {"by": {1}, "near": {1}}, "a; a a by; a b by,near; b; b a near"),
+    ],
+)  # fmt: skip
+def test_worked_graphs(captions: list[list[Item]], synsets: dict[str, set[int]], graph: str) -> None:
+    found = [" ".join(",".join(words).replace(" ", "_") for words in item) for item in merged(captions, **synsets)]
+    assert sorted(found) == graph.split("; ")
 
 
 def test_a_pair_worked_by_hand() -> None:

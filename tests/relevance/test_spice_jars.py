@@ -76,13 +76,10 @@ def test_installed_jars_are_found(bare, jars, monkeypatch):
     assert found[-1] == str(bare / "mine" / MODELS)
 
 
-def test_a_folder_without_both_jars(bare, jars, monkeypatch, refuses):
-    (copy(jars, bare / "mine") / MODELS).unlink()
-    monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(bare / "mine"))
+def test_missing_other_and_damaged_jars_are_refused(bare, jars, monkeypatch, refuses):
+    (copy(jars, bare / "one") / MODELS).unlink()
+    monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(bare / "one"))
     refuses(BadInput, spice_install.find)
-
-
-def test_another_or_a_damaged_jar_is_refused(bare, jars, monkeypatch, refuses):
     monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(copy(jars, bare / "mine")))
     before = (bare / "mine" / CODE).read_bytes()
     assert jar(bare / "mine" / CODE, CODE, 2020).read_bytes() != before
@@ -92,9 +89,6 @@ def test_another_or_a_damaged_jar_is_refused(bare, jars, monkeypatch, refuses):
     assert caught.where == str(bare / "mine" / MODELS)
     (bare / "mine" / MODELS).write_bytes(b"half a jar")
     refuses(BadInput, spice_install.class_path)
-
-
-def test_a_missing_package_names_the_command(monkeypatch, refuses):
     monkeypatch.setattr(spice_install, "package_file", lambda name, relative: None)
     refuses(MissingPackage, spice_install.class_path)
 
@@ -182,12 +176,10 @@ def test_a_failure_names_the_address_and_the_commands(server, pinned):
     pinned(str(caught.value).replace(spice_install.STANFORD, "URL"))
 
 
-def test_offline_nothing_is_fetched(jars, monkeypatch, refuses):
+def test_offline_or_where_no_folder_can_be_made_nothing_is_fetched(bare, monkeypatch, refuses):
     monkeypatch.setenv("VSEBENCH_OFFLINE", "1")
     refuses(MissingPackage, spice_install.fetch)
-
-
-def test_a_folder_that_cannot_be_made(bare, monkeypatch, refuses):
+    monkeypatch.delenv("VSEBENCH_OFFLINE")
     (bare / "file").write_text("")
     monkeypatch.setenv("VSEBENCH_CACHE", str(bare / "file"))
     refuses(DiskError, spice_install.fetch)

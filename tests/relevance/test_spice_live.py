@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.gates import gate
 from vsebench.errors import MissingPackage
 from vsebench.relevance.spice import cache as tuple_cache
 from vsebench.relevance.spice.parser import build as spice_build
@@ -80,8 +81,14 @@ def synsets(real_data: Path) -> dict[str, frozenset[int]]:
     return {word: frozenset(map(int, ids.split())) for word, ids in pairs}
 
 
-def check(rows: Rows, synsets: dict[str, frozenset[int]]) -> None:
-    """Parse the captions; compare every tuple, their order, and the synsets of every word."""
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", gate(["both", "coco5k", "f30k", "flickr8k"], "both"))
+def test_captions_give_the_stored_tuples(stored, synsets, name):
+    """Every tuple, their order, and the synsets of every word: of twenty captions, nightly of two hundred."""
+    rows = stored("coco5k")[:10] + stored("f30k")[:10] if name == "both" else stored(name)
+    rows = rows[:: max(len(rows) // 200, 1)][:200]
     done = spice_build.build([caption for caption, _ in rows])
     assert (done.broken, done.parsed) == ({}, done.captions)
     found = tuple_cache.load_tuples(caption for caption, _ in rows)
@@ -91,35 +98,14 @@ def check(rows: Rows, synsets: dict[str, frozenset[int]]) -> None:
 
 
 @pytest.mark.slow
-def test_a_few_sentences():
-    done = spice_build.build([*SENTENCES, ""])
-    assert (done.parsed, done.broken, done.java) == (4, {}, spice_java.find_java().version)
+def test_a_few_sentences_and_one_that_java_fails_on():
+    done = spice_build.build([*SENTENCES, "", "half a letter \ud800"])
+    assert (done.parsed, done.java) == (5, spice_java.find_java().version)
+    assert done.broken.keys() == {"half a letter \ud800"}
     found = tuple_cache.load_tuples(SENTENCES)
     assert [[list(item) for item in items] for items in found.tuples] == list(SENTENCES.values())
     assert found.synsets.keys() == {"man", "horse", "ride", "brown", "two"}
     assert min(map(len, found.synsets.values())) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_twenty_captions_give_the_stored_tuples(stored, synsets):
-    check(stored("coco5k")[:10] + stored("f30k")[:10], synsets)
-
-
-@pytest.mark.nightly
-@pytest.mark.real_data
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ["coco5k", "f30k", "flickr8k"])
-def test_two_hundred_captions_give_the_stored_tuples(stored, synsets, name):
-    rows = stored(name)
-    check(rows[:: len(rows) // 200][:200], synsets)
-
-
-@pytest.mark.slow
-def test_a_caption_that_java_fails_on_is_isolated():
-    done = spice_build.build(["A man is riding a brown horse.", "half a letter \ud800"])
-    assert done.broken.keys() == {"half a letter \ud800"}
-    assert tuple_cache.load_tuples(["A man is riding a brown horse."]).tuples[0]
 
 
 @pytest.mark.slow

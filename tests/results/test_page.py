@@ -67,7 +67,6 @@ def written(page, tmp_path_factory):
 
 
 def plain(tmp_path, **options):
-    """A page of one system whose captions are harmless."""
     path = tmp_path / "plain.html"
     texts = [f"caption {i} of a {'dog' if i % 2 else 'cat'}" for i in range(IMAGES * PER)]
     vb.page({"model": report(0.6, **options)}, captions=texts, resamples=50).save(path)
@@ -448,7 +447,6 @@ def test_the_columns_of_all_systems_can_be_reached_on_a_phone(browser, written):
 
 
 def chosen(shown):
-    """The index of the caption that is shown."""
     return int(re.search(r"caption (\d+) of", shown.inner_text(".query h3"))[1])
 
 
@@ -469,12 +467,6 @@ def test_thumbnails_in_the_page(browser, tmp_path):
         loaded = "() => [...document.querySelectorAll('.detail img')].map((i) => i.decode().then(() => i.naturalWidth))"
         assert shown.evaluate(f"async () => Promise.all(({loaded})())") == [144] * 6
         assert browsers.overflow(shown) == 0
-
-
-def test_an_image_without_a_caption_is_no_query_of_the_explorer() -> None:
-    split = vb.Split("custom", np.arange(3), np.arange(4), np.array([0, 0, 2, 2]))
-    shown = explorer.Explorer(split, ("A",), None, None, ())
-    assert (shown.queries("i2t"), shown.queries("t2i")) == (2, 4)
 
 
 def test_search_and_keyboard(browser, tmp_path):

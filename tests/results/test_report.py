@@ -38,14 +38,6 @@ def report() -> Report:
     return vsebench.evaluate(x, y, split=split, metrics="all")
 
 
-def test_looking_up_a_result(report: Report) -> None:
-    assert str(report["R@1", "i2t"].metric) == "R@1" and report["R@1", "i2t"].direction == "i2t"
-    assert report["RSum"] is report["RSum", None]
-    for absent in (("R@1", None), ("eccv:R@1", "i2t"), "R@1"):
-        with pytest.raises(KeyError):
-            report[absent]
-
-
 def test_a_report_is_a_mapping_of_names_and_directions(report: Report) -> None:
     assert list(report) == [(str(r.metric), r.direction) for r in report.results]
     assert len(set(report)) == len(report.results) and all(key in report for key in report)
@@ -54,18 +46,6 @@ def test_a_report_is_a_mapping_of_names_and_directions(report: Report) -> None:
     known = ("RSum", ("RSum", None), ("r@1", "i2t"), "R@1 i2t", ("1k:R@1", "t2i"))
     absent = ("R@1", ("R@1", None), "R@7 i2t", ("eccv:R@1", "i2t"), 0, None, ())
     assert [key in report for key in (*known, *absent)] == [True] * len(known) + [False] * len(absent)
-
-
-def test_values_are_fractions_and_ranks_are_ranks(report: Report) -> None:
-    for r in report.results:
-        assert math.isfinite(r.value)
-        if r.unit == "fraction":
-            assert 0 <= r.value <= (6 if r.direction is None else 1)
-        else:
-            assert not r.higher_is_better and r.value >= 1
-        assert r.n == (60 if r.direction is None else {"i2t": 10, "t2i": 50}[r.direction])
-    recalls = [report[f"R@{k}", "t2i"].value for k in (1, 5, 10)]
-    assert recalls == sorted(recalls) and recalls[-1] == 1
 
 
 def test_results_are_in_the_order_of_the_request() -> None:
@@ -219,12 +199,6 @@ def test_numbers_as_printed() -> None:
     assert [printed(v, "fraction") for v in (0.361, 5.12345)] == ["36.10", "512.35"]
     assert [printed(v, "rank") for v in (3.0, 1.25, 12345.0)] == ["3", "1.3", "12,345"]
     assert [printed(v, "distance") for v in (1.25, 0.123456, 12345.0)] == ["1.25", "0.1235", "1.235e+04"]
-
-
-def test_a_k_beyond_the_gallery_is_one_warning(rng: np.random.Generator) -> None:
-    vectors = rng.standard_normal((4, 3)), rng.standard_normal((20, 3))
-    report = vsebench.evaluate(*vectors, metrics="R@1,R@4,R@5,Recall@99")
-    assert report.warnings == ("R@5, Recall@99: k is larger than a gallery of 4; everything counts as retrieved",)
 
 
 def test_ties_of_a_few_duplicate_captions_are_a_note(rng: np.random.Generator, pinned: Pinned) -> None:

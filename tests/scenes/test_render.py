@@ -239,12 +239,6 @@ def test_what_is_covered_is_partly_hidden():
         assert 0.09 < hidden < 0.75
 
 
-def test_equal_draws_give_equal_images_and_others_differ():
-    scene = next(scenes(Settings(10)))
-    a, b, c = (render(scene, 48, Draws(seed, "pixels", 0)) for seed in (1, 1, 2))
-    assert np.array_equal(a, b) and not np.array_equal(a, c)
-
-
 def test_random_bytes():
     draws = Draws(3, "bytes")
     first, second = draws.bytes(40), draws.bytes(40)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.messages import Pinned, Refuses
+from tests.messages import Refuses
 from vsebench.errors import BadInput, UsageError, VsebenchError
 from vsebench.files.raw import Raw
 from vsebench.log import logged
@@ -83,11 +83,31 @@ def test_few_equal_images_are_images_of_their_own(refuses: Refuses) -> None:
     assert warning.startswith("4 image rows equal another exactly, of 40")
 
 
-def test_rows_with_ids_of_their_own_are_not_removed(pinned: Pinned, refuses: Refuses) -> None:
-    refuses(BadInput, aligned, image_ids=np.arange(200))
-    with pytest.raises(BadInput) as caught:
-        aligned(image_ids=np.arange(200), text_ids=np.arange(200))  # ids of pairs, on both sides
-    pinned(caught.value)
+STEP = np.eye(1, 6, dtype=np.float32)
+UNIT = X / np.linalg.norm(X, axis=1, keepdims=True)
+FAILED, WHOLE = Y.copy(), Y.copy()
+FAILED[[3, 51, 102, 155]] = 0  # inside of images
+WHOLE[10:15] = 0  # all captions of an image
+REFUSED: dict[str, dict[str, Any]] = {
+    "rows with ids of their own": {"image_ids": np.arange(200)},
+    "ids of pairs, on both sides": {"image_ids": np.arange(200), "text_ids": np.arange(200)},
+    "one id of several images, as that of a class": {"images": X, "texts": Y[:40], "image_ids": np.arange(40) // 2},
+    "texts that repeat have several images": {"images": X, "texts": np.repeat(Y[:20], 2, axis=0)},
+    "rows that are near and nearer": {
+        "images": np.concatenate([UNIT, UNIT + np.float32(0.001) * STEP, UNIT + np.float32(0.04) * STEP]),
+        "texts": Y[:120],
+    },
+    "no padding, inside of images": {"images": X, "texts": FAILED},
+    "no padding, all captions of an image": {"images": X, "texts": WHOLE},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name: str, refuses: Refuses) -> None:
+    refuses(BadInput, aligned, **REFUSED[name])
+
+
+def test_rows_with_ids_of_their_own_are_not_removed() -> None:
     named = aligned(image_ids=np.arange(200), text_ids=np.array([f"{i}#0" for i in range(200)]))
     assert len(named.split.image_ids) == 200
 
@@ -100,23 +120,6 @@ def test_text_ids_that_name_images_come_before_pairs() -> None:
         image = ready.split.image_ids[ready.split.image_of]
         row = {y.tobytes(): i for i, y in enumerate(Y)}
         assert [names[FIVE[row[v.tobytes()]]] for v in ready.captions.vectors] == image.tolist()
-
-
-def test_one_id_of_several_images_is_that_of_a_class(refuses: Refuses) -> None:
-    refused = refuses(BadInput, aligned, images=X, texts=Y[:40], image_ids=np.arange(40) // 2)
-    assert "judgements={'NAME': {'labels': ...}}" in str(refused.fix) or "labels:" in str(refused.fix)
-
-
-def test_texts_that_repeat_have_several_images(refuses: Refuses) -> None:
-    refuses(BadInput, aligned, images=X, texts=np.repeat(Y[:20], 2, axis=0))
-
-
-def test_rows_that_are_near_and_nearer_are_refused(refuses: Refuses) -> None:
-    base = X / np.linalg.norm(X, axis=1, keepdims=True)
-    step = np.zeros((1, 6), np.float32)
-    step[0, 0] = 1
-    images = np.concatenate([base, base + np.float32(0.001) * step, base + np.float32(0.04) * step])
-    refuses(BadInput, aligned, images=images, texts=Y[:120])
 
 
 @pytest.mark.parametrize("captions_per_image", [None, 5])
@@ -151,7 +154,7 @@ def test_padded_captions_are_left_out(fill: float, form: str) -> None:
     assert any(f"{(~there).sum()} text rows are all zeros or NaN, of 240" in note for note in ready.notes)
 
 
-def test_one_vector_at_the_ends_of_images_is_padding() -> None:
+def test_one_vector_at_the_ends_of_images_is_padding(refuses: Refuses) -> None:
     texts, there = padded(7.5)
     ready = aligned(images=X, texts=texts)
     assert np.array_equal(ready.captions.vectors, texts[there])
@@ -161,15 +164,6 @@ def test_one_vector_at_the_ends_of_images_is_padding() -> None:
     texts[5, 0] = texts[6, 0]
     texts[6] = 7.5  # all captions of an image
     assert len(aligned(images=X, texts=texts).captions.vectors) == 240
-
-
-def test_what_is_no_padding(refuses: Refuses) -> None:
-    failed = Y.copy()
-    failed[[3, 51, 102, 155]] = 0  # inside of images
-    refuses(BadInput, aligned, images=X, texts=failed)
-    whole = Y.copy()
-    whole[10:15] = 0  # all captions of an image
-    refuses(BadInput, aligned, images=X, texts=whole)
     texts, _ = padded(0.0)
     refuses(BadInput, aligned, images=np.repeat(X[:, None], 3, axis=1), texts=texts)
 
@@ -194,9 +188,7 @@ def test_columns_of_padded_captions_are_left_out(fill: float, known: dict[str, A
 @pytest.mark.parametrize("fill", [-100.0, 0.0, -np.inf])
 @pytest.mark.parametrize("side", ["rows", "columns"])
 @pytest.mark.parametrize("share", [slice(20, 40), slice(0, 10), slice(7, 8)])
-def test_shares_of_processes_are_refused_in_every_direction(
-    fill: float, side: str, share: slice, refuses: Refuses
-) -> None:
+def test_shares_of_processes_are_refused_in_every_direction(fill, side, share, refuses):
     scores = (X @ Y.T).astype(np.float32)
     if side == "rows":
         scores[share] = fill
@@ -225,9 +217,8 @@ def test_transposed_arrays() -> None:
     assert "the arrays are (dim, item), (6, 40) and (6, 200): transposed" in ready.notes
     by_ids = aligned(images=X.T, texts=Y[:40].T, image_ids=IDS, text_ids=np.arange(40), image_of_text=IDS)
     assert np.array_equal(by_ids.images.vectors, X)
-    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     texts = Y[:40] / np.linalg.norm(Y[:40], axis=1, keepdims=True)
-    assert aligned(unit.T, texts.T, 1).images.vectors.shape == (40, 6)
+    assert aligned(UNIT.T, texts.T, 1).images.vectors.shape == (40, 6)
     same = aligned(X.T, Y.T, image_ids=IDS, text_ids=np.array([f"{i}#{k}" for i in IDS for k in range(5)]))
     assert np.array_equal(same.images.vectors, X)
 
@@ -320,11 +311,7 @@ def test_constant_lines() -> None:
 @pytest.mark.parametrize("noise", [0.0, 1e-4])
 def test_score_matrices_of_pairs_are_refused(noise: float, refuses: Refuses) -> None:
     images = (X[FIVE] * (1 + noise * RNG.standard_normal((200, 6)))).astype(np.float32)
-    for captions_per_image in (None, 1, 5):
-        refused = refuses(
-            BadInput, vb.evaluate, scores=images @ Y.T, metrics="R@1", ci=0, captions_per_image=captions_per_image
-        )
-        assert "captions_per_image" not in str(refused.fix)
-    refuses(BadInput, vb.evaluate, scores=Y @ images.T, metrics="R@1", ci=0, captions_per_image=1)
+    for scores, number in ((images @ Y.T, None), (images @ Y.T, 1), (images @ Y.T, 5), (Y @ images.T, 1)):
+        refuses(BadInput, vb.evaluate, scores=scores, metrics="R@1", ci=0, captions_per_image=number)
     known = {"image_ids": np.arange(40), "image_id_of_text": FIVE}
     assert vb.evaluate(scores=X @ Y.T, **known, metrics="R@1", ci=0).results

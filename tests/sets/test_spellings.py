@@ -109,13 +109,6 @@ def test_the_same_ids_on_both_sides(texts: Any, files: int, name: str, tmp_path:
     refuses(UsageError, values, tmp_path / "e.npz", captions_per_image=5, **given)
 
 
-def test_numbers_that_some_texts_share_with_images_name_none(tmp_path: Path, refuses: Refuses) -> None:
-    np.savez(
-        tmp_path / "e.npz", image_embeddings=X, text_embeddings=Y[:7], image_ids=np.arange(N), text_ids=np.arange(7)
-    )
-    refuses(BadInput, values, tmp_path / "e.npz")
-
-
 COUNTS = (np.arange(N) + 1) % 3 + 2
 FORMS = {
     "counts": COUNTS,
@@ -134,12 +127,6 @@ def test_numbers_in_place_of_image_of_text(form: str, name: str, tmp_path: Path)
     np.savez(tmp_path / "right.npz", image_embeddings=X, text_embeddings=texts, image_of_text=owner)
     options = {"trust": True}
     assert values(tmp_path / "e.npz", **options) == values(tmp_path / "right.npz", **options)
-
-
-def test_first_or_last_rows_that_may_be_either_are_refused(tmp_path: Path, refuses: Refuses) -> None:
-    rows = np.array([0, 3, 4])
-    np.savez(tmp_path / "e.npz", image_embeddings=X[:3], text_embeddings=Y[:5], image_of_text=rows)
-    refuses(BadInput, values, tmp_path / "e.npz")
 
 
 def test_ones_are_counts_only_under_a_name_of_counts(tmp_path: Path) -> None:
@@ -161,9 +148,18 @@ def test_ones_are_the_image_of_every_text(name: str, tmp_path: Path) -> None:
     assert [(r.n, r.value) for r in report.results] == [(1, 1.0), (3, 1.0)]
 
 
-@pytest.mark.parametrize("counts", [[2, 2, 2], [1, 1], [1, 1, 1, 1]])
-def test_counts_that_do_not_fit(counts: list[int], tmp_path: Path, refuses: Refuses) -> None:
-    np.savez(tmp_path / "e.npz", image_embeddings=X[:3], text_embeddings=Y[:4], captions_per_video=counts)
+@pytest.mark.parametrize(
+    ("images", "texts", "more"),
+    [
+        (3, 4, {"captions_per_video": [2, 2, 2]}),
+        (3, 4, {"captions_per_video": [1, 1]}),
+        (3, 4, {"captions_per_video": [1, 1, 1, 1]}),
+        (3, 5, {"image_of_text": [0, 3, 4]}),  # first or last rows
+        (N, 7, {"image_ids": np.arange(N), "text_ids": np.arange(7)}),  # numbers that some texts share with images
+    ],
+)
+def test_numbers_that_name_no_image(images: int, texts: int, more: dict, tmp_path: Path, refuses: Refuses) -> None:
+    np.savez(tmp_path / "e.npz", image_embeddings=X[:images], text_embeddings=Y[:texts], **more)
     refuses(BadInput, values, tmp_path / "e.npz")
 
 

@@ -52,14 +52,6 @@ def test_disagreement_by_hand() -> None:
     assert opposite.tolist() == [1, 0, 0]
 
 
-@given(hnp.arrays(np.float64, (3, 5), elements=st.integers(0, 3)))
-def test_a_metric_never_disagrees_with_itself(values: np.ndarray) -> None:
-    amount, opposite = agreement.disagreement(values, values)
-    assert not amount.any() and not opposite.any()
-    reverse, _ = agreement.disagreement(values, -values)
-    assert (reverse >= 0).all()
-
-
 def test_blocks_change_nothing(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     worlds = [
         rng.random((2, systems, queries)) for systems, queries in ((2, 1), (12, 1), (7, 13), (20, 301), (3, 9001))

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,16 +14,17 @@ from scipy import stats
 
 import vsebench as vb
 from vsebench.errors import BadInput
-from vsebench.leaderboard import site, store
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
-from studies import claims  # noqa: E402
-from studies.claims import FAILS, HOLDS, OPEN, Claim, Part  # noqa: E402
+from leaderboards import site  # noqa: E402
+from leaderboards.entries import read  # noqa: E402
+from studies import claims, suites  # noqa: E402
+from studies.claims import FAILS, HOLDS, OPEN, Part, part_of  # noqa: E402
+from studies.suites import Planned, Suite  # noqa: E402
 from tests.training import DATA, METRICS, small  # noqa: E402
-from train_reference import config, suites  # noqa: E402
-from train_reference.suites import Planned, Suite  # noqa: E402
+from train_reference import config  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,9 +40,20 @@ def test_the_suites_have_the_runs_of_every_claim():
         planned = suites.get_suite(name).runs
         for seed in (0, 1, 2):
             there = [("scenes-10k", p.variant) for p in planned if p.config.train.seed == seed]
-            judged = [claim for _, claim in claims.complete(there, claims.CLAIMS[name])]
-            assert tuple(judged) == claims.CLAIMS[name]
-    assert len(claims.CLAIMS["small"]) + claims.ELSEWHERE == 10
+            judged = [claim for _, claim in claims.complete(there, claims.claims_of(name))]
+            assert judged == list(claims.claims_of(name))
+    stated = [claim["claim"] for claim in json.loads(Path("leaderboards/claims.json").read_text(encoding="utf-8"))]
+    assert stated == [*claims.claims_of("small"), *claims.claims_of("ablations")]
+    assert len(claims.claims_of("small")) + claims.ELSEWHERE == 10
+
+
+def test_parts_are_read_from_words():
+    assert part_of("mh - sh: R@1") == Part("mh - sh", (("mh", 1.0), ("sh", -1.0)), "R@1")
+    assert part_of("ladder = mh: match:CS@100") == Part(
+        "ladder - mh", (("ladder", 1.0), ("mh", -1.0)), "match:CS@100", equal=True
+    )
+    assert part_of("means |\n a,b-1 -\n c: RSum") == Part("means", (("a", 0.5), ("b-1", 0.5), ("c", -1.0)), "RSum")
+    assert part_of("x | a - b - c + d: R@1").weights == (("a", 1.0), ("b", -1.0), ("c", -1.0), ("d", 1.0))
 
 
 def report(rng: np.random.Generator, quality: float) -> vb.Report:
@@ -58,8 +71,8 @@ def made_up(better: float, worse: float, seeds: int = 3) -> dict:
     }
 
 
-def one(equal: bool = False, metric: str = "R@1") -> tuple[Claim, ...]:
-    return (Claim("x", "paper", "a is better", (Part("a - b", (("a", 1.0), ("b", -1.0)), metric, equal),)),)
+def one(equal: bool = False, metric: str = "R@1") -> dict[str, tuple[Part, ...]]:
+    return {"x": (Part("a - b", (("a", 1.0), ("b", -1.0)), metric, equal),)}
 
 
 @pytest.mark.parametrize(
@@ -155,17 +168,17 @@ def test_a_claim_without_its_runs_is_left_out():
 def test_levels_are_corrected_for_all_verdicts_and_all_parts():
     """The same difference decides at 95 %, and not among many verdicts; among many parts it still holds."""
     reports = made_up(2.0, 1.0)
-    (up,), (down,) = one(), (Claim("x", "paper", "b is better", (Part("b - a", (("b", 1.0), ("a", -1.0)), "R@1"),)),)
+    up, down = one(), {"x": (Part("b - a", (("b", 1.0), ("a", -1.0)), "R@1"),)}
     for claim, verdict, more in ((up, HOLDS, HOLDS), (down, FAILS, OPEN)):
         verdicts = 1
-        while claims.judge(reports, (claim,), 2 * verdicts)[0]["verdict"] == verdict:  # as many as it bears
+        while claims.judge(reports, claim, 2 * verdicts)[0]["verdict"] == verdict:  # as many as it bears
             verdicts *= 2
-        (found,) = claims.judge(reports, (claim,), verdicts)
+        (found,) = claims.judge(reports, claim, verdicts)
         assert found["levels"] == {"holds": 1 - 0.05 / verdicts, "fails": 1 - 0.05 / verdicts}
         assert found["verdict"] == verdict
-        (among,) = claims.judge(reports, (claim,), 2 * verdicts)
+        (among,) = claims.judge(reports, claim, 2 * verdicts)
         assert among["verdict"] == OPEN and among["parts"][0]["low"] == found["parts"][0]["low"]
-        (many,) = claims.judge(reports, (replace(claim, parts=claim.parts * 2),), verdicts)
+        (many,) = claims.judge(reports, {"x": claim["x"] * 2}, verdicts)
         assert many["levels"]["fails"] == pytest.approx(1 - 0.05 / verdicts / 2)
         assert many["verdict"] == more
 
@@ -236,17 +249,14 @@ def judged(cache, tmp_path_factory: pytest.TempPathFactory) -> dict:
         for seed in (0, 1, 2)
         for loss, more in (("sh", {"lr": 0.02}), ("bcls", {"lr": 0.01, "patience": 1}), ("mh", {}))
     ]
-    better = Claim("better", "paper", "bcls is better", tuple(
-        Part("bcls - sh", (("bcls", 1.0), ("sh", -1.0)), metric, equal)
-        for metric, equal in (("RSum", False), ("match:Kendall", False), ("R@1", True), ("entails:mAP@R", False))
-    ))  # fmt: skip
-    other = Claim("other", "paper", "mh is better", (Part("mh - sh", (("mh", 1.0), ("sh", -1.0)), "R@1"),))
+    texts = ("bcls - sh: RSum", "bcls - sh: match:Kendall", "bcls = sh: R@1", "bcls - sh: entails:mAP@R")
+    stated = {"better": tuple(map(part_of, texts)), "other": (part_of("mh - sh: R@1"),)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(claims, "CLAIMS", {"three": (better, other)})
+        patch.setattr(claims, "claims_of", lambda name: stated)
         patch.setattr(claims, "ELSEWHERE", 0)
         patch.setattr(claims, "get_suite", lambda name: Suite(name, tuple(runs)))
         folder = tmp_path_factory.mktemp("judged")
-        suites.run_suite(Suite("three", tuple(p for p in runs if p.variant != "mh")), folder, say=lambda text: None)
+        suites.run_suite(Suite("three", tuple(p for p in runs if p.variant != "mh")), folder)
         found = claims.study(folder)
         assert found == json.loads((folder / "suite.json").read_text()) and found["left_out"] == []
         lost = found["runs"].pop(f"{DATA}/bcls-seed1")
@@ -296,19 +306,19 @@ def test_ablations_stand_on_the_site_beside_the_numbers_of_the_papers(variants, 
     planned = [tiny(p) for p in suites.get_suite("ablations").runs if p.config.train.seed < 2]
     planned = [p for p in planned if variants is None or p.variant in variants or p.variant.startswith("images-")]
     suite = Suite("ablations", tuple(planned))
-    shallow = [replace(c, parts=tuple(replace(p, metric=p.metric.replace(*SHALLOW)) for p in c.parts))
-               for c in claims.ABLATIONS]  # fmt: skip
+    shallow = {name: tuple(replace(p, metric=p.metric.replace(*SHALLOW)) for p in parts)
+               for name, parts in claims.claims_of("ablations").items()}  # fmt: skip
     monkeypatch.setattr(claims, "get_suite", lambda name: suite)
-    monkeypatch.setattr(claims, "CLAIMS", {"ablations": tuple(shallow)})
-    suites.run_suite(suite, tmp_path / "runs", say=lambda text: None)
+    monkeypatch.setattr(claims, "claims_of", lambda name: shallow)
+    suites.run_suite(suite, tmp_path / "runs")
     found = claims.study(tmp_path / "runs")
     judged = {claim["claim"]: claim for claim in found["claims"]}
     assert judged["layout"]["parts"][0]["trained"] == ["images-log_ratio", "images-dense_triplet"]
     folder = tmp_path / "leaderboards"
-    shutil.copytree("leaderboards", folder, ignore=shutil.ignore_patterns("site", "suites"))
+    shutil.copytree("leaderboards", folder, ignore=shutil.ignore_patterns("suites"))
     (folder / "suites").mkdir()
     shutil.copy(tmp_path / "runs" / "suite.json", folder / "suites" / "ablations.json")
-    boards = site.build(store.read_sound(folder))
+    boards = site.build(read(folder))
     page = boards["claims.html"].decode()
     for name, claim in judged.items():
         section = page.partition(f'id="{name}"')[2].partition("</section>")[0]
@@ -317,7 +327,7 @@ def test_ablations_stand_on_the_site_beside_the_numbers_of_the_papers(variants, 
         values = section.partition("means over seeds and both directions")[2].partition("</table>")[0]
         of = {variant for part in claim["parts"] for variant in part["variants"]}
         assert values.count("<tr") == len(of) + 1 and all(variant in values for variant in of)
-    expected = ["ladder-levels", "layout"] if variants is SOME else [c.name for c in shallow]
+    expected = ["ladder-levels", "layout"] if variants is SOME else list(shallow)
     assert list(judged) == expected
     images = boards[f"{DATA}-images.html"].decode()
     assert "images-log_ratio-squared" in images and "nDCG@10" in images and "pixels" in images

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 
 import numpy as np
-import pytest
 
 from studies import coco_objects, coverage
 from studies.validity.systems import judged, rated, ratings_of, sampled
-from vsebench import load_split
 from vsebench.scenes.draws import Draws
-from vsebench.sets import packages
 from vsebench.types import Split
 
 
@@ -83,29 +79,3 @@ def test_a_folder_of_made_up_objects(tmp_path, monkeypatch, refuses):
     assert (tmp_path / "one" / "testall_caps.txt").read_text().splitlines()[:2] == ["a dog 5", "a dog 1"]
     (tmp_path / "val.txt").write_text("9\n")
     refuses(SystemExit, coco_objects.main, [str(tmp_path / name) for name in ("i.json", "val.txt", "three")])
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_the_folder_of_the_test_data(real_data: Path, tmp_path: Path) -> None:
-    """Other files with the same content, made by other people."""
-    if not (packages.has_ids() and packages.has_captions()):
-        pytest.skip("eccv_caption and pycocoevalcap are not installed (extra: text)")
-    pytest.importorskip("torch", reason="torch is not installed (extra: train)")
-    from train_reference.config import from_dict
-    from train_reference.sources import open_data
-
-    np.savetxt(tmp_path / "val.txt", np.load(real_data / "coco_splits/karpathy_val_image_ids.npz")["image_ids"], "%d")
-    labels = real_data / "coco_val2014_labels/labels.tsv.gz"
-    coco_objects.main([str(labels), str(tmp_path / "val.txt"), str(tmp_path / "objects")])
-    parts = open_data(from_dict({"data": {"name": str(tmp_path / "objects")}}))
-    sizes = {name: (len(part.images), len(part.captions), part.split.name) for name, part in parts.items()}
-    assert sizes == {
-        "train": (30504, 152520, "objects-train"), "val": (5000, 25000, "objects-val"), "test": (5000, 25000, "coco-5k")
-    }  # fmt: skip
-    assert np.array_equal(parts["test"].split.fold, load_split("coco-5k").fold)  # its signature is that of the set
-    ids = np.load(real_data / "coco_splits/karpathy_caption_ids.npz")
-    assert parts["val"].split.caption_ids.tolist() == ids["dev"].tolist()
-    assert set(parts["train"].split.caption_ids.tolist()) <= set(ids["restval"].tolist())
-    matrix = np.load(real_data / "coco5k/label_matrix.npy")
-    assert np.array_equal(parts["test"].images.take(np.arange(5000))["images"].numpy(), matrix)

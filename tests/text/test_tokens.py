@@ -38,11 +38,8 @@ def test_captions_without_tokens(how: str) -> None:
         assert found.lists() == [[]] * len(captions) and len(found.word) == 0
 
 
-def test_whitespace_keeps_punctuation() -> None:
+def test_whitespace_keeps_punctuation_and_another_tokeniser_is_refused(refuses: Refuses) -> None:
     assert tokenise(["A man's  dog,\nran."], "whitespace").lists() == [["a", "man's", "dog,", "ran."]]
-
-
-def test_an_unknown_tokeniser_is_named(refuses: Refuses) -> None:
     refuses(UsageError, tokenise, [], "pbt")
 
 
@@ -150,6 +147,12 @@ def captions_of(folder: Path, name: str) -> list[str]:
     return [json.loads(line)["caption"] for line in lines(f"{name}.jsonl")]
 
 
+def wrong(captions: list[str]) -> list[tuple[str, list[str], list[str]]]:
+    """Captions whose tokens differ from those of the Java tokeniser, with both."""
+    ours, theirs = tokenise(captions).lists(), java_tokens(captions).lists()
+    return [(c, a, b) for c, a, b in zip(captions, ours, theirs, strict=True) if a != b]
+
+
 SIZES = {
     "coco5k/captions": 25_000, "f30k/test": 5_000, "f30k/dev": 5_070, "f30k/train": 145_000, "flickr8k": 40_460,
     **{f"xflickrco/test_{language}": 2_000 for language in ("en", "de", "es", "id", "ja", "ru", "tr", "zh")},
@@ -163,19 +166,13 @@ SIZES = {
 def test_real_captions(real_data: Path, name: str) -> None:
     captions = captions_of(real_data, name)
     assert len(captions) == SIZES[name]
-    ours, theirs = tokenise(captions).lists(), java_tokens(captions).lists()
-    wrong = [(c, a, b) for c, a, b in zip(captions, ours, theirs, strict=True) if a != b]
-    assert wrong == []
+    assert wrong(captions) == []
 
 
 @pytest.mark.java
-def test_golden_captions_by_java(golden: Callable[[str], dict[str, Any]]) -> None:
+def test_golden_captions_and_close_cases_by_java(golden: Callable[[str], dict[str, Any]]) -> None:
     case = golden("ptb_captions")
     assert java_tokens(case["inputs"]["captions"]).lists() == case["expected"]
-
-
-@pytest.mark.java
-def test_close_cases_by_java() -> None:
     captions = [line for case in CLOSE_CASES for line in (case, "end")]
     assert [" ".join(tokens) for tokens in java_tokens(captions).lists()[::2]] == list(CLOSE_CASES.values())
 
@@ -199,8 +196,7 @@ def test_joined_words_of_real_captions(real_data: Path, language: str) -> None:
         first, second, third, last = (words[i] for i in row)
         one, two = (JOINTS[i] for i in rng.integers(len(JOINTS), size=2))
         captions.append(f"{first} {second}{one}{third.upper() if rng.random() < 0.1 else third}{two}{last}")
-    ours, theirs = tokenise(captions).lists(), java_tokens(captions).lists()
-    assert [(t, a, b) for t, a, b in zip(captions, ours, theirs, strict=True) if a != b] == []
+    assert wrong(captions) == []
 
 
 @pytest.mark.slow
@@ -209,9 +205,7 @@ def test_joined_words_of_real_captions(real_data: Path, language: str) -> None:
 def test_random_captions(alphabet: str) -> None:
     rng = np.random.default_rng(len(alphabet))
     letters = list(alphabet.replace("\n", ""))
-    captions = ["".join(rng.choice(letters, rng.integers(1, 14))) for _ in range(20_000)]
-    ours, theirs = tokenise(captions).lists(), java_tokens(captions).lists()
-    assert [(t, a, b) for t, a, b in zip(captions, ours, theirs, strict=True) if a != b] == []
+    assert wrong(["".join(rng.choice(letters, rng.integers(1, 14))) for _ in range(20_000)]) == []
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.commands import invoke as cli
+from tests.commands import cli
 from vsebench.errors import BadInput, UsageError
 from vsebench.files import store
 
@@ -57,17 +57,15 @@ def test_encoders_of_a_file_are_trained_and_encode(tmp_path, pinned, refuses):
     file, out = tmp_path / "my_encoder.py", tmp_path / "run"
     file.write_text(OWN)
     own = [*OPTIONS, "--encoder", f"{file}:of_regions", "--set", f"model.text={file}:LastWord", "--out", out]
-    done = cli("train-reference", *own, "--epochs", "1")
-    assert done.exit_code == 0, done.stderr
+    cli("train-reference", *own, "--epochs", "1")
     found = checkpoint.read(out)
     assert {"images.network.layer.weight", "captions.network.layer.weight"} <= set(found.weights)
     assert len(found.config.model.fingerprint.split()) == 2
     assert config.configured(None, encoder=f"{file}:LastWord").model.text == f"{file}:LastWord"
-    assert cli("encode", out, "-o", tmp_path / "a.npz").exit_code == 0
+    cli("encode", out, "-o", tmp_path / "a.npz")
     file.write_text(OWN + "\n# changed\n")
-    changed = cli("train-reference", *own, "--epochs", "2", "--resume")
-    assert changed.exit_code == 2
-    pinned(changed.stderr)
+    changed = cli("train-reference", *own, "--epochs", "2", "--resume", code=2)
+    pinned(changed.err)
     refuses(UsageError, train.prepare, small(model={"image": f"{file}:needs_depth"}))
     refuses(UsageError, encoder, "x", of="sounds")
     refuses(UsageError, encoder, "x", of="vectors", pretrained=True)
@@ -114,16 +112,7 @@ def later(dim):
 def test_a_fault_of_an_encoder_of_a_file_names_what_its_network_takes_and_returns(tmp_path, monkeypatch, refuses):
     """Of the function itself, of two items before anything is computed, and of a later batch."""
     (file := tmp_path / "own.py").write_text(FAULTY)
-    for function in [
-        "makes",
-        "nothing",
-        "widths",
-        "two",
-        "half",
-        "narrow",
-        "later",
-        "linear",
-    ]:
+    for function in ["makes", "nothing", "widths", "two", "half", "narrow", "later", "linear"]:
         refuses(
             UsageError, train.train, small(model={"image": f"{file}:{function}"}), tmp_path / "run", say=train.no_say
         )

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leaderboards.__main__ import main as leaderboard
 from tests import clip_models
-from tests.commands import invoke
+from tests.commands import cli
 from vsebench import load
 
 pytest.importorskip("torch", reason="torch is not installed (extra: train)")
@@ -48,14 +49,10 @@ def test_from_drawn_images_to_a_row_of_a_board(tmp_path: Path) -> None:
     captions = tmp_path / "captions.jsonl"
     captions.write_text("".join(json.dumps(line) + "\n" for line in draw(tmp_path / "images")))
     boards = tmp_path / "leaderboards"
-    shutil.copytree(Path(__file__).parents[2] / "leaderboards", boards, ignore=shutil.ignore_patterns("site", "suites"))
-
-    def run(*words: object) -> None:
-        done = invoke(*words)
-        assert done.exit_code == 0, done.stderr
+    shutil.copytree(Path(__file__).parents[2] / "leaderboards", boards, ignore=shutil.ignore_patterns("suites"))
 
     features, out, report = tmp_path / "features.npz", tmp_path / "run", tmp_path / "A.json"
-    run("encode", model, "--images", tmp_path / "images", "--captions", captions, "--part", "all", "-o", features)
+    cli("encode", model, "--images", tmp_path / "images", "--captions", captions, "--part", "all", "-o", features)
     options = [
         "--epochs",
         "20",
@@ -68,12 +65,16 @@ def test_from_drawn_images_to_a_row_of_a_board(tmp_path: Path) -> None:
         "--set",
         "train.decay_every=0",
     ]
-    run("train-reference", "--config", "scenes/sam", "--data", features, "--captions", captions, *options, "--out", out)
-    run("eval", out, "--trust", "-o", report)
-    run("leaderboard", "add", report, "--name", "Drawn", "--image-input", "pixels", "--folder", boards)
-    run("leaderboard", "validate", "--folder", boards)
-    run("leaderboard", "build", "--folder", boards)
+    cli("train-reference", "--config", "scenes/sam", "--data", features, "--captions", captions, *options, "--out", out)
+    cli("eval", out, "--trust", "-o", report)
+    site = tmp_path / "site"
+    for words in (
+        ["add", report, "--name", "Drawn", "--image-input", "pixels"],
+        ["validate"],
+        ["build", "--out", site],
+    ):
+        assert leaderboard([*map(str, words), "--folder", str(boards)]) == 0
     found = load(report)
     assert found["RSum"].value > 1.5 * 2 * sum((1 / 24, 5 / 24, 10 / 24))  # of chance, with 24 images
-    pages = [page for page in (boards / "site").rglob("*.html") if "Drawn" in page.read_text(encoding="utf-8")]
+    pages = [page for page in site.rglob("*.html") if "Drawn" in page.read_text(encoding="utf-8")]
     assert any(f"{100 * found['R@10', 'i2t'].value:.2f}" in page.read_text(encoding="utf-8") for page in pages)

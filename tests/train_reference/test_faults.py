@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import signal
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.commands import invoke as cli
+from tests.commands import cli, refused
 from tests.gates import gate
 from vsebench.errors import BadInput, DiskError, Diverged, MissingPackage, UsageError
 from vsebench.files.lock import locked
@@ -38,16 +37,13 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, pinned):
 
     train.train(small(), tmp_path, say=silent)
     before = (tmp_path / checkpoint.LAST).read_bytes()
-    limit = len(before) // 2
-
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    full = command(tmp_path, "--epochs", "3", "--resume")
-    done = subprocess.run(full, capture_output=True, text=True, preexec_fn=limited)
-    assert done.returncode == 6, done.stderr
-    pinned(done.stderr[done.stderr.index("error: ") :])
-    assert "free space" in done.stderr
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
+    try:
+        said = cli(*command(tmp_path, "--epochs", "3", "--resume")[3:], code=6).err
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    pinned(said[said.index("error: ") :])
     assert (tmp_path / checkpoint.LAST).read_bytes() == before
     assert not list(tmp_path.glob("*.tmp"))
     assert not list(tmp_path.glob(".*.tmp"))
@@ -57,25 +53,20 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, pinned):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize(("number", "code"), gate([(signal.SIGINT, 130), (signal.SIGTERM, 143)], (signal.SIGINT, 130)))
 def test_an_interrupted_run_says_how_to_continue(number, code, tmp_path, pinned):
-    process = subprocess.Popen(
-        command(tmp_path, "--epochs", "200"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command(tmp_path, "--epochs", "200"), text=True, **streams)
     begun(process, (tmp_path / "log.jsonl").exists)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == code, err
-    assert out == ""
-    assert "Traceback" not in err
-    if number == signal.SIGINT:
-        assert "--resume" in err
+    assert (process.returncode, out) == (code, "") and "Traceback" not in err, err
+    assert number != signal.SIGINT or "--resume" in err
     assert 0 < len(checkpoint.read(tmp_path / checkpoint.LAST).log) < 200
     assert not list(tmp_path.glob(".*"))  # neither a lock nor a temporary file
-    unfinished = cli("eval", tmp_path)
-    assert unfinished.exit_code == 3
-    pinned(unfinished.stderr)
-    assert "--resume" in unfinished.stderr
-    encode = shlex.split(unfinished.stderr.rpartition("or: vsebench ")[2])
-    assert cli(*encode, "-o", tmp_path / "e.npz").exit_code == 0
+    unfinished = cli("eval", tmp_path, code=3)
+    pinned(unfinished.err)
+    assert "--resume" in unfinished.err
+    encode = shlex.split(unfinished.err.rpartition("or: vsebench ")[2])
+    cli(*encode, "-o", tmp_path / "e.npz")
 
 
 @pytest.mark.parametrize(
@@ -93,40 +84,29 @@ def test_an_interrupted_run_says_how_to_continue(number, code, tmp_path, pinned)
 def test_options_that_are_refused_before_training(options, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("mine.toml").write_text("[train]\nepocs = 3\n")
-    found = cli("train-reference", *options, "--out", "run")
-    assert found.exit_code == 2 and all(word in found.stderr for word in words), found.stderr
-    assert not Path("run").exists()
+    said = refused("train-reference", *options, "--out", "run")
+    assert all(word in said for word in words) and not Path("run").exists(), said
 
 
 def test_a_run_that_is_not_there_is_not_resumed_in_silence(tmp_path, pinned):
     found = cli("train-reference", *OPTIONS, "--epochs", "1", "--resume", "--out", tmp_path / "run")
-    assert found.exit_code == 0, found.stderr
-    pinned(found.stderr.splitlines()[0])
+    pinned(found.err.splitlines()[0])
 
 
 def test_a_folder_that_is_a_file_or_may_not_be_written(tmp_path, pinned):
     file = tmp_path / "run"
     file.write_text("mine")
-    found = cli("train-reference", *OPTIONS, "--out", file)
-    assert (found.exit_code, file.read_text()) == (2, "mine")
-    pinned(found.stderr)
-    assert cli("train-reference", *OPTIONS, "--epochs", "1", "--out", tmp_path / "other").exit_code == 0
-    for words in (OPTIONS, ["--suite", "smoke"]):
-        below = cli("train-reference", *words, "--out", file / "run")
-        assert below.exit_code == 6
-        pinned(below.stderr)
-        assert "untrained" not in below.stderr, "a run has begun"
+    pinned(refused("train-reference", *OPTIONS, "--out", file))
+    assert file.read_text() == "mine"
+    cli("train-reference", *OPTIONS, "--epochs", "1", "--out", tmp_path / "other")
+    pinned(cli("train-reference", *OPTIONS, "--out", file / "run", code=6).err)
     if os.name == "posix" and os.geteuid() != 0:
         (tmp_path / "closed").mkdir(mode=0o500)
-        closed = cli("train-reference", *OPTIONS, "--out", tmp_path / "closed" / "run")
-        assert closed.exit_code == 6
+        cli("train-reference", *OPTIONS, "--out", tmp_path / "closed" / "run", code=6)
 
 
 def test_two_runs_in_one_folder(tmp_path, pinned):
-    with (
-        locked(tmp_path / ".lock", "this folder is used"),
-        pytest.raises(DiskError) as caught,
-    ):
+    with locked(tmp_path / ".lock", "this folder is used"), pytest.raises(DiskError) as caught:
         train.train(small(), tmp_path, say=silent)
     pinned(caught.value)
     assert list(tmp_path.iterdir()) == []
@@ -174,31 +154,27 @@ def test_features_that_are_no_numbers(tmp_path, monkeypatch, refuses):
 def test_a_damaged_description_of_a_run(tmp_path, pinned):
     train.train(small(), tmp_path, say=silent)
     shown = cli("inspect", tmp_path, "--json")
-    assert shown.exit_code == 0, shown.stderr
-    assert "embeddings.npz" in shown.stdout
+    assert "embeddings.npz" in shown.out
     (tmp_path / "run.json").write_text('{"schema": ')
-    assert cli("inspect", tmp_path).exit_code == 3
-    found = cli("eval", tmp_path)
-    assert found.exit_code == 3
-    pinned(found.stderr)
+    cli("inspect", tmp_path, code=3)
+    found = cli("eval", tmp_path, code=3)
+    pinned(found.err)
     (tmp_path / "run.json").write_text('{"schema": "vsebench/run/1", "kind": "embeddings"}')
-    assert cli("eval", tmp_path).exit_code == 3
+    cli("eval", tmp_path, code=3)
 
 
 def test_encoding_other_data(tmp_path, monkeypatch, pinned):
     train.train(small(), tmp_path, say=silent)
-    other = cli("encode", tmp_path, "--part", "dev", "-o", tmp_path / "a.npz")
-    assert other.exit_code == 2
-    pinned(other.stderr)
+    other = cli("encode", tmp_path, "--part", "dev", "-o", tmp_path / "a.npz", code=2)
+    pinned(other.err)
 
     def wider(given: config.Config) -> dict:
         parts = open_data(given)
         return {name: Part(p.split, Images(np.ones((len(p.images), 3)), "regions")) for name, p in parts.items()}
 
     monkeypatch.setattr(encode, "open_data", wider)
-    found = cli("encode", tmp_path, "-o", tmp_path / "a.npz")
-    assert found.exit_code == 2
-    pinned(found.stderr)
+    found = cli("encode", tmp_path, "-o", tmp_path / "a.npz", code=2)
+    pinned(found.err)
     assert not (tmp_path / "a.npz").exists()
 
 
@@ -213,13 +189,12 @@ def test_streams(tmp_path, monkeypatch):
 
     monkeypatch.setenv("NO_COLOR", "1")
     done = cli("train-reference", *OPTIONS, "--out", tmp_path / "b", "--epochs", "1")
-    assert done.exit_code == 0, done.output
-    assert "RSum" in done.stdout and "epoch   1: " in done.stderr
-    assert "\x1b[" not in done.stdout + done.stderr
+    assert "RSum" in done.out and "epoch   1: " in done.err
+    assert "\x1b[" not in done.out + done.err
     monkeypatch.setenv("FORCE_COLOR", "1")
     done = cli("train-reference", *OPTIONS, "--out", tmp_path / "a", "--epochs", "1", "--json", "--quiet")
-    assert json.loads(done.stdout)["split"] == "scenes-40-size16-test"
-    assert done.stderr == ""
+    assert done.json["split"] == "scenes-40-size16-test"
+    assert done.err == ""
 
 
 @pytest.mark.parametrize(
@@ -325,4 +300,4 @@ def test_a_run_that_is_continued_is_not_finished(tmp_path, monkeypatch):
     monkeypatch.setattr(train, "step", stopped)
     with pytest.raises(KeyboardInterrupt):
         train.train(small(train={"epochs": 2}), tmp_path, resume=True, say=silent)
-    assert "not finished" in cli("eval", tmp_path).stderr
+    assert "not finished" in refused("eval", tmp_path, code=3)

@@ -7,22 +7,20 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.commands import invoke as cli
-from tools import drift
+from tests.commands import cli
 from vsebench.errors import UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
-from tests.training import METRICS, OPTIONS, small  # noqa: E402
-from train_reference import checkpoint, losses, suites, train  # noqa: E402
+from studies import suites  # noqa: E402
+from tests.training import OPTIONS, small  # noqa: E402
+from train_reference import checkpoint, losses, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 from train_reference.own_file import fingerprint  # noqa: E402
-from train_reference.suites import Planned, Suite  # noqa: E402
 
 OWN = """
 def squared(scores, positive, *, margin=0.2, reduction="sum"):
@@ -67,18 +65,16 @@ def file(tmp_path: Path) -> Path:
 def test_a_loss_of_a_file_is_trained_and_resumed(file, tmp_path, pinned):
     out, loss = tmp_path / "run", f"{file}:squared"
     own = [*OPTIONS, "--loss", loss, "--set", "loss.settings.margin=0.3", "--out", out]
-    assert cli("train-reference", *own, "--epochs", "1").exit_code == 0
+    cli("train-reference", *own, "--epochs", "1")
     found = checkpoint.read(out).config.loss
     assert (found.name, found.settings, found.fingerprint) == (loss, {"margin": 0.3}, fingerprint(loss))
     assert json.loads((out / "run.json").read_text())["config"]["loss"]["fingerprint"] == fingerprint(loss)
     again = cli("train-reference", *own, "--epochs", "2", "--resume")
-    assert again.exit_code == 0
-    pinned(again.stderr.splitlines()[0])
+    pinned(again.err.splitlines()[0])
     file.write_text(OWN + "\n# changed\n")
-    changed = cli("train-reference", *own, "--epochs", "3", "--resume")
-    assert changed.exit_code == 2
-    pinned(changed.stderr)
-    assert cli("train-reference", *own[:-1], tmp_path / "other", "--epochs", "1").exit_code == 0
+    changed = cli("train-reference", *own, "--epochs", "3", "--resume", code=2)
+    pinned(changed.err)
+    cli("train-reference", *own[:-1], tmp_path / "other", "--epochs", "1")
 
 
 def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
@@ -86,8 +82,7 @@ def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
     file.write_text("from train_reference.losses.hinge import sum_hinge as mine\n")
     for name in (f"{file}:mine", "sh"):
         options = [*OPTIONS, "--loss", name, "--set", "loss.settings.margin=0.05", "--epochs", "1"]
-        done = cli("train-reference", *options, "--out", tmp_path / name[-4:])
-        assert done.exit_code == 0, done.stderr
+        cli("train-reference", *options, "--out", tmp_path / name[-4:])
     own, registered = (checkpoint.read(tmp_path / x).weights for x in ("mine", "sh"))
     assert all(torch.equal(own[key], registered[key]) for key in registered)
 
@@ -108,10 +103,11 @@ def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
     ],
 )
 def test_faults_of_a_file_are_found_before_training(name, options, file, tmp_path, pinned):
-    done = cli("train-reference", *OPTIONS, "--loss", name.format(file=file), *options, "--out", tmp_path / "run")
-    assert done.exit_code == 2, done.stderr
-    pinned(done.stderr)
-    assert done.stderr.count("fix:") == 1 and not (tmp_path / "run").exists()
+    done = cli(
+        "train-reference", *OPTIONS, "--loss", name.format(file=file), *options, "--out", tmp_path / "run", code=2
+    )
+    pinned(done.err)
+    assert done.err.count("fix:") == 1 and not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("text", ["def f(:", "import no_such_package", "1 / 0", "raise SystemExit(0)"])
@@ -164,69 +160,22 @@ def test_a_suite_of_chosen_losses(file):
 
 def test_only_the_chosen_losses_are_trained(file, tmp_path, monkeypatch):
     """The summary, which may be published, names the file without its folder."""
-    table = (suites.FOLDER / "smoke.toml").read_text()
-    monkeypatch.setattr(suites, "FOLDER", tmp_path)
+    table = (suites.TABLES / "smoke.toml").read_text()
+    monkeypatch.setattr(suites, "TABLES", tmp_path)
     (tmp_path / "smoke.toml").write_text(table.replace("train.epochs=16", "train.epochs=1"))
-    done = cli(
-        "train-reference", "--suite", "smoke", "--losses", f"sh, {file}:squared", "--out", tmp_path / "s", "--json"
-    )
-    assert done.exit_code in (0, 1), done.stderr  # one epoch may not be enough to learn
-    runs = json.loads(done.stdout)["runs"]
+    words = ["smoke", "--losses", f"sh, {file}:squared", "--out", str(tmp_path / "s")]
+    assert suites.main(words) in (0, 1)  # one epoch may not be enough to learn
+    text = (tmp_path / "s" / "suite.json").read_text()
+    runs = json.loads(text)["runs"]
     assert list(runs) == [f"scenes-tiny/{name}-seed0" for name in ("untrained", "sh", "my_loss-squared")]
-    assert runs["scenes-tiny/my_loss-squared-seed0"]["loss"] == "my_loss.py:squared"
-    assert str(tmp_path) not in (tmp_path / "s" / "suite.json").read_text()
+    assert runs["scenes-tiny/my_loss-squared-seed0"]["loss"] == "my_loss.py:squared" and str(tmp_path) not in text
 
 
-@pytest.mark.parametrize(
-    "losses",
-    [
-        "mh,sma",
-        "mh,,sam",
-    ],
-)
-def test_bad_names_of_losses(losses, tmp_path, pinned):
-    done = cli("train-reference", "--suite", "small", "--losses", losses, "--out", tmp_path / "s")
-    assert done.exit_code == 2 and not (tmp_path / "s").exists()
-    pinned(done.stderr)
-    assert "without --suite" in cli("train-reference", "--losses", losses).stderr
-
-
-# Drift
-
-
-def tiny_suite() -> Suite:
-    """A run in double precision, as those of the smoke suite."""
-    found = small(loss={"name": "sh"}, train={"epochs": 2, "lr": 0.01, "precision": "float64"})
-    return Suite("tiny", (Planned("sh", found, METRICS),))
-
-
-def moved(folder: Path, stored: dict[str, Any]) -> list[str]:
-    suites.run_suite(tiny_suite(), folder, say=lambda text: None)
-    return drift.moved(stored, drift.measured(folder))
-
-
-@pytest.mark.parametrize("fault", ["margin", "sign", "direction"])
-def test_a_fault_in_a_loss_is_drift(fault, tmp_path, monkeypatch):
-    suites.run_suite(tiny_suite(), tmp_path / "stored", say=lambda text: None)
-    stored = drift.measured(tmp_path / "stored")
-    assert moved(tmp_path / "again", stored) == []
-    real = get_loss("sh").function
-
-    def faulty(scores, positive, *, margin=0.2, reduction="sum"):
-        if fault == "margin":
-            return real(scores, positive, margin=2 * margin)
-        if fault == "sign":
-            return real(-scores, positive, margin=margin)
-        caption = (margin + scores - scores.diagonal()[:, None]).clamp(min=0)
-        return caption.masked_fill(positive, 0).sum()  # captions of an image only
-
-    def broken(name: str):
-        from dataclasses import replace
-
-        return replace(get_loss(name), function=faulty)
-
-    monkeypatch.setattr(train, "checked_loss", lambda config: broken(config.loss.name))
-    assert moved(tmp_path / "faulty", stored)
+@pytest.mark.parametrize("losses", ["mh,sma", "mh,,sam"])
+def test_bad_names_of_losses(losses, tmp_path, capsys, pinned):
+    assert suites.main(["small", "--losses", losses, "--out", str(tmp_path / "s")]) == 2
+    assert not (tmp_path / "s").exists()
+    pinned(capsys.readouterr().err)
 
 
 PROCESSORS = {
@@ -241,7 +190,7 @@ from train_reference import checkpoint, config, train
 changes = "data.name=scenes-40-size16 train.epochs=3 train.batch=20 train.threads=1 train.lr=0.01 model.dim=16"
 changes += f" model.word_dim=16 loss.warmup=1 train.precision={sys.argv[2]}"
 found = config.assign(config.read("scenes/ladder"), changes.split())
-train.train(found, Path(sys.argv[1]), metrics="R@1,RSum", say=lambda text: None)
+train.train(found, Path(sys.argv[1]), metrics="R@1,RSum")
 """
 
 

@@ -150,12 +150,6 @@ def test_a_file_changes_some_values_of_its_base(tmp_path, monkeypatch, refuses):
     mine.write_text('base = "other.toml"\n[train]\nlr = 1\n')
     found, recipe = config.read(mine), config.read(config.FOLDER / "sam-f30k.toml")
     assert found == config.override(recipe, {"train.lr": 1.0, "loss.settings": {"tau": 5.0}})
-    for text in (
-        'base = "mine.toml"',
-        'base = "sam-f30"',
-        'base = "sam-f30k,f3k"',
-        "base = 3",
-        "[train]\nepocs = 3",
-    ):
+    for text in ('base = "mine.toml"', 'base = "sam-f30"', 'base = "sam-f30k,f3k"', "base = 3", "[train]\nepocs = 3"):
         other.write_text(text)
         refuses((UsageError, BadInput), config.read, mine)

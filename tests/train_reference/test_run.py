@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import vsebench
-from tests.commands import invoke as cli
+from tests.commands import cli
 from vsebench.errors import BadInput, Diverged, UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
@@ -44,18 +44,16 @@ def test_a_run_from_the_command_line_is_evaluated_again(tmp_path):
     out = tmp_path / "run"
     found = cli("train-reference", "--loss", "sam", "--data", "scenes-40-size16", "--epochs", "2", "--batch", "20",
                 "--set", "model.dim=8", "--set", "data.word_count=2", "--out", out, "--json")  # fmt: skip
-    assert found.exit_code == 0, found.stderr
-    report = json.loads(found.stdout)
+    report = found.json
     again = cli("eval", out, "--json", "--trust")
-    assert again.exit_code == 0, again.stderr
-    values = [r["value"] for r in json.loads(again.stdout)["results"]]
+    values = [r["value"] for r in again.json["results"]]
     assert values == [r["value"] for r in report["results"]]
-    assert json.loads(again.stdout)["split"] == "scenes-40-size16-test"
+    assert again.json["split"] == "scenes-40-size16-test"
     assert {p.name for p in out.iterdir()} == {
         "best.safetensors", "last.safetensors", "embeddings.npz", "run.json", "log.jsonl", "result.json"
     }  # fmt: skip
     encoded = cli("encode", out, "--part", "val", "-o", tmp_path / "val.npz", "--json")
-    assert json.loads(encoded.stdout)["images"] == 10
+    assert encoded.json["images"] == 10
     assert len(np.load(tmp_path / "val.npz")["text_embeddings"]) == 50
 
 
@@ -87,8 +85,7 @@ def test_every_model_trains_and_its_folder_gives_the_same_report(model, device, 
 def test_the_command_that_evaluates_a_run_again_can_be_typed(tmp_path):
     folder = tmp_path / "my run's"
     done = cli("train-reference", *OPTIONS, "--epochs", "0", "--out", folder)
-    assert done.exit_code == 0, done.stderr
-    command = next(line for line in done.stderr.splitlines() if "vsebench eval" in line).partition("vsebench ")[2]
+    command = next(line for line in done.err.splitlines() if "vsebench eval" in line).partition("vsebench ")[2]
     assert shlex.split(command) == ["eval", str(folder)]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.commands import invoke
+from tests.commands import cli, refused
 from tests.messages import Pinned, Refuses
 from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
@@ -40,11 +40,8 @@ def test_classes_are_one_hot_vectors(world: tuple[np.ndarray, np.ndarray], spell
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float32])
-def test_integers_that_repeat_are_refused(world: tuple[np.ndarray, np.ndarray], dtype: Any, pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as caught:
-        values(world[0], world[1].astype(dtype))
-    pinned(caught.value)
-    assert "labels_are='classes'" in str(caught.value) and "labels_are='numbers'" in str(caught.value)
+def test_integers_that_repeat_are_refused(world: tuple[np.ndarray, np.ndarray], dtype: Any, refuses: Refuses) -> None:
+    refuses(UsageError, values, world[0], world[1].astype(dtype))
     for few in (np.arange(N), np.arange(N) // 2 + 0.5, np.arange(2 * N).reshape(N, 2)):
         assert len(values(world[0], few)) == 2  # distinct numbers, fractions and vectors need no option
 
@@ -62,26 +59,21 @@ def test_strings_are_classes(world: tuple[np.ndarray, np.ndarray], tmp_path: Pat
     assert values(tmp_path / "v.npy", tmp_path / "l.npz") != want  # rows without ids on one side
 
 
-def test_the_command(world: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+def test_the_command(world: tuple[np.ndarray, np.ndarray], tmp_path: Path, pinned: Pinned) -> None:
     np.save(tmp_path / "v.npy", world[0].astype(np.float32))
     np.save(tmp_path / "c.npy", world[1])
-    arguments = ["unimodal", str(tmp_path / "v.npy"), "--labels", str(tmp_path / "c.npy"), "--metrics", "nDCG@10"]
-    refused = invoke(*arguments)
-    assert refused.exit_code == 2
-    assert "fix: add --labels-are classes or --labels-are numbers" in " ".join(refused.output.split())
-    done = invoke(*arguments, "--labels-are", "classes", "--ci", "0")
-    assert done.exit_code == 0 and "labels are 7 classes" in done.output and "classes#" in done.output
-
-
-def test_errors(world: tuple[np.ndarray, np.ndarray], refuses: Refuses) -> None:
-    vectors, code = world
-    refuses(UsageError, values, vectors, code, labels_are="colours")
-    refuses(UsageError, values, vectors, code, labels_are="classes", label_distance="euclidean")
-    refuses(BadInput, values, vectors, np.stack([code, code], 1), labels_are="classes")
+    arguments = ["unimodal", tmp_path / "v.npy", "--labels", tmp_path / "c.npy", "--metrics", "nDCG@10"]
+    pinned(refused(*arguments))
+    done = cli(*arguments, "--labels-are", "classes", "--ci", "0")
+    pinned(done.err)
+    assert "classes#" in done.out
 
 
 def test_missing_classes_and_strings_as_numbers(world: tuple[np.ndarray, np.ndarray], refuses: Refuses) -> None:
     vectors, code = world
+    refuses(UsageError, values, vectors, code, labels_are="colours")
+    refuses(UsageError, values, vectors, code, labels_are="classes", label_distance="euclidean")
+    refuses(BadInput, values, vectors, np.stack([code, code], 1), labels_are="classes")
     lost = code.astype(float)
     lost[[3, 7]] = np.nan
     refuses(BadInput, values, vectors, lost, labels_are="classes")

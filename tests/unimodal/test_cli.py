@@ -4,57 +4,41 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import Result
 
 import vsebench
-from tests import commands
-from tests.messages import Pinned
+from tests.commands import cli, document, refused
 from vsebench.metrics import parse
-from vsebench.results import document
+from vsebench.results.document import read as read_document
 
 
 @pytest.fixture
-def files(tmp_path: Path, rng: np.random.Generator) -> tuple[Path, Path]:
-    """30 images and their labels."""
+def files(tmp_path: Path, rng: np.random.Generator) -> tuple[str | Path, ...]:
+    """The command for 30 images and their labels."""
     np.savez(tmp_path / "x.npz", images=rng.standard_normal((30, 4)).astype(np.float32), image_ids=np.arange(100, 130))
     np.save(tmp_path / "y.npy", rng.standard_normal((30, 2)))
-    return tmp_path / "x.npz", tmp_path / "y.npy"
+    return "unimodal", tmp_path / "x.npz", "--labels", tmp_path / "y.npy"
 
 
-def invoke(files: tuple[Path, Path], *args: str) -> Result:
-    return commands.invoke("unimodal", files[0], "--labels", files[1], *args)
-
-
-def printed(files: tuple[Path, Path], *args: str) -> dict[str, Any]:
-    return commands.document("unimodal", files[0], "--labels", files[1], *args)
-
-
-def test_the_table(files: tuple[Path, Path], pinned: Pinned) -> None:
-    result = invoke(files, "--queries", "6", "--metrics", "nDCG@1,MLD@1,nDCG@10", "--ci", "0")
-    assert result.exit_code == 0, result.stderr
-    lines = [line.split() for line in result.stdout.splitlines() if line.strip()]
+def test_the_table(files, pinned):
+    result = cli(*files, "--queries", "6", "--metrics", "nDCG@1,MLD@1,nDCG@10", "--ci", "0")
+    lines = [line.split() for line in result.out.splitlines() if line.strip()]
     assert lines[0] == ["judged", "by", "labels"]
     assert lines[1] == ["k", "nDCG@k", "mean", "label", "distance@k", "↓", "queries"]
     assert [(row[0], row[-1]) for row in lines[3:5]] == [("1", "6"), ("10", "6")]
     assert len(lines[3]) == 4 and len(lines[4]) == 3  # MLD@10 was not requested
-    assert "nDCG is printed times 100, label distances as they are" in result.stdout
-    assert "|labels:euclidean#" in result.stdout and "queries:apart" in result.stdout
-    pinned(result.stderr)
+    assert "nDCG is printed times 100, label distances as they are" in result.out
+    assert "|labels:euclidean#" in result.out and "queries:apart" in result.out
+    pinned(result.err)
+    words = cli(*files, "--metrics", "nDCG@1", "--resamples", "20").words
+    assert "95 % BCa bootstrap interval over queries (20 resamples, seed 0)" in words
 
 
-def test_intervals_of_the_table_are_over_queries(files: tuple[Path, Path]) -> None:
-    result = invoke(files, "--metrics", "nDCG@1", "--resamples", "20")
-    assert "95 % BCa bootstrap interval over queries (20 resamples, seed 0)" in " ".join(result.stdout.split())
-
-
-def test_the_document(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_document(files, tmp_path):
     target, table = tmp_path / "report.json", tmp_path / "values.csv"
-    args = ["--metrics", "nDCG@5,MLD@5", "--resamples", "50", "-o", str(target), "--per-query", str(table)]
-    found = printed(files, *args)
+    found = document(*files, "--metrics", "nDCG@5,MLD@5", "--resamples", "50", "-o", target, "--per-query", table)
     assert found == json.loads(target.read_text(encoding="utf-8"))
     assert [(r["metric"], r["direction"], r["n"]) for r in found["results"]] == [
         ("labels:nDCG@5", "i2i", 30),
@@ -62,7 +46,7 @@ def test_the_document(files: tuple[Path, Path], tmp_path: Path) -> None:
     ]
     assert all(r["interval"][0] <= r["value"] <= r["interval"][1] for r in found["results"])
     assert [i["file"] for i in found["provenance"]["inputs"]] == ["x.npz", "y.npy"]
-    read = document.read(target, parse)["labels:MLD@5", "i2i"]
+    read = read_document(target, parse)["labels:MLD@5", "i2i"]
     assert read.value == found["results"][1]["value"]
     assert read.queries is not None and read.queries.tolist() == list(range(100, 130))
     rows = table.read_text(encoding="utf-8").splitlines()
@@ -70,17 +54,17 @@ def test_the_document(files: tuple[Path, Path], tmp_path: Path) -> None:
     assert rows[1].startswith("labels:nDCG@5,i2i,100,")
 
 
-def test_values_equal_the_python_interface(files: tuple[Path, Path]) -> None:
-    found = printed(files, "--queries", "6", "--keep-queries", "--similarity", "cosine", "--resamples", "20")
-    same = vsebench.evaluate_unimodal(*files, queries=6, keep_queries=True, similarity="cosine", resamples=20)
+def test_values_equal_the_python_interface(files):
+    found = document(*files, "--queries", "6", "--keep-queries", "--similarity", "cosine", "--resamples", "20")
+    same = vsebench.evaluate_unimodal(*files[1::2], queries=6, keep_queries=True, similarity="cosine", resamples=20)
     assert found["results"] == json.loads(same.to_json())["results"]
     assert found["signature"] == same.signature
 
 
-def test_captions(files: tuple[Path, Path], tmp_path: Path) -> None:
-    np.savez(tmp_path / "c.npz", captions=np.eye(30, dtype=np.float32))
+def test_captions(files, tmp_path):
+    np.savez(files[1], captions=np.eye(30, dtype=np.float32))
     args = ["--metrics", "MLD@1", "--modality", "caption", "--similarity", "dot", "--ci", "0", "--no-per-query"]
-    found = printed((tmp_path / "c.npz", files[1]), *args)
+    found = document(*files, *args)
     assert found["results"][0]["direction"] == "t2t" and "per_query" not in found
     assert "|score:dot|" in found["signature"]
 
@@ -98,15 +82,10 @@ def test_captions(files: tuple[Path, Path], tmp_path: Path) -> None:
         (["--split", "coco-5k"], 2),
     ],
 )
-def test_errors_and_exit_codes(files: tuple[Path, Path], args: list[str], code: int, pinned: Pinned) -> None:
-    result = invoke(files, *args)
-    assert result.exit_code == code
-    pinned(result.stderr)
+def test_errors_and_exit_codes(files, args, code, pinned):
+    pinned(refused(*files, *args, code=code))
 
 
-def test_warnings_are_printed(files: tuple[Path, Path], tmp_path: Path, pinned: Pinned) -> None:
-    np.save(tmp_path / "d.npy", np.triu(np.ones((30, 30)), 1))
-    args = ["--label-distance", "precomputed", "--metrics", "MLD@1", "--ci", "0"]
-    result = invoke((files[0], tmp_path / "d.npy"), *args)
-    assert result.exit_code == 0
-    pinned(result.stderr)
+def test_warnings_are_printed(files, pinned):
+    np.save(files[3], np.triu(np.ones((30, 30)), 1))
+    pinned(cli(*files, "--label-distance", "precomputed", "--metrics", "MLD@1", "--ci", "0").err)

@@ -71,11 +71,7 @@ def test_vectors_that_are_refused(tmp_path: Path, refuses: Refuses) -> None:
 
 def test_labels_that_are_refused(tmp_path: Path, refuses: Refuses) -> None:
     path = tmp_path / "y.npz"
-    for array in (
-        np.array([["a", "b"]]),
-        np.array(3.0),
-        np.zeros((4, 0)),
-    ):
+    for array in (np.array([["a", "b"]]), np.array(3.0), np.zeros((4, 0))):
         np.savez(path, labels=array)
         refuses(BadInput, read_labels_array, path)
     np.savez(path, a=X, b=X)

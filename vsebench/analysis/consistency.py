@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from .. import signature
 from ..errors import BadInput
-from ..evaluation.intervals import Key, column, key_of, label, population
+from ..evaluation.intervals import Key, add, column, key_of, label, population
 from ..results.model import Result
 from ..results.report import Report
 from ..results.values import SIDE
@@ -19,6 +20,7 @@ from ..types import DIRECTIONS, QUERIES_OF, Split
 FIX = "this file was changed or damaged: copy it again, or evaluate again"
 ROUNDING = 1e-9  # of a value that is computed again, relative to 1 or to the value
 SLACK = 1e-6  # of a range: gains are float32
+CLOSE = 1e-6  # of an end of an interval that is computed again, relative to 1 or to the end
 
 
 def check(report: Report) -> None:
@@ -50,6 +52,36 @@ def check(report: Report) -> None:
             continue
         if not abs(found - result.value) <= ROUNDING * max(1.0, abs(result.value)):
             raise BadInput(f"{label(key)} is {result.value:.12g}, and its {source} give {found:.12g}", fix=FIX)
+
+
+def check_intervals(report: Report) -> None:
+    """Refuse a report with an interval that is not that of its per-query values.
+
+    Raises:
+        BadInput: no per-query values, or an interval differs by more than 1e-6.
+    """
+    if report.items is None:
+        raise BadInput(
+            "has no per-query values, from which intervals are computed", fix="evaluate without --no-per-query"
+        )
+    bare = {key_of(r): replace(r, interval=None) for r in (*report.parts, *report.results)}
+    sums = {key: [(part, d) for part in key[0].parts() for d in DIRECTIONS if (part, d) in bare] for key in bare}
+    for key in (key_of(r) for r in report.results):
+        parts = sums[key] if key[1] is None and sums[key] else [key]
+        if any(bare[part].per_query is None for part in parts):
+            fix = "evaluate without --no-per-query"
+            raise BadInput(f"{label(key)} has no per-query values, from which it is computed again", fix=fix)
+    if report.intervals is not None:
+        totals = {key: parts for key, parts in sums.items() if key[1] is None and parts}
+        bare = add(bare, totals, report.items, report.intervals)
+    for result in report.results:
+        says, gives = result.interval or (), bare[key_of(result)].interval or ()
+        if len(says) != len(gives) or any(
+            abs(a - b) > CLOSE * max(1.0, abs(b)) for a, b in zip(says, gives, strict=True)
+        ):
+            said, given = ("[{:.6g}, {:.6g}]".format(*pair) if pair else "none" for pair in (says, gives))
+            what = f"{label(key_of(result))}: its interval is {said}, and its per-query values give {given}"
+            raise BadInput(what, fix=FIX)
 
 
 def _check_range(key: Key, result: Result, items: Split | None) -> None:

@@ -66,11 +66,17 @@ class System:
 
 
 @public
-def load(path: str | os.PathLike[str]) -> Report:
+def load(path: str | os.PathLike[str], recompute: bool = False) -> Report:
     """The report in a JSON file that ``Report.save`` or ``vsebench eval --json`` wrote.
 
+    Every value is checked against its per-query values.
+
+    Args:
+        path: the file.
+        recompute: also compute the intervals again, with the seed of the report, and refuse one that differs.
+
     Raises:
-        BadInput: not such a file, damaged, or values that contradict each other.
+        BadInput: not such a file, damaged, or numbers that contradict each other.
 
     Example:
         >>> import tempfile
@@ -84,13 +90,15 @@ def load(path: str | os.PathLike[str]) -> Report:
         ...     load(f"{folder}/A.json")["R@1", "i2t"].value
         1.0
     """
-    return _checked(document.read(Path(path), parse), path)
+    return _checked(document.read(Path(path), parse), path, recompute)
 
 
-def _checked(report: Report, path: str | os.PathLike[str]) -> Report:
+def _checked(report: Report, path: str | os.PathLike[str], recompute: bool = False) -> Report:
     """The report, unless its values contradict each other; raises BadInput."""
     try:
         consistency.check(report)
+        if recompute:
+            consistency.check_intervals(report)
     except (BadInput, UsageError) as error:
         raise BadInput(error.what, where=path, fix=error.fix) from None
     return report

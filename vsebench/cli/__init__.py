@@ -1,7 +1,7 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
 - one file a command: ``evaluate`` (``vsebench eval``), ``page``, ``export``, ``inspect``, ``metrics``, ``data``,
-  ``spice``, ``cache``, ``leaderboard``, ``train`` (``train-reference``), ``encode``, ``doctor`` (checks in ``health``),
+  ``spice``, ``cache``, ``train`` (``train-reference``), ``encode``, ``doctor`` (checks in ``health``),
   ``demo``
 - ``analyses``: commands that are public functions: ``compare``, ``agree``, ``slice``, ``choice``, ``correlate``,
   ``unimodal``
@@ -36,7 +36,6 @@ from . import (
     evaluate,
     export,
     inspect,
-    leaderboard,
     metrics,
     page,
     spice,
@@ -102,9 +101,8 @@ PANELS: dict[str, dict[str, tuple[Any, str] | Analysis]] = {
         "spice": (spice.app, "Parsed captions for SPICE: build, export, import."),
         "cache": (cache.app, "What is kept in the cache: list, clear."),
     },
-    "Training, leaderboards, installation": {
+    "Training, installation": {
         "train-reference": (train.run, "Train a model with a loss of the papers."),
-        "leaderboard": (leaderboard.app, "Add entries, validate, build the pages."),
         "doctor": (doctor.run, "Report what is installed and whether it works."),
         "demo": (demo.run, "Evaluate vectors made from the captions of COCO 5K."),
     },

@@ -34,7 +34,7 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "POT": ("wmd", "word mover's distance"),
     "altair": ("report", "figures"),
     "vl-convert-python": ("report", "figures as .png and .svg"),
-    "jinja2": ("report", "pages of reports, the site of leaderboards"),
+    "jinja2": ("report", "pages of reports"),
 }
 
 

@@ -9,13 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import GATE_NOT_MET, MissingPackage, UsageError, count_of
-from ..files.regular import expanded
-from ..files.run_folder import SUMMARY
+from ..errors import MissingPackage
 from ..log import logged
 from .blocks import ReportResult, options_of
 from .command import command
-from .terminal import Terminal, listing
+from .terminal import Terminal
 
 
 def trainer(module: str) -> Any:
@@ -60,34 +58,13 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/DATA-LOSS-seedN by default.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="A run of seconds, to see whether everything works.")] = False,
-    suite: Annotated[
-        str | None,
-        typer.Option(help="Runs: smoke (every loss, a minute), small (three seeds, two hours), ablations."),
-    ] = None,
-    losses: Annotated[
-        str | None, typer.Option(help="Only these losses of a suite, separated by commas; also my_loss.py:function.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs of a suite that are trained at a time.")] = 1,
     output: Path | None = None,
     style: str | None = None,
 ) -> None:
     """Train a model with a loss of the papers, and evaluate its best epoch on the test part.
 
-    With no option it trains on the built-in scenes with the loss mh, on a CPU in minutes. --suite trains a list of
-    models, one folder each, and writes suite.json. The exit code is 1 when a loss of the suite smoke does not
-    learn, or diverges.
+    With no option it trains on the built-in scenes with the loss mh, on a CPU in minutes.
     """
-    if suite is not None:
-        own = loss, encoder, data, captions, key, config, epochs, batch, lr, seed, device, output, settings or None
-        if smoke or any(value is not None for value in own) or style not in (None, "terminal"):
-            fix = "give it with --losses, --out, --resume, --jobs, --json"
-            raise UsageError("--suite has its own settings", fix=fix)
-        _suite(terminal, suite, losses, out, resume, jobs)
-        return
-    if losses is not None:
-        raise UsageError(f"--losses {losses} without --suite", fix="give --loss for a single run")
-    if jobs != 1:
-        raise UsageError(f"--jobs {jobs} without --suite", fix="a single run is one job")
     from .results import deliver, output_formats
 
     formats = output_formats(terminal, style, output)
@@ -112,30 +89,3 @@ def run(
         again = f"vsebench unimodal {file} --labels {file}"
         again += " --label-distance miou" if "|labels:miou" in report.signature else ""
     terminal.note(f"· the run is in {folder}; evaluate it again with: {again}")
-
-
-def _suite(
-    terminal: Terminal,
-    name: str,
-    losses: str | None,
-    out: Path | None,
-    resume: bool,
-    jobs: int,
-) -> None:
-    """Run a suite, and print its table."""
-    runner = trainer("suites")
-    folder = expanded(out or Path("runs") / f"suite-{name}")
-    chosen = runner.get_suite(name, None if losses is None else [x.strip() for x in losses.split(",")])
-    summary = runner.run_suite(chosen, folder, resume=resume, jobs=jobs, say=terminal.note, bar=terminal.progress)
-    failed = [entry for entry in summary.get("learned", []) if not entry["improved"]]
-    headings, rows = runner.headline(summary)
-    terminal.answer(summary, listing(headings, rows, words=1))
-    for entry in failed:
-        found = f"{100 * entry['value']:.1f}, untrained {100 * entry['untrained']:.1f}"
-        terminal.warn(f"{entry['loss']} does not improve {entry['metric']}: {found}")
-    for name, run in summary["diverged"].items():
-        terminal.warn(f"{name} diverged: {run['message']}; --resume tries it again")
-    runs = count_of(len(summary["runs"]), "run")
-    terminal.note(f"· {runs}, {summary['seconds']:.0f} s; summary in {folder / SUMMARY}")
-    if failed or (summary["diverged"] and chosen.must_learn):
-        raise typer.Exit(GATE_NOT_MET)

@@ -18,7 +18,6 @@ from .regular import read_bytes
 ABOUT = "run.json"
 LAST = "last.safetensors"  # the checkpoint of the last epoch
 RESULT = "result.json"  # the report of the test part
-SUMMARY = "suite.json"  # of a folder of runs
 SCHEMA = "vsebench/run/1"
 
 

@@ -46,7 +46,7 @@ def pair_dots(x, y, rows, cols, row_scale, col_scale, out):
     """Canonical scores of given pairs; ``out`` (pair,) float64 is filled."""
     lane = np.empty(LANES)
     for p in range(rows.shape[0]):
-        out[p] = dot64(x[rows[p]], y[cols[p]], lane) * row_scale[rows[p]] * col_scale[cols[p]]
+        out[p] = dot64(x[rows[p]], y[cols[p]], lane) * (row_scale[rows[p]] * col_scale[cols[p]])
 
 
 @nb.njit(nogil=True, cache=True)
@@ -90,7 +90,7 @@ def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0, sums):
     # A score matrix has no vectors: its own entries are the canonical scores.
     if x.shape[1] == 0:
         return np.float64(tile[r - r0, c - c0])
-    return dot64(x[r], y[c], sums) * row_scale[r] * col_scale[c]
+    return dot64(x[r], y[c], sums) * (row_scale[r] * col_scale[c])
 
 
 @nb.njit(nogil=True, cache=True)

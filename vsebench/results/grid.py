@@ -20,7 +20,6 @@ class Cell:
         aside: what belongs to the text and may be dim or on a second line, such as an interval.
         best: to be set in bold.
         second: to be underlined.
-        link: where the text leads, in formats with links; a page, or an address of the web.
     """
 
     text: str
@@ -28,7 +27,6 @@ class Cell:
     aside: str = ""
     best: bool = False
     second: bool = False
-    link: str = ""
 
     def __post_init__(self) -> None:
         for name in ("text", "mark", "aside"):
@@ -102,11 +100,6 @@ def spans(grid: Grid) -> list[tuple[str, int, int]]:
         elif group:
             found.append((group, i, i + 1))
     return found
-
-
-def leads(link: str) -> bool:
-    """Whether a link leads to a page beside this one, or into the web; no other address is followed."""
-    return link.startswith(("https://", "http://")) or (bool(link) and ":" not in link)
 
 
 def flat_headings(grid: Grid) -> list[str]:

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ..errors import MissingPackage, printable
-from .grid import Cell, Grid, Kind, kinds_of, leads, sentences, spans
+from .grid import Cell, Grid, Kind, kinds_of, sentences, spans
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -100,12 +100,9 @@ def _groups(grid: Grid, kinds: Sequence[Kind]) -> str:
 
 
 def _cell(cell: Cell, kind: Kind) -> str:
-    shown = cell.text.rstrip()
-    text, room = escape(shown), cell.text[len(shown) :]  # spaces that align digits are not underlined
+    text = escape(cell.text)
     text = f"<b>{text}</b>" if cell.best and text else text
     text = f"<u>{text}</u>" if cell.second and text else text
-    text = f"<a href='{escape(cell.link)}'>{text}</a>" if leads(cell.link) else text
-    text += room
     aside = f"<span class='aside'>{escape(cell.aside)}</span>" if cell.aside else ""
     if kind.words:
         mark = f"<sup>{escape(cell.mark)}</sup>" if cell.mark else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .grid import Cell, Grid, flat_headings, leads, sentences
+from .grid import Cell, Grid, flat_headings, sentences
 
 
 def markdown(grids: Sequence[Grid]) -> str:
@@ -29,7 +29,6 @@ def _cell(cell: Cell) -> str:
     text = _escaped(cell.text)
     text = f"**{text}**" if cell.best and text else text
     text = f"<u>{text}</u>" if cell.second and text else text
-    text = f"[{text}]({cell.link})" if leads(cell.link) else text
     mark = f"<sup>{_escaped(cell.mark)}</sup>" if cell.mark else ""
     return f"{text}{mark} {_escaped(cell.aside)}" if cell.aside else text + mark
 

@@ -26,13 +26,11 @@ class Text(NamedTuple):
         shown: the words.
         value: what records have in their place: a value, or fields.
         aside: what is dim behind them.
-        link: where they lead.
     """
 
     shown: str
     value: Any
     aside: str = ""
-    link: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +46,6 @@ class Value:
         mark: a superscript behind it.
         aside: words behind it, where it has no interval.
         bold: in bold, whatever the other values are.
-        text: what is printed in place of ``form``, as the source of the number prints it.
         facts: further fields of its record.
     """
 
@@ -60,7 +57,6 @@ class Value:
     mark: str = ""
     aside: str = ""
     bold: bool = False
-    text: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -201,10 +197,10 @@ def _marked(compared: Sequence[Value]) -> dict[Value, str]:
 
 def _cell(entry: Entry, brackets: bool, best: Mapping[Value, str]) -> Cell:
     if not isinstance(entry, Value):
-        return Cell(entry) if isinstance(entry, str) else Cell(entry.shown, aside=entry.aside, link=entry.link)
+        return Cell(entry) if isinstance(entry, str) else Cell(entry.shown, aside=entry.aside)
     if entry.value is None:
         return Cell(UNDEFINED, entry.mark, entry.aside)
-    text = entry.text or (signed if entry.signed else printed)(entry.value, entry.form)
+    text = (signed if entry.signed else printed)(entry.value, entry.form)
     aside = entry.aside or (bracketed(entry.interval, entry.form) if brackets else "")
     place = best.get(entry)
     return Cell(text, entry.mark, aside, entry.bold or place == "best", place == "second")

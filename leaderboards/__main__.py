@@ -1,0 +1,123 @@
+"""``python -m leaderboards add REPORT | validate | build``."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+
+from vsebench.errors import VsebenchError
+
+from . import site
+from .entries import Board, Model, add, read
+
+HERE = Path(__file__).resolve().parent
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit code 0; 1 where a fault was found or a file is not current; 2 and above for errors, as ``vsebench``."""
+    parser = argparse.ArgumentParser(
+        prog="python -m leaderboards", description="Leaderboards: entries, their check, the site."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("add", help="write the entry of a saved report")
+    one.add_argument("result", type=Path, help="a report of vsebench eval FILE -o RESULT.json")
+    one.add_argument("--name", required=True, help="name of the model")
+    one.add_argument("--setting", default="", help="what distinguishes it from others of this name")
+    one.add_argument("--image-input", default="", help="what it reads of an image: pixels, region features, ...")
+    one.add_argument("--url", default="", help="link to its code or paper")
+    one.add_argument("--description", default="", help="free text")
+    one.add_argument("--note", action="append", default=[], help="a sentence shown with the entry; can be repeated")
+    one.add_argument(
+        "--reproduce", default="", help="the command that gives the numbers again; by default that of the report"
+    )
+    one.add_argument("--id", default="", help="of the entry and its page; by default made of name and test set")
+    one.add_argument("--replace", action="store_true", help="replace an entry of this id")
+    check = commands.add_parser("validate", help="check every file, and compute every number and interval again")
+    check.add_argument("entry", nargs="?", help="the id of an entry; by default all")
+    make = commands.add_parser("build", help="write README.md and leaderboard.csv, and the site")
+    make.add_argument(
+        "--check", action="store_true", help="write nothing; exit code 1 if README.md or leaderboard.csv would change"
+    )
+    make.add_argument(
+        "--out", type=Path, default=Path("build/leaderboards"), help="folder of the site, which is replaced"
+    )
+    make.add_argument(
+        "--repository", default="", help="address of its files, such as https://github.com/OWNER/NAME/blob/main"
+    )
+    for command in (one, check, make):
+        command.add_argument("--folder", type=Path, default=HERE, help="folder of the leaderboards")
+    given = parser.parse_args(arguments)
+    try:
+        if given.command == "add":
+            return _add(given)
+        return _validate(given) if given.command == "validate" else _build(given)
+    except VsebenchError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+
+
+def _add(given: argparse.Namespace) -> int:
+    model = Model(
+        given.name, given.setting, given.image_input, given.url, given.description, tuple(given.note), given.reproduce
+    )
+    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    entry = add(given.result, model, given.folder, given.id, given.replace, today)
+    print(given.folder / "entries" / f"{entry.id}.json")
+    print(f"{len(entry.numbers)} numbers on {entry.benchmark}; next: python -m leaderboards build", file=sys.stderr)
+    return 0
+
+
+def _told(board: Board) -> int:
+    """Print the faults of a folder, and how many entries it has."""
+    for fault in board.faults:
+        print(fault)
+    counts = ", ".join(f"{number} {level}" for level, number in Counter(e.level for e in board.entries).items())
+    print(f"{len(board.entries)} entries ({counts}), {len(board.faults)} faults", file=sys.stderr)
+    return int(bool(board.faults))
+
+
+def _validate(given: argparse.Namespace) -> int:
+    board = read(given.folder, given.entry or True)
+    if given.entry and given.entry not in board.files and not board.faults:
+        print(
+            f"there is no entry '{given.entry}'\n  fix: name a file of {given.folder / 'entries'} without .json",
+            file=sys.stderr,
+        )
+        return 2
+    return _told(board)
+
+
+def _build(given: argparse.Namespace) -> int:
+    board = read(given.folder)
+    if board.faults:
+        return _told(board)
+    wanted = site.readme(board) | {given.folder / site.CSV: site.numbers_csv(board)}
+    changed = [path for path, data in wanted.items() if not path.is_file() or path.read_bytes() != data]
+    if given.check:
+        for path in changed:
+            print(f"not current: {path}\n  fix: python -m leaderboards build, and commit the file")
+        return int(bool(changed))
+    out = given.out
+    if out.is_symlink() or (out.exists() and not (out / site.CSV).is_file() and any(out.iterdir())):
+        print(f"{out} holds other files, and is not replaced\n  fix: name another folder with --out", file=sys.stderr)
+        return 2
+    files = site.build(board, given.repository or os.path.relpath(given.folder.parent, out))
+    shutil.rmtree(out, ignore_errors=True)
+    for path, data in [
+        *((out / name, data) for name, data in files.items()),
+        *((path, wanted[path]) for path in changed),
+    ]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    print(out / "index.html")
+    print(f"{len(files)} files of the site, {len(changed)} of {given.folder} changed", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
