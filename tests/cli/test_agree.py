@@ -88,6 +88,7 @@ def test_pairs_that_agree_fully_are_not_those_that_agree_least(four: list[str], 
 
 def test_threads_and_seed(four: list[str]) -> None:
     assert agreed(four, threads=1) == agreed(four, threads=2) != agreed(four, seed=2)
+    assert agreed(four, metrics="R@1,MedR,RSum").tables()
 
 
 @pytest.mark.parametrize("args", ["--metrics RSum", "--pair R@1", "--pair R@1,RSum", "--direction both", "two"])

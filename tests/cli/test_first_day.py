@@ -66,6 +66,8 @@ def test_a_file_of_captions_gives_the_image_of_a_text(mine: Path, captions: str,
     assert all(np.array_equal(report[key].per_query, want[key].per_query) for key in BOTH)
     assert report.signature == want.signature
     refuses(BadInput, vb.evaluate, mine / "mine.npz", metrics="R@1")
+    (mine / "fewer.jsonl").write_text("\n".join((mine / "mine.jsonl").read_text().splitlines()[:-1]))
+    refuses(BadInput, evaluated, mine, captions=mine / "fewer.jsonl")
 
 
 def test_ids_of_arrays_in_memory(mine: Path, rng: np.random.Generator, refuses: Refuses) -> None:

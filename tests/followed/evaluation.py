@@ -56,8 +56,15 @@ def apart(images: Any, split: vb.Split | None) -> vb.Report:
 
 UNEVEN = S + np.linspace(-0.5, 0.5, 60)[:, None] + np.linspace(-0.5, 0.5, 300)
 BOTH = np.maximum(of_top(UNEVEN, "i2t", -100), of_top(UNEVEN, "t2i", -100))
+FOUR = np.flatnonzero(np.arange(300) % 5 < 4)
+FOUR_I2T = float((S[:, FOUR].argmax(1) // 4 == np.arange(60)).mean())
 SHIFTED = S - 0.7 * S.max()
-NAMED_FILE = {"text_ids": np.arange(300), "image_ids": np.arange(60), "image_of_text": np.tile(np.arange(60), 5)}
+M_FILE = "eval m.npz --json --ci 0 --metrics R@1"
+LANGUAGES = write(
+    "c.csv",
+    "image_id,caption_id,caption,lang\n"
+    + "".join(f"im{n // 5:02},c{n},a {n},{'de' if n < 150 else 'en'}\n" for n in range(300)),
+)
 A_FILE = after(save("e.npz"), "eval e.npz --json --metrics R@1 --ci 0")
 
 FOLLOWED: list[Followed | By] = [
@@ -65,16 +72,8 @@ FOLLOWED: list[Followed | By] = [
     Followed(
         rf"^give image_ids and text_ids \(or image_of_text\) with the rows, so that they are matched by id; {LIKE}$",
         hostile("texts image by image within captions"),
-        (
-            save("m.npz", image_embeddings=X, text_embeddings=Y[MAJOR], image_of_text=OWNER[MAJOR]),
-            "eval m.npz --json --ci 0 --metrics R@1",
-            I2T,
-        ),
-        (
-            save("m.npz", text_embeddings=Y[MAJOR], image_of_text=OWNER[MAJOR]),
-            "eval m.npz --json --ci 0 --metrics R@1",
-            I2T,
-        ),
+        (save("m.npz", image_embeddings=X, text_embeddings=Y[MAJOR], image_of_text=OWNER[MAJOR]), M_FILE, I2T),
+        (save("m.npz", text_embeddings=Y[MAJOR], image_of_text=OWNER[MAJOR]), M_FILE, I2T),
         (hostile("texts in that order, trusted"), None),
     ),
     Followed(
@@ -128,14 +127,8 @@ FOLLOWED: list[Followed | By] = [
         r"^give image_id_of_text \(the image (row|id) of every text\)( \(|$|, or give captions_per_image=)",
         ev(X, Y[:240]),
         (ev(X, Y[:240], image_id_of_text=np.arange(240) // 4, trust=True), None),
-        (
-            ev(X, np.delete(Y, np.arange(4, 300, 5), 0), captions_per_image=4),
-            float((np.delete(S, np.arange(4, 300, 5), 1).argmax(1) // 4 == np.arange(60)).mean()),
-        ),
-        (
-            ev(X, np.delete(Y, np.arange(4, 300, 5), 0), image_id_of_text=np.arange(240) // 4),
-            float((np.delete(S, np.arange(4, 300, 5), 1).argmax(1) // 4 == np.arange(60)).mean()),
-        ),
+        (ev(X, Y[FOUR], captions_per_image=4), FOUR_I2T),
+        (ev(X, Y[FOUR], image_id_of_text=np.arange(240) // 4), FOUR_I2T),
     ),
     Followed(
         r"^count image rows from 0, or give image_ids as well$",
@@ -147,11 +140,7 @@ FOLLOWED: list[Followed | By] = [
         r"^give image_of_text \(the image row of every text\)( \(|$|, or give (--captions-per-image |captions_per_))",
         hostile("four texts an image"),
         (hostile("four texts an image", "--captions-per-image", "4", "--trust"), None),
-        (
-            save("m.npz", image_embeddings=X, text_embeddings=Y[:240], image_of_text=np.arange(240) // 5),
-            "eval m.npz --json --ci 0 --metrics R@1",
-            None,
-        ),
+        (save("m.npz", image_embeddings=X, text_embeddings=Y[:240], image_of_text=np.arange(240) // 5), M_FILE, None),
     ),
     Followed(
         r"^give image_id_of_text \(the image id of every text\), or a file of captions with these ids "
@@ -273,7 +262,7 @@ FOLLOWED: list[Followed | By] = [
     ),
     Followed(
         r"^give every image and every text once, with image_id_of_text$",
-        ev(scores=np.repeat(S, 5, 0)[:, :]),
+        ev(scores=np.repeat(S, 5, 0)),
         (ev(scores=S, image_id_of_text=OWNER), I2T),
     ),
     Followed(
@@ -355,28 +344,12 @@ FOLLOWED: list[Followed | By] = [
     Followed(
         r"^give captions=FILE with that column, or write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE$",
         ev(only="lang=de", captions_per_image=5),
-        (
-            write(
-                "c.csv",
-                "image_id,caption_id,caption,lang\n"
-                + "".join(f"im{n // 5:02},c{n},a {n},{'de' if n < 150 else 'en'}\n" for n in range(300)),
-            ),
-            ev(only="lang=de", captions="c.csv", **OWNED),
-            HALF,
-        ),
+        (LANGUAGES, ev(only="lang=de", captions="c.csv", **OWNED), HALF),
     ),
     Followed(
         r"^write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE$",
         ev(only="lang"),
-        (
-            write(
-                "c.csv",
-                "image_id,caption_id,caption,lang\n"
-                + "".join(f"im{n // 5:02},c{n},a {n},{'de' if n < 150 else 'en'}\n" for n in range(300)),
-            ),
-            ev(only="c.csv:lang=de", **OWNED),
-            HALF,
-        ),
+        (LANGUAGES, ev(only="c.csv:lang=de", **OWNED), HALF),
     ),
     By(r"^evaluate with metrics='R@1,R@5,R@10,Recall@10,gt:nDCG@10'$", "test_what_mteb_lacks_is_refused"),
     By(

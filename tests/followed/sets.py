@@ -138,6 +138,7 @@ FOLLOWED: list[Followed | By] = [
         (lambda: labelled(labels_are="classes"), None),
         (lambda: labelled(labels_are="numbers"), None),
     ),
+    By(r"^add --labels-are classes or --labels-are numbers$", "test_the_command_asks_what_labels_are"),
     By(r"^give labels_are='classes'$", "test_missing_classes_and_strings_as_numbers"),
     By(
         r"^name fewer queries, or leave them in the gallery \(keep_queries=True\)$|^encode it again, or rank by "

@@ -59,12 +59,10 @@ def _file(data: bytes, folder: Path, name: str) -> Path:
 
 
 def file_of(name: str, read: Callable[..., Any], *arguments: Any) -> Callable[[bytes, Path], None]:
-    """A file of this name for one reader."""
     return lambda data, folder: reads(read, _file(data, folder, name), *arguments)
 
 
 def folder_of(read: Callable[..., Any]) -> Callable[[bytes, Path], None]:
-    """A folder for one reader."""
     return lambda data, folder: reads(read, bundle.write(data, folder / "files"))
 
 

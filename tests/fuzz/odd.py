@@ -232,7 +232,6 @@ def tables(draw: Draw) -> Any:
 
 @st.composite
 def parquet_files(draw: Draw) -> bytes:
-    """An odd table as parquet."""
     import pyarrow as pa
     import pyarrow.parquet
 

@@ -20,14 +20,12 @@ LABELS = {"labels": np.arange(12.0).reshape(4, 3), "image_ids": IMAGE_IDS}
 
 
 def npy(array: Any) -> bytes:
-    """An array as an .npy file."""
     stream = io.BytesIO()
     np.save(stream, array)
     return stream.getvalue()
 
 
 def npz(arrays: Mapping[str, Any], packed: bool = False) -> bytes:
-    """Arrays as an .npz file."""
     stream = io.BytesIO()
     (np.savez_compressed if packed else np.savez)(stream, **arrays)
     return stream.getvalue()

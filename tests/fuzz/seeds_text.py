@@ -22,12 +22,10 @@ from tests.fuzz.seeds_arrays import CAPTIONS, npy
 
 
 def lines(rows: Iterable[object]) -> bytes:
-    """Texts as a file, one a line."""
     return "".join(f"{row}\n" for row in rows).encode()
 
 
 def as_json(value: Any) -> bytes:
-    """A value as a JSON file."""
     return json.dumps(value).encode()
 
 
@@ -127,7 +125,6 @@ def published_sets() -> list[bytes]:
 
 
 def karpathy_files() -> list[bytes]:
-    """Karpathy files of COCO and of Flickr30K."""
     return captions()[4:6]
 
 
@@ -140,18 +137,15 @@ def columns() -> list[bytes]:
 
 
 def queries() -> list[bytes]:
-    """Rows and ids, one a line."""
     return [b"0\n2\n3\n", lines(IMAGE_IDS)]
 
 
 def word_vectors() -> list[bytes]:
-    """GloVe, and word2vec with a header."""
     rows = ["a 1 0.5 -2", "dog 1e-3 2 3", "new york 3 2 1", "sea -1 -1 -1"]
     return [lines(rows), lines(["4 3", *rows]), lines(row.replace(" ", "\t") for row in rows[:2])]
 
 
 def spice_tuples() -> list[bytes]:
-    """Parsed captions."""
     from vsebench.relevance.spice import file
     from vsebench.relevance.spice.tuples import Tuples
 
@@ -192,13 +186,11 @@ def _files_of(folder: Path) -> bytes:
 
 
 def flickr8k() -> list[bytes]:
-    """The three files of Flickr8k."""
     with tempfile.TemporaryDirectory() as folder:
         return [_files_of(human_files.flickr8k(Path(folder)))]
 
 
 def cxc() -> list[bytes]:
-    """Ratings of the three tasks."""
     image, caption = human_files.image, human_files.caption
     with tempfile.TemporaryDirectory() as folder:
         human_files.cxc(Path(folder), "sits", [(caption(1), image(2), 4.5, "c2i_original")])
@@ -244,7 +236,6 @@ def metric_names() -> list[bytes]:
 
 
 def gains_specifications() -> list[bytes]:
-    """Every kind of gains, with every setting."""
     from vsebench.relevance.sources import kinds_of_gains
 
     kinds = kinds_of_gains().values()
@@ -265,5 +256,4 @@ def other_names() -> list[bytes]:
 
 
 def assignments() -> list[bytes]:
-    """Assignments of a configuration."""
     return [b"train.lr=0.001", b"loss.settings.tau=3", b"model.text=gru", b"loss.settings={tau=[1, 2]}\ntrain.seed=1"]

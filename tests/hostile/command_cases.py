@@ -18,13 +18,11 @@ def with_options(*more: str) -> Make:
 
 
 def locked(folder: Path) -> list[str]:
-    """An output folder that is a file."""
     (folder / "file").write_text("x")
     return [*npz(folder), "--per-query", str(folder / "file" / "q.csv")]
 
 
 def metrics(text: str, code: int = 2) -> Case:
-    """A case about --metrics."""
     return Case(f"--metrics {text[:30]}", with_options("--metrics", text), code=code)
 
 

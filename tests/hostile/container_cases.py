@@ -49,7 +49,6 @@ def parquet(folder: Path, share: float = 1.0, **change: Any) -> list[str]:
 
 
 def hdf5(folder: Path, share: float = 1.0, **change: Any) -> list[str]:
-    """An HDF5 file, or a share of it."""
     import h5py
 
     path = folder / "e.h5"
@@ -73,7 +72,6 @@ def outside(folder: Path) -> list[str]:
 
 
 def torch_file(folder: Path, share: float = 1.0, content: Any = None, legacy: bool = False) -> list[str]:
-    """A torch file, or a share of it."""
     import torch
 
     if content is None:

@@ -28,14 +28,12 @@ class Bomb:
 
 
 def good_bytes(packed: bool = False) -> bytes:
-    """The bytes of a good .npz."""
     stream = io.BytesIO()
     (np.savez_compressed if packed else np.savez)(stream, **arrays())
     return stream.getvalue()
 
 
 def cut(folder: Path, share: float) -> list[str]:
-    """A .npz of which only a share is there."""
     data = good_bytes()
     return raw(folder, "e.npz", data[: int(share * len(data))])
 
@@ -48,7 +46,6 @@ def flipped(folder: Path, packed: bool) -> list[str]:
 
 
 def zipped(folder: Path, members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> list[str]:
-    """An archive of given bytes."""
     with zipfile.ZipFile(folder / "e.npz", "w", method) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
@@ -65,7 +62,6 @@ def npy(array: Any, shape: tuple[int, ...] | None = None, descr: str | None = No
 
 
 def folder_of(path: Path) -> list[str]:
-    """An empty folder."""
     path.mkdir()
     return ["eval", str(path)]
 

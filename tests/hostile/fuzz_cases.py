@@ -20,7 +20,6 @@ HUGE = b"".join(b'{"image_id": %d, "n": %d}\n' % (100 + i, 10**400) for i in ran
 
 
 def header(text: bytes) -> bytes:
-    """An .npy with this header."""
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + Y.tobytes()
 
 
@@ -81,7 +80,6 @@ def table(data: bytes) -> Make:
 
 
 def captions(data: bytes) -> Make:
-    """Evaluate with a file of captions."""
     words = made("--captions c.jsonl --metrics NCS@3", c_jsonl=data)
     return lambda folder: [*good.npz(folder), *words(folder)]
 

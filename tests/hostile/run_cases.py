@@ -47,7 +47,6 @@ def first(direction: str, change: Any, length: int = 30) -> dict[str, Any]:
 
 
 def short(length: int) -> dict[str, Any]:
-    """Lists of all images."""
     return {"i2t": lists("i2t", length, None)}
 
 

@@ -13,7 +13,6 @@ NO_VECTORS = {"image_embeddings": None, "text_embeddings": None}
 
 
 def spoiled(row: int, column: int, value: float) -> good.Array:
-    """The good scores with one entry replaced."""
     out = S.copy()
     out[row, column] = value
     return out

@@ -32,7 +32,6 @@ WHITESPACE = {"tokens": "whitespace"}
 
 
 def load(split: Split, settings: dict[str, str]) -> Gains:
-    """CIDEr of a split."""
     return load_gains(Spec("cider", None, settings), split)
 
 

@@ -78,8 +78,6 @@ def test_gains_that_no_metric_uses_are_named_and_the_setting_is_checked(file: Pa
 
 @dataclass(frozen=True, eq=False)
 class PairsOnly(FakeGains):
-    """Gains whose rows are refused."""
-
     rows_affordable: bool = False
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:

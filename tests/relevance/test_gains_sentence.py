@@ -39,7 +39,6 @@ def split_of(image_of: list[int], n_image: int | None = None, captions: tuple[st
 
 
 def from_vectors(split: Split, vectors: np.ndarray, agg: str = "max", own: str = "in") -> Gains:
-    """Gains from vectors in memory."""
     return caption_cosine("sentence", split, vectors, agg=agg, own=own)
 
 
@@ -330,7 +329,6 @@ def test_names_and_models_that_cannot_be_loaded(fake, host, log, refuses):
 
 @pytest.fixture
 def minilm(real_data: Path) -> np.ndarray:
-    """Vectors of the captions of COCO 5K."""
     with np.load(real_data / "proxy" / "coco5k_minilm_proxy.npz") as file:
         return file["captions"]  # type: ignore[no-any-return]
 

@@ -70,7 +70,6 @@ def check(captions: list[str], broken: set[str] = frozenset()) -> None:
 
 
 def ended(pid: int) -> bool:
-    """Whether a process has ended."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

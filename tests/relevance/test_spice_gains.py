@@ -186,7 +186,6 @@ def test_graphs_that_are_not_cached(parsed: Tuples, log: Log) -> None:
 
 @pytest.fixture(scope="module")
 def parsed_coco(real_data: Path) -> list[tuple[Item, ...]]:
-    """The tuples of every caption of COCO 5K."""
     with gzip.open(real_data / "spice/coco5k.tuples.jsonl.gz", "rt", encoding="utf-8") as file:
         return [tuple(map(tuple, json.loads(line))) for line in file]
 

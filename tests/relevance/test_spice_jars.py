@@ -46,7 +46,6 @@ def jars(bare: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def jar(path: Path, content: str, year: int = 2016) -> Path:
-    """A small jar."""
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(zipfile.ZipInfo("a/B.class", (year, 1, 1, 0, 0, 0)), content)
         archive.writestr("META-INF/MANIFEST.MF", str(year))
@@ -54,7 +53,6 @@ def jar(path: Path, content: str, year: int = 2016) -> Path:
 
 
 def copy(source: Path, target: Path) -> Path:
-    """Copy both CoreNLP jars."""
     target.mkdir(parents=True, exist_ok=True)
     for name in (CODE, MODELS):
         (target / name).write_bytes((source / name).read_bytes())

@@ -15,7 +15,6 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="programs are shell s
 
 @pytest.fixture(autouse=True)
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine without Java."""
     for name in ("VSEBENCH_JAVA", "JAVA_HOME"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "bin").mkdir()

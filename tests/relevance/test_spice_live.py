@@ -75,7 +75,6 @@ def stored(real_data: Path) -> Callable[[str], Rows]:
 
 @pytest.fixture
 def synsets(real_data: Path) -> dict[str, frozenset[int]]:
-    """The stored synsets."""
     with gzip.open(real_data / "spice/synsets.tsv.gz", "rt", encoding="utf-8") as stream:
         pairs = [line.rstrip("\n").split("\t") for line in stream]
     return {word: frozenset(map(int, ids.split())) for word, ids in pairs}

@@ -134,6 +134,40 @@ def test_intervals_are_those_of_scipy(rng: np.random.Generator, ours: str, their
     assert ours == "percentile" or abs(other[1] - got[1]) > 0.05 * width
 
 
+def test_captions_of_an_image_are_one_observation(rng: np.random.Generator) -> None:
+    image_value = rng.random(200)
+    captions = np.repeat(np.arange(200), 5)
+    population = Population(200)
+    alike = Column(image_value[captions], captions)
+    single = Column(image_value, np.arange(200))
+    ends = bootstrap.percentile(bootstrap.resample(prepare([alike, single], population), 500, 0), 0.95)
+    assert ends[0] == pytest.approx(ends[1]), "repeating an image five times tells nothing new"
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.5, 2))
+def test_the_interval_of_symmetric_data_holds_the_value(away: list[float], centre: float) -> None:
+    values = np.array([centre + x for x in away] + [centre - x for x in away])
+    ready = prepare([Column(values, np.arange(len(values)))], Population(len(values)))
+    low, high = bootstrap.percentile(bootstrap.resample(ready, 400, 0), 0.95)[0]
+    assert low - 1e-9 <= centre <= high + 1e-9
+    assert values.min() - 1e-9 <= low and high <= values.max() + 1e-9
+
+
+def test_coverage(rng: np.random.Generator) -> None:
+    covered = {"percentile": 0, "bca": 0}
+    worlds_drawn, images = 400, 80
+    captions = np.repeat(np.arange(images), 5)
+    for world in range(worlds_drawn):
+        ease = rng.beta(2, 2, images)  # how easy an image is; its captions share it
+        hits = (rng.random(len(captions)) < ease[captions]).astype(float)
+        ready = prepare([Column(hits, captions)], Population(images))
+        samples = bootstrap.resample(ready, 300, world)
+        ends = {"percentile": bootstrap.percentile(samples, 0.95)[0], "bca": bootstrap.bca(ready, samples, 0.95)[0]}
+        for method, (low, high) in ends.items():
+            covered[method] += low <= 0.5 <= high
+    assert all(0.92 <= n / worlds_drawn <= 0.975 for n in covered.values()), covered
+
+
 def test_few_queries_may_be_absent_from_a_resample() -> None:
     column = Column(np.array([0.2, 0.8]), np.array([0, 1]))
     samples = bootstrap.resample(prepare([column], Population(6)), 400, 0)
@@ -204,3 +238,16 @@ def test_a_constant_metric_has_its_value_as_interval() -> None:
 )
 def test_settings_that_are_refused(options: dict[str, Any], refuses: Refuses) -> None:
     refuses(UsageError, report, **options)
+
+
+def test_misses_count_in_the_interval(rng: np.random.Generator) -> None:
+    # two images whose judged captions are below the level: as misses they are queries with the value 0
+    x = rng.standard_normal((12, 4))
+    mine = {"i2t": {i: {i: float(i < 10)} for i in range(12)}}
+    done = vsebench.evaluate(
+        x, x, captions_per_image=1, judgements={"mine": mine}, metrics="mine:R@1", direction="i2t", no_positive="miss"
+    )
+    result = done["mine:R@1", "i2t"]
+    assert (result.n, len(result.per_query), result.value) == (12, 12, pytest.approx(10 / 12))
+    assert np.mean(result.per_query) == pytest.approx(result.value)
+    assert result.interval[0] < 10 / 12 < result.interval[1]

@@ -91,6 +91,7 @@ def test_threads_and_company_change_nothing(rng: np.random.Generator) -> None:
 
 
 def two_systems(images: int, differing: int, rng: np.random.Generator) -> list[Column]:
+    """Two systems whose values differ on so many images."""
     image = np.repeat(np.arange(images), 2)
     first = np.floor(rng.exponential(9, 2 * images)) + 1
     second = np.where(np.isin(image, rng.permutation(images)[:differing]), first + 5, first)
@@ -131,6 +132,17 @@ def test_equal_systems_are_equal(rng: np.random.Generator) -> None:
     changes = paired.contributions(column, column, Population(30))
     assert paired.permutation_test(changes[:, None], 100, 0)[0].tolist() == [1.0]
     assert paired.effect(column, column, changes, True) == paired.Effect(0.0, 0.5, 0, 30, 0)
+
+
+def test_p_values_are_uniform_when_there_is_no_difference(rng: np.random.Generator) -> None:
+    found = []
+    captions = np.repeat(np.arange(40), 5)
+    for world in range(200):
+        ease = rng.random((2, 40))  # systems differ on images, never on average
+        first, second = ((rng.random(200) < e[captions]).astype(float) + rng.random(200) * 1e-3 for e in ease)
+        changes = paired.contributions(Column(first, captions), Column(second, captions), Population(40))
+        found.append(paired.permutation_test(changes[:, None], 199, world)[0][0])
+    assert scipy.stats.kstest(found, "uniform").pvalue > 0.01
 
 
 def test_effects_by_hand() -> None:

@@ -59,7 +59,7 @@ def test_strings_are_classes(world: tuple[np.ndarray, np.ndarray], tmp_path: Pat
     assert values(tmp_path / "v.npy", tmp_path / "l.npz") != want  # rows without ids on one side
 
 
-def test_the_command(world: tuple[np.ndarray, np.ndarray], tmp_path: Path, pinned: Pinned) -> None:
+def test_the_command_asks_what_labels_are(world: tuple[np.ndarray, np.ndarray], tmp_path: Path, pinned: Pinned) -> None:
     np.save(tmp_path / "v.npy", world[0].astype(np.float32))
     np.save(tmp_path / "c.npy", world[1])
     arguments = ["unimodal", tmp_path / "v.npy", "--labels", tmp_path / "c.npy", "--metrics", "nDCG@10"]
