@@ -143,6 +143,8 @@ def main() -> int:
         return 0
     from tools.same_digits_inputs import make_inputs
 
+    if not os.environ.get("VSEBENCH_TEST_DATA"):
+        parser.error("set VSEBENCH_TEST_DATA to the folder of the test data")
     data, sides, dumps = Path(os.environ["VSEBENCH_TEST_DATA"]).resolve(), dict[Path, Any](), []
     with tempfile.TemporaryDirectory(prefix="same-digits-") as folder:
         (inputs := Path(folder, "in")).mkdir()
@@ -152,9 +154,9 @@ def main() -> int:
             (at / "in").symlink_to(inputs)
             (at / "data").symlink_to(data)
             own = {
-                "PYTHONPATH": str(checkout.resolve()),
+                "PYTHONPATH": f"{checkout.resolve()}",
                 "VSEBENCH_CACHE": "cache",
-                "NUMBA_CACHE_DIR": str(at / "numba"),
+                "NUMBA_CACHE_DIR": f"{at / 'numba'}",
             }
             own |= dict.fromkeys(("PYTHONSAFEPATH", "VSEBENCH_NUM_THREADS", "OMP_NUM_THREADS"), "1")
             words = [sys.executable, __file__, ".", ".", "--dump", side, "--only", *given.only]
@@ -162,6 +164,8 @@ def main() -> int:
                 sides[at] = subprocess.Popen(words, cwd=at, stdout=out, stderr=log, env=os.environ | own)
         for at, process in sides.items():
             if process.wait():
+                for other in sides.values():
+                    other.kill()
                 sys.exit(f"{at.name}: {(at / 'log').read_text()[-2000:]}")
             dumps.append([json.loads(line) for line in (at / "out").read_text().splitlines()])
     old, new = ({name: value for *_, found in cases for name, value in found.items()} for cases in dumps)
@@ -170,15 +174,12 @@ def main() -> int:
     for name in names:
         if repr(old.get(name)) != repr(new.get(name)) or isinstance(new[name], str):
             print(f"{name}: {old.get(name, 'missing')} -> {new.get(name, 'missing')}")
-    arrays, failed = (
-        [value[1] for value in equal if isinstance(value, list)],
-        sum(isinstance(v, str) for v in new.values()),
-    )
-    seconds = sum(cost for _, cost, _ in dumps[1])
+    arrays = [value[1] for value in equal if isinstance(value, list)]
+    failed, seconds = sum(isinstance(v, str) for v in new.values()), sum(cost for _, cost, _ in dumps[1])
+    print(f"{len(dumps[1])} cases, {failed} failed, {seconds:.0f} CPU seconds")
     print(
-        f"{len(dumps[1])} cases, {failed} failed, {seconds:.0f} CPU seconds; {len(equal):,} of {len(names):,} numbers"
+        f"{len(equal):,} of {len(names):,} equal, {len(arrays):,} of them hashes of {sum(arrays):,} numbers in arrays"
     )
-    print(f"are equal, {len(arrays):,} of them hashes of {sum(arrays):,} numbers in arrays")
     return int(len(equal) < len(names) or failed > 0)
 
 
