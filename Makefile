@@ -40,7 +40,11 @@ test-all: $(VENV)/.stamp-all
 
 # Says in tests/nightly.txt when it ran, on which commit, and how it ended.
 nightly: $(VENV)/.stamp-all
-	@$(BIN)/python -m tools.nightly -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+	@mkdir -p build
+	@{ HYPOTHESIS_PROFILE=nightly $(PYTEST) $(PYTEST_ARGS); echo $$? > build/nightly.code; } | tee build/nightly.log
+	@printf 'run: %s UTC\ncommit: %s\noutcome: %s\n' "$$(date -u '+%Y-%m-%d %H:%M')" \
+		"$$(git describe --always --abbrev=12 --exclude='*' --dirty)" "$$(tail -n 1 build/nightly.log | tr -d =)" > tests/nightly.txt
+	@exit $$(cat build/nightly.code)
 
 check-fast: lint type docs-pages messages
 
@@ -99,10 +103,10 @@ leaderboard: smoke site
 wheel: $(VENV)/.stamp-dev
 	@rm -rf build/wheel $(VENV)-wheel
 	@$(BIN)/python -m build -q --wheel --no-isolation --outdir build/wheel .
-	@$(BIN)/python -m tools.wheel_contents build/wheel/vsebench-*.whl
+	@$(BIN)/python -m tools.wheel build/wheel/vsebench-*.whl
 	@$(PYTHON) -m venv $(VENV)-wheel
 	@$(VENV)-wheel/bin/python -m pip --disable-pip-version-check install -q build/wheel/vsebench-*.whl
-	@$(VENV)-wheel/bin/python tools/core_only.py
+	@$(VENV)-wheel/bin/python tools/wheel.py
 
 # One environment with what all targets need.
 everything: $(VENV)/.stamp-all

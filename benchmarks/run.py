@@ -77,44 +77,26 @@ def product(given: Inputs) -> Work:
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """One row.
+    """One row: what is timed, what its time is compared with, its goal, and what it needs."""
 
-    Attributes:
-        name: group and name, as in ``peers/ranx``.
-        words: what is computed.
-        make: makes the function that is timed; imports and what users do once are outside of it.
-        goal: such as ``<= 1.3 F, <= 200 MiB``, of the full size. Quantities: ``s``, ``CPU s``, ``MiB``; the unit of the
-            floor and x, also with ``CPU`` in front; ``x MiB``.
-        floor: makes what is timed before and after every repetition, None without it; times are multiples of it.
-        unit: of the multiples.
-        modules: top-level modules that must be installed.
-        gb: available memory at the full size, in units of 10**9 bytes; the process gets little more.
-        full: the task exists at the full size only.
-        once: only the first run is what is measured.
-        of: of a peer, the task of the library that computes the same; its time is x.
-        tolerance: largest difference from its values; of retrieved items, of their scores. None: not compared.
-        package: distribution of a peer, empty for loops that are part of the benchmarks.
-        start: what is in memory when the time starts.
-        differs: how the definitions of a peer differ.
-        part: fraction of the queries that are measured at the full size; the cost of the others is the same.
-    """
-
-    name: str
-    words: str
-    make: Callable[[Inputs], Work]
+    name: str  # group and name, as in ``peers/ranx``
+    words: str  # what is computed
+    make: Callable[[Inputs], Work]  # makes the function that is timed; imports and what users do once are outside of it
+    # Such as ``<= 1.3 F, <= 200 MiB``, of the full size. Quantities: ``s``, ``CPU s``, ``MiB``, ``x MiB``; the unit of
+    # the floor and x, also with ``CPU`` in front.
     goal: str = ""
-    floor: Callable[[Inputs], Work] | None = product
-    unit: str = "F"
-    modules: tuple[str, ...] = ()
-    gb: float = 0.0
-    full: bool = False
-    once: bool = False
-    of: str = ""
-    tolerance: float | None = None
-    package: str = ""
-    start: str = ""
-    differs: str = ""
-    part: float = 1.0
+    floor: Callable[[Inputs], Work] | None = product  # timed before and after every repetition: times are multiples
+    unit: str = "F"  # of the multiples
+    modules: tuple[str, ...] = ()  # top-level modules that must be installed
+    gb: float = 0.0  # memory needed at the full size, in units of 10**9 bytes; the process gets little more
+    full: bool = False  # the task exists at the full size only
+    once: bool = False  # only the first run is measured, with nothing compiled before
+    of: str = ""  # of a peer: the task of the library that computes the same; its time is x
+    tolerance: float | None = None  # largest difference of values; of retrieved items, of their scores; None: any
+    package: str = ""  # distribution to install, empty for loops that are part of the benchmarks
+    start: str = ""  # what is in memory when the time starts
+    differs: str = ""  # how its definitions differ from ours
+    part: float = 1.0  # of the queries that are measured at the full size; the cost of the others is the same
 
     def missing(self, given: Inputs) -> str:
         """What is missing, or an empty string."""

@@ -7,8 +7,8 @@
 Images have a place in a latent space and are more or less rich in detail; captions are near their image. Gains fall
 with the distance to the image and grow with its detail, so some images are relevant to many captions. A system is a
 noisy copy of the latent space. Every test set is a fresh sample of images, captions and noise. The expected value of a
-metric is its mean over all test sets of a size. Two systems with noise of the same law are
-equally good, so a test at 5 % should call 5 % of them different.
+metric is its mean over all test sets of a size. Two systems with noise of the same law are equally good, so a test at
+5 % should call 5 % of them different.
 """
 
 from __future__ import annotations
@@ -18,18 +18,15 @@ import json
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 import vsebench
-from vsebench.analysis.comparison import compare
-from vsebench.results.report import Report
-from vsebench.types import Bool, Direction, Split, Vectors
+from vsebench import Report, Split
 
 STORED = Path(__file__).resolve().parent.parent / "docs" / "coverage.json"
 SIZES = {200: 1000, 1000: 400}  # images of a test set -> number of test sets
@@ -41,58 +38,42 @@ GRADED = (
 )  # fmt: skip
 OURS = {"eccv:": "given:", "cider:": "matrix:"}  # the views of judgements and of gains that are given
 LATENT = np.random.default_rng(11).standard_normal((60, 24))  # kinds of images
+Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class TestSet:
-    """One sample.
-
-    Attributes:
-        split: images and captions.
-        gains: (image, caption) float32.
-        systems: (images, captions) vectors of systems that are equally good.
-    """
+class TestSet(NamedTuple):
+    """One sample: its split, (image, caption) float32 gains, and (images, captions) of equally good systems."""
 
     split: Split
-    gains: Vectors
-    systems: tuple[tuple[Vectors, Vectors], ...]
+    gains: Array
+    systems: tuple[tuple[Array, Array], ...]
 
 
 def draw(images: int, rng: np.random.Generator) -> TestSet:
     """A fresh test set with two systems."""
+
+    def unit(x: Array) -> Array:
+        return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
+
     popularity = 1 / np.arange(1, len(LATENT) + 1)
     kind = rng.choice(len(LATENT), images, p=popularity / popularity.sum())
     place = 0.8 * LATENT[kind] + 0.7 * rng.standard_normal((images, LATENT.shape[1]))
     detail = rng.gamma(4, 0.25, images)
     image_of = np.repeat(np.arange(images), CAPTIONS)
     caption = place[image_of] + 0.6 * rng.standard_normal((images * CAPTIONS, LATENT.shape[1]))
-    cosine = _unit(place) @ _unit(caption).T
-    gains = (np.maximum(0, cosine - 0.1) ** 4 * detail[:, None]).astype(np.float32)
-    systems = tuple((_noisy(place, rng), _noisy(caption, rng)) for _ in range(2))
+    gains = (np.maximum(0, unit(place) @ unit(caption).T - 0.1) ** 4 * detail[:, None]).astype(np.float32)
+    noisy = ((unit(x + 0.9 * rng.standard_normal(x.shape)).astype(np.float32) for x in (place, caption)) for _ in "ab")
+    systems = tuple(map(tuple, noisy))
     return TestSet(Split("custom", np.arange(images), np.arange(len(image_of)), image_of), gains, systems)
 
 
-def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
-
-
-def _noisy(vectors: npt.NDArray[Any], rng: np.random.Generator) -> Vectors:
-    return np.asarray(_unit(vectors + 0.9 * rng.standard_normal(vectors.shape)), np.float32)
-
-
-def judgements(test: TestSet) -> Bool:
-    """(image, caption) positives beyond the captions written for the image: pairs of large gain, and these."""
+def evaluate(test: TestSet, system: int) -> Report:
+    """All metrics of one system, with intervals; positives are the written pairs and those of large gain."""
     positive = test.gains > 0.4
     positive[test.split.image_of, np.arange(positive.shape[1])] = True
-    return positive
-
-
-def evaluate(test: TestSet, system: int) -> Report:
-    """All metrics of one system, with intervals."""
-    names = [_renamed(name, OURS) for name in (*BINARY, *GRADED)]
     return vsebench.evaluate(
-        *test.systems[system], split=test.split, metrics=names, gains=[test.gains], similarity="dot",
-        judgements={"given": judgements(test)}, trust=True, threads=1,
+        *test.systems[system], split=test.split, metrics=[_renamed(name, OURS) for name in (*BINARY, *GRADED)],
+        gains=[test.gains], similarity="dot", judgements={"given": positive}, trust=True, threads=1,
     )  # fmt: skip
 
 
@@ -107,27 +88,29 @@ def one(images: int, number: int) -> dict[str, tuple[float, float, float, float]
     test = draw(images, np.random.default_rng((images, number)))
     first, second = (evaluate(test, system) for system in (0, 1))
     names = [str(m) for m in dict.fromkeys(r.metric for r in first.results)]
-    compared = compare([first, second], metrics=names, correction="none", permutations=1000, resamples=10, threads=1)
-    p = {_name(compared.rows[t.row].metric, compared.rows[t.row].direction): t.p for t in compared.tests}
+    compared = vsebench.compare(
+        [first, second], metrics=names, correction="none", permutations=1000, resamples=10, threads=1
+    )
+
+    def name(metric: Any, direction: str | None) -> str:
+        return f"{_renamed(str(metric), {new: old for old, new in OURS.items()})} {direction or 'both'}"
+
+    rows = [compared.rows[t.row] for t in compared.tests]
+    p = {name(row.metric, row.direction): t.p for row, t in zip(rows, compared.tests, strict=True)}
     found = {}
     for r in first.results:
-        name = _name(r.metric, r.direction)
-        low, high = r.interval or (np.nan, np.nan)
-        found[name] = r.value, low, high, 1.0 if p[name] is None else float(p[name])
+        key = name(r.metric, r.direction)
+        found[key] = r.value, *(r.interval or (np.nan, np.nan)), 1.0 if p[key] is None else float(p[key])
     return found
 
 
-def _name(metric: Any, direction: Direction | None) -> str:
-    return f"{_renamed(str(metric), {new: old for old, new in OURS.items()})} {direction or 'both'}"
-
-
-def table(images: int, sets: int, workers: int, progress: bool) -> dict[str, dict[str, float]]:
+def table(images: int, sets: int, workers: int) -> dict[str, dict[str, float]]:
     """Coverage, width and level of every metric at one size."""
     every: list[dict[str, tuple[float, float, float, float]]] = []
     with ProcessPoolExecutor(workers) as pool:
         for done, found in enumerate(pool.map(partial(one, images), range(sets), chunksize=5), 1):
             every.append(found)
-            if progress and done % 20 == 0:
+            if done % 20 == 0:
                 print(f"{images} images: {done} of {sets} test sets", file=sys.stderr, flush=True)
     rows = {}
     for name in every[0]:
@@ -152,18 +135,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     sizes = SIZES if given.images is None else {given.images: SIZES.get(given.images, 200)}
     sizes = {n: given.sets or sets for n, sets in sizes.items()}
-    found = {n: table(n, sets, given.workers, progress=True) for n, sets in sizes.items()}
+    found = {n: table(n, sets, given.workers) for n, sets in sizes.items()}
     for n, rows in found.items():
         print(f"\n{sizes[n]} test sets of {n} images")
         print(f"{'metric':34s} {'value':>7s} {'coverage':>9s} {'width':>6s} {'level':>6s}")
         for name, row in rows.items():
             print(f"{name:34s} {row['value']:7.3f} {row['coverage']:9.1%} {row['width']:6.2f} {row['level']:6.1%}")
     if given.write:
-        document = {
-            "version": vsebench.__version__,
-            "sets": {str(n): s for n, s in sizes.items()},
-            "rows": {str(n): r for n, r in found.items()},
-        }
+        sets, rows = ({str(n): x for n, x in by.items()} for by in (sizes, found))
+        document = {"version": vsebench.__version__, "sets": sets, "rows": rows}
         STORED.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
