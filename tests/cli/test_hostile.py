@@ -19,12 +19,10 @@ from tests.commands import cli
 from tests.hostile import (
     command_cases,
     container_cases,
-    file_cases,
     fuzz_cases,
     good,
     id_cases,
     run_cases,
-    score_cases,
     vector_cases,
 )
 from tests.hostile.damage import MARKER, Bomb
@@ -32,7 +30,7 @@ from tests.hostile.good import Case
 from tests.messages import Pinned
 from vsebench.errors import EXIT_CODES
 
-TABLES = (vector_cases, id_cases, file_cases, container_cases, score_cases, run_cases, command_cases, fuzz_cases)
+TABLES = (vector_cases, id_cases, container_cases, run_cases, command_cases, fuzz_cases)
 CASES = [case for table in TABLES for case in table.CASES]
 
 

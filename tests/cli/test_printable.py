@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import human_files, reports
+from tests.browser import Page
 from tests.commands import cli
 from tests.hostile import good
-from tests.pages import Page
 from vsebench.analysis.agree import agree
 from vsebench.analysis.comparison import compare
 from vsebench.analysis.slices import slice

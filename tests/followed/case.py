@@ -17,11 +17,9 @@ from tests.commands import invoke
 from tests.hostile import (
     command_cases,
     container_cases,
-    file_cases,
     good,
     id_cases,
     run_cases,
-    score_cases,
     vector_cases,
 )
 from vsebench.errors import EXIT_CODES, VsebenchError
@@ -36,7 +34,7 @@ T2I = float((S.argmax(axis=0) == OWNER).mean())
 
 Call = str | Callable[[], Any]  # words of a command line, or a function; both in a folder of their own
 Outcome = float | str | type[VsebenchError] | None  # the first value, a part of what is printed, another error; success
-_TABLES = (vector_cases, id_cases, file_cases, container_cases, score_cases, run_cases, command_cases)
+_TABLES = (vector_cases, id_cases, container_cases, run_cases, command_cases)
 _HOSTILE = {case.name: case for table in _TABLES for case in table.CASES}
 
 

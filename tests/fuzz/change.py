@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.fuzz import bundle, odd
+from tests.fuzz import contract, odd
 from tests.fuzz.targets import Target
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -36,7 +36,7 @@ def changed(draw: Draw, target: Target, seeds: Sequence[bytes]) -> bytes:
 
 
 def _one_change(target: Target, data: bytes, seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
-    if target.content == "bundle" and bundle.unpack(data):
+    if target.content == "bundle" and contract.unpack(data):
         return in_folder(data)
     others = [in_bytes(data, seeds)]
     if target.content in ("text", "json", "name"):
@@ -141,7 +141,7 @@ def _parsed(data: bytes) -> list[Any] | None:
 @st.composite
 def in_folder(draw: Draw, data: bytes) -> bytes:
     """Files of which one is changed, left out, exchanged with another or called by another name."""
-    files = bundle.unpack(data)
+    files = contract.unpack(data)
     name = draw(st.sampled_from(sorted(files)))
     kind = draw(st.sampled_from(("change", "change", "change", "remove", "exchange", "rename")))
     if kind == "remove":
@@ -158,4 +158,4 @@ def in_folder(draw: Draw, data: bytes) -> bytes:
         if name.endswith(".npy"):
             own += [odd.npy_files()] * 2
         files[name] = draw(st.one_of(own))
-    return bundle.pack(files)
+    return contract.pack(files)

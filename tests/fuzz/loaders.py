@@ -17,7 +17,7 @@ import numpy as np
 import vsebench
 from leaderboards import entries as boards
 from tests.embedding_files import IMAGE_IDS, OWNER, TEXT_IDS
-from tests.fuzz import bundle
+from tests.fuzz import contract
 from tests.fuzz.contract import Broken, accepts, reads
 from vsebench import metrics, relevance, signature
 from vsebench.analysis import attributes, systems
@@ -63,7 +63,7 @@ def file_of(name: str, read: Callable[..., Any], *arguments: Any) -> Callable[[b
 
 
 def folder_of(read: Callable[..., Any]) -> Callable[[bytes, Path], None]:
-    return lambda data, folder: reads(read, bundle.write(data, folder / "files"))
+    return lambda data, folder: reads(read, contract.write(data, folder / "files"))
 
 
 word_vectors = file_of("v.txt", read_word_vectors, ["a", "dog", "new york"])
@@ -94,7 +94,7 @@ def one_array(data: bytes, folder: Path) -> None:
 def members(data: bytes, folder: Path, name: str) -> None:
     """The members of an archive, so that changes do not end at its checksums."""
     with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
-        for member, content in bundle.unpack(data).items():
+        for member, content in contract.unpack(data).items():
             archive.writestr(zipfile.ZipInfo(member), content)
     arrays(packed.getvalue(), folder, name)
 
@@ -114,7 +114,7 @@ def hdf5(data: bytes, folder: Path) -> None:
 
 
 def clip_retrieval(data: bytes, folder: Path) -> None:
-    place = bundle.write(data, folder / "shards")
+    place = contract.write(data, folder / "shards")
     reads(_embeddings, place)
     reads(_embeddings, place, SPLIT)
 
@@ -168,7 +168,7 @@ def captions(data: bytes, folder: Path) -> None:
 
 def published_sets(data: bytes, folder: Path) -> None:
     """The files of every published test set, of any number of images."""
-    place = bundle.write(data, folder / "files")
+    place = contract.write(data, folder / "files")
     with mock.patch.object(sets, "_check"):
         for found in sets.SETS.values():
             languages = found.languages[:2] or ("",)
@@ -192,7 +192,7 @@ def saved_report(data: bytes, folder: Path) -> None:
 
 def leaderboard(data: bytes, folder: Path) -> None:
     """A folder of leaderboards: what is wrong with a file is a fault that names it and a fix, never an error."""
-    found = reads(partial(boards.read, recompute=True), bundle.write(data, folder / "boards"))
+    found = reads(partial(boards.read, recompute=True), contract.write(data, folder / "boards"))
     for fault in () if found is None else found.faults:
         if not re.match(r"[^:]+: .+\n  fix: .", fault):
             raise Broken(f"a fault names no file, or not what to do: {fault}")
@@ -208,7 +208,7 @@ def precomputed(data: bytes, folder: Path) -> None:
     from train_reference.config import Config, Data
     from train_reference.sources.precomp import open_precomp
 
-    reads(lambda p: open_precomp(Config(Data(name=str(p))), _no_bar), bundle.write(data, folder / "features"))
+    reads(lambda p: open_precomp(Config(Data(name=str(p))), _no_bar), contract.write(data, folder / "features"))
 
 
 def karpathy(data: bytes, folder: Path) -> None:
@@ -243,7 +243,7 @@ def checkpoint(data: bytes, folder: Path) -> None:
 
 
 def cxc(data: bytes, folder: Path) -> None:
-    place = bundle.write(data, folder / "human")
+    place = contract.write(data, folder / "human")
     for task in TASKS:
         reads(lambda p, t=task: read_cxc(t, p), place)
 

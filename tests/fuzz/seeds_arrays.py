@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.embedding_files import FULL, IMAGE_IDS, IMAGES, OWNER, TEXT_IDS, TEXTS
-from tests.fuzz import bundle
+from tests.fuzz import contract
 
 CAPTIONS = np.array(["a dog", "the dog runs", "two men", "men at chess", "a tree", "a child", "sea", "the blue sea"])
 WIDE = {**FULL, "captions": CAPTIONS, "image_ids": np.array(["a.jpg", "b.jpg", "c.jpg", "d.jpg"])}
@@ -46,7 +46,7 @@ def npz_files() -> list[bytes]:
 def npz_members() -> list[bytes]:
     """The same as the members of an archive, see ``loaders.members``."""
     sets: tuple[Mapping[str, Any], ...] = (FULL, WIDE, SCORES, LABELS)
-    return [bundle.pack({f"{name}.npy": npy(array) for name, array in arrays.items()}) for arrays in sets]
+    return [contract.pack({f"{name}.npy": npy(array) for name, array in arrays.items()}) for arrays in sets]
 
 
 def safetensors_files() -> list[bytes]:
@@ -88,7 +88,7 @@ def torch_members() -> list[bytes]:
     for value in _tensors():
         with zipfile.ZipFile(io.BytesIO(torch_file(value))) as archive:
             names = [name for name in archive.namelist() if not name.startswith("archive/.")]
-            found.append(bundle.pack({name: archive.read(name) for name in names}))
+            found.append(contract.pack({name: archive.read(name) for name in names}))
     return found
 
 
@@ -184,7 +184,7 @@ def clip_retrieval_folders() -> list[bytes]:
         "img_emb/img_emb_0.npy": npy(IMAGES[:3]), "img_emb/img_emb_1.npy": npy(IMAGES[3:].astype(np.float64)),
         "text_emb/text_emb_0.npy": npy(TEXTS), "metadata/metadata_0.parquet": stream.getvalue(),
     }  # fmt: skip
-    return [bundle.pack(one), bundle.pack(two)]
+    return [contract.pack(one), contract.pack(two)]
 
 
 def precomputed_folders() -> list[bytes]:
@@ -195,7 +195,7 @@ def precomputed_folders() -> list[bytes]:
     parts = ((npy(IMAGES), captions), (npy(regions), captions), repeated)
     sets = [[part] * 3 for part in parts] + [list(parts)]
     return [
-        bundle.pack({
+        contract.pack({
             name: data
             for stem, pair in zip(("train", "dev", "test"), one, strict=True)
             for name, data in zip((f"{stem}_ims.npy", f"{stem}_caps.txt"), pair, strict=True)

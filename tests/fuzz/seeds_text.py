@@ -17,7 +17,7 @@ import vsebench
 from leaderboards.entries import COLUMNS
 from tests import human_files, leaderboard_worlds, reports
 from tests.embedding_files import IMAGE_IDS, OWNER, TEXT_IDS
-from tests.fuzz import bundle
+from tests.fuzz import contract
 from tests.fuzz.seeds_arrays import CAPTIONS, npy
 
 
@@ -121,7 +121,7 @@ def published_sets() -> list[bytes]:
         },
         {"test.csv": lines(["audiocap_id,youtube_id,start_time,caption", "7,-x,30,a bell", "8,-x,30,a horn"])},
     ]
-    return [bundle.pack(files) for files in folders]
+    return [contract.pack(files) for files in folders]
 
 
 def karpathy_files() -> list[bytes]:
@@ -175,14 +175,14 @@ def leaderboards() -> list[bytes]:
     }  # fmt: skip
     suite = {"suites/small.json": as_json(leaderboard_worlds.suite(seeds=(0, 1)))}
     return [
-        bundle.pack(head),
-        bundle.pack({**head, "entries/mine.json": as_json(done)}),
-        bundle.pack({**head, **suite}),
+        contract.pack(head),
+        contract.pack({**head, "entries/mine.json": as_json(done)}),
+        contract.pack({**head, **suite}),
     ]
 
 
 def _files_of(folder: Path) -> bytes:
-    return bundle.pack({path.name: path.read_bytes() for path in sorted(folder.iterdir())})
+    return contract.pack({path.name: path.read_bytes() for path in sorted(folder.iterdir())})
 
 
 def flickr8k() -> list[bytes]:
@@ -218,7 +218,7 @@ def run_folders() -> list[bytes]:
     about = {
         "schema": "vsebench/run/1", "kind": "embeddings", "file": "e.npz", "similarity": "cosine", "split": "coco-5k",
     }  # fmt: skip
-    return [bundle.pack({"run.json": as_json(about), "e.npz": b"x"})]
+    return [contract.pack({"run.json": as_json(about), "e.npz": b"x"})]
 
 
 def metric_names() -> list[bytes]:

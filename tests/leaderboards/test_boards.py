@@ -21,8 +21,8 @@ from leaderboards import entries, site
 from leaderboards.entries import Entry, Model, Number, add, facts_of, read
 from leaderboards.tables import Ranking, numbers, rankings, rules
 from tests import leaderboard_worlds as worlds
+from tests.browser import Page
 from tests.leaderboard_worlds import BOARD, ROOT, edit
-from tests.pages import Page
 from vsebench.errors import BadInput, UsageError
 from vsebench.results.packed import pack
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import pytest
+import threadpoolctl
 
+from vsebench.numeric import parallel
 from vsebench.numeric.parallel import each, in_turn, spread
 
 TIMES = 8  # pieces, more than there are threads
@@ -41,3 +45,20 @@ def test_threads_never_wait(ways: tuple[Callable[..., None], ...], monkeypatch: 
     thread.start()
     thread.join(SECONDS)
     assert not thread.is_alive() and len(done) == TIMES**3
+
+
+def test_an_unknown_blas_names_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    library: dict[str, Any] = {"internal_api": "mkl", "filepath": "/libmkl.so"}
+    monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [library])
+    monkeypatch.delenv(parallel.VARIABLE, raising=False)
+    with parallel.kernels_of_numpy():
+        assert parallel.VARIABLE not in os.environ
+
+
+def test_a_new_processor_is_named_by_kernels_that_old_versions_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numpy as np
+
+    path = os.path.realpath(np.__file__).replace("__init__.py", "libopenblas.so")
+    library = {"internal_api": "openblas", "filepath": path, "architecture": "SapphireRapids"}
+    monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [library])
+    assert parallel.numpy_kernels() == "SkylakeX"

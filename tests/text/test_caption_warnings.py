@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from vsebench.text.tokens import of_captions
 
 import vsebench
 from tests.messages import Refuses
 from vsebench.errors import UsageError
-from vsebench.text.warnings import of_captions
 from vsebench.types import Embeddings
 
 ENGLISH = [f"a {a} is {b} near the {c}" for a in ("man", "dog") for b in ("running", "eating") for c in ("tree", "sea")]

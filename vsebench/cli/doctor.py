@@ -109,7 +109,7 @@ def _threads() -> Finding:
 
 
 def _cache() -> Finding:
-    from ..files.cache import cache_dir
+    from ..files.regular import cache_dir
 
     folder = cache_dir()
     if folder.is_symlink() and not folder.exists():

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ..errors import DiskError
 from ..files import store
 from ..files.atomic import locked, make_folder, write_atomically
-from ..files.cache import cache_dir
+from ..files.regular import cache_dir
 from ..graded.engine import checked
 from ..graded.rankings import Together, together
 from ..options import spell

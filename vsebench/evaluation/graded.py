@@ -16,7 +16,7 @@ from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.sources import SOURCES
 from ..results.model import Result
-from ..text import warnings as caption_warnings
+from ..text import tokens as caption_warnings
 from ..types import Direction, Float, Ids, Observation
 from .engines import Engine
 from .inputs import System

@@ -16,5 +16,5 @@ Nothing here knows a test set: rows keep the order of the file, and ``vsebench.s
 - others: ``run_folder`` (of the trainer), ``image_files``, ``models`` (of this machine or of Hugging Face), and whether
   their ``weights`` fit
 - the mechanism: ``regular`` (the check before any is opened), ``textfile`` (text and JSON), ``atomic`` (writing,
-  one process at a time), ``cache`` (the folder), ``store`` (computed results)
+  one process at a time), ``store`` (computed results)
 """

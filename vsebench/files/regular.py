@@ -114,3 +114,29 @@ def _missing(path: Path, advice: str | None) -> BadInput:
     near = closest(path.name, names)
     hint = f"did you mean {' or '.join(repr(str(folder / n)) for n in near)}?" if near else "check the path"
     return BadInput("no such file", where=path, fix=hint)
+
+
+CACHE_VARIABLE = "VSEBENCH_CACHE"
+
+
+def file_stem(split: str) -> str:
+    """The name of a split as that of a file: the ``:`` before a language is none that Windows allows."""
+    return split.replace(":", "+")
+
+
+def split_of(stem: str) -> str:
+    """The split of ``file_stem``."""
+    return stem.replace("+", ":")
+
+
+def cache_dir() -> Path:
+    """The folder named by the environment variable ``VSEBENCH_CACHE``, else the user's cache folder.
+
+    The folder is not made here, but when something is written into it.
+    """
+    named = os.environ.get(CACHE_VARIABLE, "").strip()
+    if named:
+        return expanded(named)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("vsebench"))

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ..errors import DiskError, UsageError
 from ..memory import parse_size
 from .atomic import write_atomically
-from .cache import cache_dir
+from .regular import cache_dir
 
 LIMIT_VARIABLE = "VSEBENCH_CACHE_LIMIT"
 DEFAULT_LIMIT = 4 << 30  # bytes

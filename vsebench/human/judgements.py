@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..errors import BadInput, MissingPackage, UsageError
-from ..files.cache import cache_dir
-from ..files.regular import expanded
+from ..files.regular import cache_dir, expanded
 from ..files.textfile import read_text
 from ..options import spell
 

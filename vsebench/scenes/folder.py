@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, MissingPackage
-from ..files.cache import cache_dir
-from ..files.regular import sha256_of
+from ..files.regular import cache_dir, sha256_of
 from .content import KINDS, Kind
 from .facts import MAX_MENTIONS, MAX_STATED_RELATIONS, UNSAID, Facts
 from .regions import DIM

@@ -13,10 +13,9 @@ import numpy as np
 
 from ..errors import BadInput
 from ..files.atomic import write_atomically
-from ..files.cache import cache_dir, file_stem, split_of
 from ..files.caption_rows import CaptionRows, rows_sha256, set_sha256
 from ..files.ids import canonical
-from ..files.regular import reading
+from ..files.regular import cache_dir, file_stem, reading, split_of
 from .declared import DeclaredSplit
 
 FORMAT = 1

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from ....errors import BadInput, MissingPackage
 from ....files.atomic import make_folder, write_atomically
-from ....files.cache import cache_dir
-from ....files.regular import expanded
+from ....files.regular import cache_dir, expanded
 from ....sets.packages import package_file
 
 VARIABLE = "VSEBENCH_SPICE_JARS"
