@@ -14,7 +14,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ import pytest
 
 import vsebench as vb
 from tests.commands import cli
-from tests.evaluation.engines import SETTINGS
+from tests.evaluation.engines import SETTINGS, N
 from tests.messages import Pinned, Refuses
 from tests.reports import same_reports
 from vsebench.errors import (
@@ -499,3 +499,39 @@ def attempted(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(shards, "compute", fail)
     job: Any = SimpleNamespace(command=False)
     return dask_engine.attempt(cuts.Shard("scan", "i2t", 0, (0, 9), (0, 9)), job)
+
+
+def test_shards_cover_every_score_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for most, scores in ((128, 500), (4, 500), (128, 10**9), (7, 3)):
+        monkeypatch.setattr(cuts, "MOST", {"scan": most, "graded": most})
+        monkeypatch.setattr(cuts, "SCORES", scores)
+        _, found = job_of(folder)
+        assert len({s.name for s in found}) == len(found)
+        for kind, direction, n, m in (
+            ("scan", "i2t", N, 2 * N),
+            ("graded", "i2t", N, 2 * N),
+            ("graded", "t2i", 2 * N, N),
+        ):
+            own = [s for s in found if (s.kind, s.direction) == (kind, direction)]
+            assert (scored([s.rows + s.columns for s in own], n, m) == 1).all()
+            assert all(s.columns == (0, m) for s in own if kind == "graded")
+            wanted = max(1, min(most, n, -(-n * m // scores)))
+            assert wanted <= len(own) <= wanted + (len({s.rows for s in own}) if kind == "scan" else 0)
+
+
+def scored(ranges: Sequence[tuple[int, ...]], n: int, m: int) -> Any:
+    """(n, m) in how many of some ranges of rows and columns an entry is."""
+    found = np.zeros((n, m), int)
+    for r0, r1, c0, c1 in ranges:
+        assert r0 < r1 and c0 < c1
+        found[r0:r1, c0:c1] += 1
+    return found
+
+
+def test_blocks_of_a_large_scan_are_squares(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuts, "SCORES", 1 << 24)
+    whole = cuts.Shard("scan", "i2t", 0, (0, 10_000_000), (0, 10_000_000))
+    blocks = cuts._shards(whole)
+    assert len(blocks) == cuts.MOST["scan"] and {b.rows[1] - b.rows[0] for b in blocks} == {625_000}
+    wide = cuts._shards(cuts.Shard("scan", "i2t", 0, (0, 5_000), (0, 25_000)))
+    assert [b.columns for b in wide] == [(3125 * i, 3125 * (i + 1)) for i in range(8)]

@@ -1,4 +1,4 @@
-"""Captions as tokens: a flat array of word numbers."""
+"""Captions as tokens: a flat array of word numbers; and warnings about captions that have none."""
 
 from __future__ import annotations
 
