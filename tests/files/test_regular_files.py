@@ -11,12 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from vsebench.files.cache import cache_dir
 
 from tests.messages import Pinned, Refuses
 from vsebench.errors import BadInput, DiskError, UsageError
 from vsebench.files.atomic import locked, write_atomically
-from vsebench.files.regular import check_file, read_bytes, reading
+from vsebench.files.regular import cache_dir, check_file, read_bytes, reading
 from vsebench.files.textfile import read_text
 
 

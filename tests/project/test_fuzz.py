@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz import bundle, change, contract
+from tests.fuzz import change, contract
 from tests.fuzz.targets import TARGETS, Target
 from tests.messages import Refuses
 from vsebench.errors import BadInput
@@ -23,7 +23,7 @@ FOUND = sorted(path for path in CASES.rglob("*") if path.is_file())
 DEEP = b"[" * 20_000
 HEADER = json.dumps({"__metadata__": {"vsebench": DEEP.decode()}}).encode()
 MADE = {  # cases that are too large to be stored
-    "run-folder": bundle.pack({"run.json": DEEP}),
+    "run-folder": contract.pack({"run.json": DEEP}),
     "checkpoint": len(HEADER).to_bytes(8, "little") + HEADER,
 }
 EVERY = pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)

@@ -23,7 +23,7 @@ A data set is a folder of the cache, ``scenes/NAME``, and three splits, one a pa
 
 What is true, for all pairs of a split::
 
-    Split ─► truth (facts that hold, by kernels) ─┬─► judgements: ``entails``
+    Split ─► truth (facts that hold, by kernels) ─┬─► entails: judgements
                                                   └─► shares: gains, holds and match
 
 - ``sets``: the data sets as a source of test sets; ``plugin`` registers it with the judgements and the gains

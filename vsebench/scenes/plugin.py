@@ -7,9 +7,9 @@ from dataclasses import replace
 from ..relevance import sources as relevance
 from ..relevance.sources import Source
 from ..sets import source as sets
+from .entails import entailed, identity
 from .sets import Scenes
 from .shares import load_holds, load_match
-from .truth import entailed, identity
 
 ENTAILS = Source(
     name="entails",
