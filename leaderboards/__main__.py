@@ -14,6 +14,7 @@ from vsebench.errors import VsebenchError
 
 from . import site
 from .entries import Board, Model, add, read
+from .tables import rankings
 
 HERE = Path(__file__).resolve().parent
 
@@ -96,7 +97,8 @@ def _build(given: argparse.Namespace) -> int:
     board = read(given.folder)
     if board.faults:
         return _told(board)
-    wanted = site.readme(board) | {given.folder / site.CSV: site.numbers_csv(board)}
+    found = rankings(board)
+    wanted = site.readme(board, found) | {given.folder / site.CSV: site.numbers_csv(board)}
     changed = [path for path, data in wanted.items() if not path.is_file() or path.read_bytes() != data]
     if given.check:
         for path in changed:
@@ -106,7 +108,7 @@ def _build(given: argparse.Namespace) -> int:
     if out.is_symlink() or (out.exists() and not (out / site.CSV).is_file() and any(out.iterdir())):
         print(f"{out} holds other files, and is not replaced\n  fix: name another folder with --out", file=sys.stderr)
         return 2
-    files = site.build(board, given.repository or os.path.relpath(given.folder.parent, out))
+    files = site.build(board, found, given.repository or os.path.relpath(given.folder.parent, out))
     shutil.rmtree(out, ignore_errors=True)
     for path, data in [
         *((out / name, data) for name, data in files.items()),

@@ -25,7 +25,6 @@ from .tables import (
     numbers,
     ordered,
     printed,
-    rankings,
     shortened,
 )
 
@@ -65,11 +64,12 @@ class Page:
     above: tuple[str, str] | None = None
 
 
-def build(board: Board, repository: str = "../..") -> dict[str, bytes]:
+def build(board: Board, found: Sequence[Ranking], repository: str = "../..") -> dict[str, bytes]:
     """Every file of the site: path below it -> content.
 
     Args:
         board: without faults.
+        found: its tables.
         repository: where its files are, for links: a path from the site, or an address with ``/blob/BRANCH``.
 
     Raises:
@@ -89,15 +89,14 @@ def build(board: Board, repository: str = "../..") -> dict[str, bytes]:
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined,
         finalize=literal, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     ).get_template("board.html")  # fmt: skip
-    found = pages(board, rankings(board))
-    files = {}
-    for page in found:
+    every, files = pages(board, found), {}
+    for page in every:
         root = "../" * page.path.count("/")
         links = [(path if "//" in repository else root + path, name) for path, name in
                  ((f"{repository}/{file}", name) for file, name in ELSEWHERE)]  # fmt: skip
         text = template.render(page=page, root=root, navigation=NAVIGATION, links=links)
         files[page.path] = text.encode("utf-8", "backslashreplace")
-    if len(files) < len(found):
+    if len(files) < len(every):
         raise BadInput("two test sets have one page", where=board.folder, fix="rename one of them")
     return files | {CSV: numbers_csv(board)}
 
@@ -131,15 +130,15 @@ def numbers_csv(board: Board) -> bytes:
     return stream.getvalue().encode("utf-8", "backslashreplace")
 
 
-def readme(board: Board) -> dict[Path, bytes]:
+def readme(board: Board, found: Sequence[Ranking]) -> dict[Path, bytes]:
     """The README of the folder with its main tables between the marks; nothing where it has none."""
     path = board.folder / "README.md"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if text.count(BEGIN) != 1 or text.count(END) != 1:
         return {}
     before, _, rest = text.partition(BEGIN)
-    shown = [_overview(board, rankings(board), "")]
-    for one in {r.page: r for r in reversed(rankings(board))}.values():
+    shown = [_overview(board, found)]
+    for one in {r.page: r for r in reversed(found)}.values():
         kept = [row for i, (row, line) in enumerate(zip(one.table.rows, one.lines, strict=True))
                 if line[0].level != "published" or i < SHOWN]  # fmt: skip
         left = len(one.lines) - len(kept)
@@ -184,7 +183,7 @@ def pages(board: Board, found: Sequence[Ranking]) -> list[Page]:
     ]  # fmt: skip
 
 
-def _overview(board: Board, found: Sequence[Ranking], title: str = "") -> Table:
+def _overview(board: Board, found: Sequence[Ranking]) -> Table:
     """The test sets with the number of entries of every level, and the best published number."""
     rows = []
     for name in dict.fromkeys(one.page for one in found):
@@ -201,7 +200,7 @@ def _overview(board: Board, found: Sequence[Ranking], title: str = "") -> Table:
                 break
         rows.append([Cell(title_of(board, name), link=file_of(name)), *counted(own), best])
     columns = [Column("test set"), *(Column(level, "", True) for level in LEVELS), Column("best published")]
-    return Table(title, columns, rows)
+    return Table("", columns, rows)
 
 
 def _index(board: Board, found: Sequence[Ranking]) -> Page:

@@ -68,12 +68,16 @@ def messages(request: pytest.FixtureRequest) -> Iterator[Messages]:
 def pinned(
     request: pytest.FixtureRequest, messages: Messages, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[object], None]:
-    """``pinned(error)``: its text is that of ``messages.json`` beside the test; a temporary folder is ``{}``."""
+    """``pinned(error)``: its text is that of ``messages.json`` beside the test, without the folders of this machine.
+
+    A temporary folder is ``{}``, and files of installed packages begin with the package.
+    """
     name = f"{request.path.name}::{request.node.name}"
     temporary = re.compile(rf"{re.escape(str(tmp_path_factory.getbasetemp()))}/[\w-]+(/?)")
 
     def check(said: object) -> None:
-        messages.check(request.path.parent, name, temporary.sub(lambda m: "" if m[1] else "{}", str(said)))
+        text = str(said).replace(f"{Path(pytest.__file__).parents[1]}/", "")
+        messages.check(request.path.parent, name, temporary.sub(lambda m: "" if m[1] else "{}", text))
 
     return check
 

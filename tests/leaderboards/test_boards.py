@@ -29,6 +29,10 @@ from vsebench.results.packed import pack
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
 
+def built(board: entries.Board, repository: str = "../..") -> dict[str, bytes]:
+    return site.build(board, rankings(board), repository)
+
+
 def run(*words: object) -> int:
     return command.main([str(word) for word in words])
 
@@ -517,7 +521,7 @@ def test_the_site_needs_jinja2(folder, tmp_path, monkeypatch, capsys, pinned):
 @pytest.mark.parametrize("repository", ["../..", "https://example.org/r/blob/main"])
 def test_every_page_is_sound(source, repository):
     """Tags are closed, links lead to a page, an anchor or the repository, and nothing is loaded from elsewhere."""
-    files = site.build(read(source), repository)
+    files = built(read(source), repository)
     found = {name: Page(data.decode()) for name, data in files.items() if name.endswith(".html")}
     anchors = {name: {a["id"] for _, a in page.tags if "id" in a} for name, page in found.items()}
     for name, page in found.items():
@@ -540,7 +544,7 @@ def test_every_page_is_sound(source, repository):
 
 
 def test_pages_have_what_their_readers_look_for(source):
-    files = {name: data.decode() for name, data in site.build(read(source)).items()}
+    files = {name: data.decode() for name, data in built(read(source)).items()}
     assert ">image input</th>" in files["custom.html"] and "image input" not in files["coco-5k.html"]
     page = files["coco-5k.html"]
     assert '<a href="https://example.org/t">Thing</a><small>table 1</small>' in page
@@ -554,21 +558,21 @@ def test_pages_have_what_their_readers_look_for(source):
 
 
 def test_claims_with_and_without_a_suite(folder):
-    page = site.build(read(folder))["claims.html"].decode()
+    page = built(read(folder))["claims.html"].decode()
     assert "+10.00" in page and "[+8.00, +12.00]" in page and page.count(site.OPEN) == 2  # of the claim 'other'
     lost = {"claim": "other", "data": "scenes-10k", "because": "scenes-10k/<b>-seed1 diverged"}
     worlds.write(folder / "suites" / "small.json", worlds.suite() | {"left_out": [lost]})
-    page = site.build(read(folder))["claims.html"].decode()
+    page = built(read(folder))["claims.html"].decode()
     assert "cannot be judged on scenes-10k: scenes-10k/&lt;b&gt;-seed1 diverged." in page and site.OPEN not in page
     (folder / "suites" / "small.json").unlink()
-    page = site.build(read(folder))["claims.html"].decode()
+    page = built(read(folder))["claims.html"].decode()
     assert page.count(site.OPEN) == 4 and "+10.00" not in page
 
 
 def test_hostile_names_are_text(tmp_path):
     board = read(worlds.hostile(tmp_path / "b"), True)
     assert board.faults == []
-    files = site.build(board)
+    files = built(board)
     for name, data in files.items():
         text = data.decode("utf-8")
         assert not [c for c in text if ord(c) < 32 and c != "\n"] and "\u202e" not in text, name
@@ -582,4 +586,4 @@ def test_hostile_names_are_text(tmp_path):
             assert name in Page(files[f"entries/hostile-{i}.html"].decode()).words
     assert len(files["custom.html"]) < 60_000  # a long name is cut in tables
     (board.folder / "README.md").write_text(f"{site.BEGIN}{site.END}", encoding="utf-8")
-    assert b"<script>" not in next(iter(site.readme(board).values()))
+    assert b"<script>" not in next(iter(site.readme(board, rankings(board)).values()))

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import vsebench
 from vsebench.files import run_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,8 +63,6 @@ def public_definitions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFuncti
 
 
 def test_the_overview_names_the_packages_in_the_order_of_the_layers():
-    import vsebench
-
     layers = re.search(r'containers = \["vsebench"\].*?layers = \[(.*?)\]', (ROOT / "pyproject.toml").read_text(), re.S)
     order = [re.findall(r"\w+", line) for line in reversed(layers[1].split(","))]
     height = {name: n for n, names in enumerate(order) for name in names}
@@ -138,8 +137,19 @@ def test_every_module_says_what_it_is():
     assert [m for m, text in texts.items() if text.strip() and not ast.get_docstring(ast.parse(text))] == []
 
 
+def test_the_leaderboards_use_public_names_alone():
+    """So that a change of the core does not touch them."""
+    for _, path in sources(ROOT, ("leaderboards",)):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        modules = {n.module for n in nodes if isinstance(n, ast.ImportFrom) and not n.level}
+        modules |= {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
+        assert {m for m in modules if m.startswith("vsebench")} <= {"vsebench", "vsebench.errors"}
+        names = {n.attr for n in nodes if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "vb"}
+        assert names <= set(vsebench.__all__)
+
+
 def test_files_stay_small():
-    folders = (*PACKAGES, "tests", "benchmarks")
+    folders = (*PACKAGES, "tests", "benchmarks", "leaderboards", "studies", "tools")
     sizes = {m: len(p.read_text(encoding="utf-8").splitlines()) for m, p in sources(ROOT, folders)}
     assert {m: n for m, n in sizes.items() if n > MAX_LINES} == {}
 

@@ -20,6 +20,7 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 
 from leaderboards import site  # noqa: E402
 from leaderboards.entries import read  # noqa: E402
+from leaderboards.tables import rankings  # noqa: E402
 from studies import claims, suites  # noqa: E402
 from studies.claims import FAILS, HOLDS, OPEN, Part, part_of  # noqa: E402
 from studies.suites import Planned, Suite  # noqa: E402
@@ -318,7 +319,8 @@ def test_ablations_stand_on_the_site_beside_the_numbers_of_the_papers(variants, 
     shutil.copytree("leaderboards", folder, ignore=shutil.ignore_patterns("suites"))
     (folder / "suites").mkdir()
     shutil.copy(tmp_path / "runs" / "suite.json", folder / "suites" / "ablations.json")
-    boards = site.build(read(folder))
+    board = read(folder)
+    boards = site.build(board, rankings(board))
     page = boards["claims.html"].decode()
     for name, claim in judged.items():
         section = page.partition(f'id="{name}"')[2].partition("</section>")[0]

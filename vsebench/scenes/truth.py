@@ -21,8 +21,8 @@ class Truth:
     """How many facts of captions hold in scenes.
 
     Attributes:
-        scenes: (image, SCENE_WIDTH) int8, rows of ``scenes.encode.encode_scene``.
-        facts: (caption, FACTS_WIDTH) int8, rows of ``scenes.encode.encode_facts``.
+        scenes: (image, SCENE_WIDTH) int8, rows of ``scenes.folder.encode_scene``.
+        facts: (caption, FACTS_WIDTH) int8, rows of ``scenes.folder.encode_facts``.
     """
 
     scenes: Codes
