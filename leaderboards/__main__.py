@@ -17,46 +17,41 @@ from .entries import Board, Model, add, read
 from .tables import rankings
 
 HERE = Path(__file__).resolve().parent
+ABOUT = {  # fields of ``Model``, which are options of ``add``
+    "setting": "what distinguishes it from others of this name",
+    "image-input": "what it reads of an image: pixels, region features, ...",
+    "url": "link to its code or paper",
+    "description": "free text",
+    "reproduce": "the command that gives the numbers again; by default that of the report",
+    "id": "of the entry and its page; by default made of name and test set",
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit code 0; 1 where a fault was found or a file is not current; 2 and above for errors, as ``vsebench``."""
-    parser = argparse.ArgumentParser(
-        prog="python -m leaderboards", description="Leaderboards: entries, their check, the site."
-    )
+    parser = argparse.ArgumentParser(prog="python -m leaderboards", description="Entries, their check, and the site.")
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("add", help="write the entry of a saved report")
     one.add_argument("result", type=Path, help="a report of vsebench eval FILE -o RESULT.json")
     one.add_argument("--name", required=True, help="name of the model")
-    one.add_argument("--setting", default="", help="what distinguishes it from others of this name")
-    one.add_argument("--image-input", default="", help="what it reads of an image: pixels, region features, ...")
-    one.add_argument("--url", default="", help="link to its code or paper")
-    one.add_argument("--description", default="", help="free text")
+    for name, words in ABOUT.items():
+        one.add_argument(f"--{name}", default="", help=words)
     one.add_argument("--note", action="append", default=[], help="a sentence shown with the entry; can be repeated")
-    one.add_argument(
-        "--reproduce", default="", help="the command that gives the numbers again; by default that of the report"
-    )
-    one.add_argument("--id", default="", help="of the entry and its page; by default made of name and test set")
     one.add_argument("--replace", action="store_true", help="replace an entry of this id")
     check = commands.add_parser("validate", help="check every file, and compute every number and interval again")
-    check.add_argument("entry", nargs="?", help="the id of an entry; by default all")
     make = commands.add_parser("build", help="write README.md and leaderboard.csv, and the site")
     make.add_argument(
-        "--check", action="store_true", help="write nothing; exit code 1 if README.md or leaderboard.csv would change"
+        "--check", action="store_true", help="write nothing; exit code 1 if one of these files would change"
     )
-    make.add_argument(
-        "--out", type=Path, default=Path("build/leaderboards"), help="folder of the site, which is replaced"
-    )
-    make.add_argument(
-        "--repository", default="", help="address of its files, such as https://github.com/OWNER/NAME/blob/main"
-    )
+    make.add_argument("--out", type=Path, default=Path("build/leaderboards"), help="folder of the site; it is replaced")
+    make.add_argument("--repository", default="", help="address of the files: https://github.com/OWNER/NAME/blob/main")
     for command in (one, check, make):
         command.add_argument("--folder", type=Path, default=HERE, help="folder of the leaderboards")
     given = parser.parse_args(arguments)
     try:
         if given.command == "add":
             return _add(given)
-        return _validate(given) if given.command == "validate" else _build(given)
+        return _told(read(given.folder, recompute=True)) if given.command == "validate" else _build(given)
     except VsebenchError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -80,17 +75,6 @@ def _told(board: Board) -> int:
     counts = ", ".join(f"{number} {level}" for level, number in Counter(e.level for e in board.entries).items())
     print(f"{len(board.entries)} entries ({counts}), {len(board.faults)} faults", file=sys.stderr)
     return int(bool(board.faults))
-
-
-def _validate(given: argparse.Namespace) -> int:
-    board = read(given.folder, given.entry or True)
-    if given.entry and given.entry not in board.files and not board.faults:
-        print(
-            f"there is no entry '{given.entry}'\n  fix: name a file of {given.folder / 'entries'} without .json",
-            file=sys.stderr,
-        )
-        return 2
-    return _told(board)
 
 
 def _build(given: argparse.Namespace) -> int:

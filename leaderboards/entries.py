@@ -184,12 +184,12 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def read(folder: Path, recompute: str | bool = False) -> Board:
+def read(folder: Path, recompute: bool = False) -> Board:
     """All entries of a folder; what is wrong with a file becomes a fault, and its entries are left out.
 
     Args:
         folder: of the leaderboards.
-        recompute: also compute the intervals of submitted entries again, of all or of the one with this id.
+        recompute: also compute the intervals of submitted entries again.
 
     Raises:
         BadInput: there is no such folder, or papers.json, claims.json or test_sets.json is no JSON.
@@ -234,11 +234,11 @@ def _json(path: Path) -> Any:
         raise BadInput(f"is no JSON: {error}", where=path, fix="correct the file") from None
 
 
-def _entries_of(path: Path, board: Board, recompute: str | bool) -> Iterable[Entry]:
+def _entries_of(path: Path, board: Board, recompute: bool) -> Iterable[Entry]:
     if path.suffix == ".csv":
         return _published(path, board.papers)
     if path.parent.name == "entries":
-        return [submitted(path, recompute in (True, path.stem))]
+        return [submitted(path, recompute)]
     board.suites[path.stem] = suite = _json(path)
     return _trained(suite)
 

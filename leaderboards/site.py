@@ -256,7 +256,7 @@ def _entry(entry: Entry, board: Board) -> Page:
     origin = Table(
         "", [Column("fact"), Column("value")], [[Cell(name), cell] for name, cell in facts.items() if cell.text]
     )
-    code = model.reproduce or f"python -m leaderboards validate {entry.id}"
+    code = model.reproduce or "python -m leaderboards validate"
     parts = [
         Part("numbers", "Numbers", model.notes, [shown]), Part("again", "Run it again", code=code),
         Part("origin", "Where the numbers come from", tables=[origin]),

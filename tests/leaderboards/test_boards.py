@@ -99,10 +99,7 @@ def test_tampered_numbers_are_refused(folder, pinned):
         pinned(fault)
         path.write_bytes(before)
     edit(path, lambda d: d["results"][1].update(interval=[low - 0.01, high]))
-    assert (
-        read(folder).faults == read(folder, "another").faults == []
-        and len(read(folder, "noise-1-4-custom").faults) == 1
-    )
+    assert read(folder).faults == []
 
 
 @pytest.mark.parametrize(
@@ -258,8 +255,7 @@ def test_commands(tmp_path, folder, capsys, pinned):
     assert json.loads((folder / "entries" / "b-custom.json").read_text())["model"]["notes"] == ["n"]
     assert run("add", tmp_path / "A.json", "--name", "B", "--url", "x", *where) == 2
     pinned(capsys.readouterr().err)
-    assert run("validate", *where) == run("validate", "b-custom", *where) == 0
-    assert run("validate", "c", *where) == 2
+    assert run("validate", *where) == 0
     pinned(capsys.readouterr().err)
     edit(folder / "entries" / "b-custom.json", lambda d: d["results"][1]["interval"].reverse())
     assert run("validate", *where) == run("build", "--out", tmp_path / "site", *where) == 1
@@ -550,7 +546,7 @@ def test_pages_have_what_their_readers_look_for(source):
     assert '<a href="https://example.org/t">Thing</a><small>table 1</small>' in page
     assert "Second, R@1 image→text: a remark." in page and not [n for n in files if n.startswith("entries/doe")]
     mine = files["entries/noise-1-4-custom.html"]
-    assert "<td>image input</td><td>pixels</td>" in mine and "python -m leaderboards validate noise-1-4-custom" in mine
+    assert "<td>image input</td><td>pixels</td>" in mine and "python -m leaderboards validate" in mine
     rows = csv.DictReader(io.StringIO(files[site.CSV]))
     assert {(row["level"], row["image_input"]) for row in rows} == {
         ("published", ""), ("submitted", "pixels"), ("trained here", "region features"),
