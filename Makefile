@@ -95,7 +95,7 @@ smoke: $(VENV)/.stamp-train
 site: $(VENV)/.stamp-test
 	@$(BIN)/python -m leaderboards validate
 	@$(BIN)/python -m leaderboards build --check
-	@$(BIN)/python -m leaderboards build
+	@$(BIN)/python -m leaderboards build $(if $(REPOSITORY),--repository $(REPOSITORY))
 
 leaderboard: smoke site
 
@@ -115,7 +115,7 @@ everything: $(VENV)/.stamp-all
 
 clean:
 	rm -rf .venv .venv-wheel .venv-ci .venv-ci-* build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage htmlcov
-	find vsebench train_reference tests docs benchmarks studies tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find vsebench train_reference tests docs benchmarks studies tools leaderboards -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # What each target has to have installed. A stamp is older than pyproject.toml when the list changed.
 

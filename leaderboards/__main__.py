@@ -17,7 +17,7 @@ from .entries import Board, Model, add, read
 from .tables import rankings
 
 HERE = Path(__file__).resolve().parent
-ABOUT = {  # fields of ``Model``, which are options of ``add``
+ABOUT = {  # texts of an entry, which are options of ``add``
     "setting": "what distinguishes it from others of this name",
     "image-input": "what it reads of an image: pixels, region features, ...",
     "url": "link to its code or paper",
@@ -88,12 +88,15 @@ def _build(given: argparse.Namespace) -> int:
         for path in changed:
             print(f"not current: {path}\n  fix: python -m leaderboards build, and commit the file")
         return int(bool(changed))
-    out = given.out
-    if out.is_symlink() or (out.exists() and not (out / site.CSV).is_file() and any(out.iterdir())):
+    out, start = given.out, given.out / "index.html"
+    built = start.is_file() and site.MARK.encode() in start.read_bytes()
+    holds = out.exists() and not built and (out.is_file() or any(out.iterdir()))
+    if holds or out.is_symlink() or given.folder.resolve().is_relative_to(out.resolve()):
         print(f"{out} holds other files, and is not replaced\n  fix: name another folder with --out", file=sys.stderr)
         return 2
     files = site.build(board, found, given.repository or os.path.relpath(given.folder.parent, out))
-    shutil.rmtree(out, ignore_errors=True)
+    if out.exists():
+        shutil.rmtree(out)
     for path, data in [
         *((out / name, data) for name, data in files.items()),
         *((path, wanted[path]) for path in changed),

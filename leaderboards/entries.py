@@ -49,6 +49,7 @@ SIX = [(f"R@{k}", d) for d in DIRECTIONS for k in (1, 5, 10)]
 N_SIX = [(f"paper:NCS@{k}", d) for d in DIRECTIONS for k in (1, 5, 10)]
 PARTS = ("published/*.csv", "entries/*.json", "suites/*.json")
 ROUNDING = 0.05  # a number that is printed with one decimal may be this far from its value
+OWN_PAGES = ("", "index", "claims", "about")  # of no test set
 LEVEL = 0.95  # of the intervals of what was trained here
 LARGEST = 4 << 20  # bytes of a submitted entry
 ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
@@ -205,7 +206,7 @@ def read(folder: Path, recompute: bool = False) -> Board:
             for entry in _entries_of(path, board, recompute):
                 if entry.id in kept:
                     raise BadInput(f"the id '{entry.id}' is also in {board.files[entry.id]}", fix="rename one of them")
-                same = [id for id, other in kept.items() if _measured(other) == _measured(entry) is not None]
+                same = [id for id, other in kept.items() if _run(other) == _run(entry) is not None]
                 for other in same:  # a run that two suites have is an entry of the later one
                     del kept[other], board.files[other]
                 kept[entry.id] = entry
@@ -243,14 +244,20 @@ def _entries_of(path: Path, board: Board, recompute: bool) -> Iterable[Entry]:
     return _trained(suite)
 
 
-def _measured(entry: Entry) -> object:
+def _run(entry: Entry) -> object:
     """What two entries of the same runs have in common; None of entries that were not trained here."""
-    values = [(key, v.value, v.interval) for key, v in entry.numbers.items()]
-    return (entry.benchmark, entry.model.name, values) if entry.level == "trained here" else None
+    own = entry.benchmark, entry.model.name, entry.model.setting, entry.facts.get("seeds")
+    return own if entry.level == "trained here" else None
 
 
 def _idle(board: Board) -> Iterator[str]:
-    """Claims and notes of papers that refer to nothing."""
+    """Test sets of one page, and claims and notes of papers that refer to nothing."""
+    pages: dict[str, str] = {}
+    for entry in board.entries:
+        for name in dict.fromkeys(page_of(board, entry.benchmark, metric) for metric, _ in entry.numbers):
+            if slug(name) in OWN_PAGES or pages.setdefault(slug(name), name) != name:
+                what = f"the page of the test set '{name}' would be that of another page"
+                yield f"{board.files[entry.id]}: {what}\n  fix: rename the test set, and evaluate again"
     for claim in board.claims:
         for name in [n for n in (claim["paper"], *claim.get("entries", ())) if n not in {*board.files, *board.papers}]:
             yield f"claims.json: {claim['claim']}: there is no entry or paper '{name}'\n  fix: correct its id"
@@ -340,6 +347,11 @@ def submitted(path: Path, recompute: bool = False) -> Entry:
     """The entry of a report with ``model``; raises BadInput where its numbers do not follow from its queries."""
     _check_id(path.stem)
     report, fields = vb.load(path, recompute=recompute), _json(path)["model"]
+    if path.stat().st_size > LARGEST:
+        what = f"the entry takes {path.stat().st_size / 1e6:.1f} MB, and at most {LARGEST / 1e6:.1f} are kept"
+        raise UsageError(what, fix="evaluate fewer metrics, such as --metrics R@1,R@5,R@10,RSum")
+    if report.lists or not report.provenance.keys() <= {*KEPT, "added"}:
+        raise BadInput("has lists, or facts of a machine", fix="make it with python -m leaderboards add RESULT.json")
     if report.items is None:
         what = "has no per-query values, from which numbers are computed again"
         raise BadInput(what, fix="evaluate again without --no-per-query")
@@ -380,15 +392,12 @@ def add(result: Path, model: Model, folder: Path, id: str = "", replaces: bool =
     if target.is_symlink() or (target.exists() and (target.samefile(result) or not replaces)):
         raise UsageError("is there already", where=target, fix="choose another --id, or add --replace")
     command = report.provenance.get("command") or []
-    words = [Path(word).name if "/" in word and "=" not in word else word for word in map(str, command)]
-    model = replace(model, reproduce=model.reproduce or " ".join(words))
+    words = [re.sub(r"(?<![^=,:])[~.]{0,2}/[^=,]*/", "", str(word)) for word in command]  # without folders
+    model = replace(model, reproduce=model.reproduce or shlex.join(words))
     document.pop("lists", None)
     document["provenance"] = {k: v for k, v in document["provenance"].items() if k in KEPT} | {"added": today}
     document["model"] = {key: value for key, value in asdict(model).items() if value}
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n"
-    if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
-        what = f"the entry takes {len(text) / 1e6:.1f} MB, and at most {LARGEST / 1e6:.1f} are kept"
-        raise UsageError(what, where=result, fix=f"{again} --metrics R@1,R@5,R@10,RSum")
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.with_suffix(".new")
     try:

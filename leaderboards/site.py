@@ -29,9 +29,10 @@ from .tables import (
 )
 
 FILTERED = 8  # rows of a page beyond which they can be filtered
-SHOWN = 12  # published rows of a table in the README; measured ones are all there
+SHOWN, MAIN = 12, "small"  # of the README: published rows of a table, and the suite whose rows it has
 BEGIN, END = "<!-- leaderboards: made by make leaderboard -->", "<!-- end of leaderboards -->"
 CSV = "leaderboard.csv"
+MARK = "vsebench leaderboards</title>"  # of pages that a build has written
 NAVIGATION = (
     ("index.html", "Leaderboards"), ("claims.html", "Claims"), ("about.html", "How to read"),
     ("about.html#submit", "Submit"), (CSV, "CSV"),
@@ -131,20 +132,25 @@ def numbers_csv(board: Board) -> bytes:
 
 
 def readme(board: Board, found: Sequence[Ranking]) -> dict[Path, bytes]:
-    """The README of the folder with its main tables between the marks; nothing where it has none."""
+    """The README of the folder with its main tables between the marks."""
     path = board.folder / "README.md"
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    text = path.read_text(encoding="utf-8") if path.is_file() else f"{BEGIN}\n{END}\n"
     if text.count(BEGIN) != 1 or text.count(END) != 1:
-        return {}
+        raise BadInput("lacks the place of the tables", where=path, fix=f"write the lines {BEGIN} and {END} into it")
     before, _, rest = text.partition(BEGIN)
+    first: dict[str, Ranking] = {}
+    for one in found:
+        first.setdefault(one.page, one)
     shown = [_overview(board, found)]
-    for one in {r.page: r for r in reversed(found)}.values():
-        kept = [row for i, (row, line) in enumerate(zip(one.table.rows, one.lines, strict=True))
-                if line[0].level != "published" or i < SHOWN]  # fmt: skip
+    for one in first.values():
+        kept = []
+        for i, (row, (entry, *_)) in enumerate(zip(one.table.rows, one.lines, strict=True)):
+            if i < SHOWN if entry.level == "published" else entry.facts.get("suite", MAIN) == MAIN:
+                kept.append(row)
         left = len(one.lines) - len(kept)
         notes = [f"{left} more rows are in [{CSV}]({CSV})."] if left else []
         shown.append(Table(f"{title_of(board, one.page)}: {one.table.title}", one.table.columns, kept, notes))
-    tables = "\n".join(map(_markdown, [shown[0], *reversed(shown[1:])]))
+    tables = "\n".join(map(_markdown, shown))
     return {path: f"{before}{BEGIN}\n\n{tables}\n{END}{rest.partition(END)[2]}".encode()}
 
 
@@ -165,7 +171,11 @@ def _markdown(table: Table) -> str:
         *rows,
     ]
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"### {table.title}\n" * bool(table.title) + f"\n{text}\n" + "".join(f"\n{note}\n" for note in table.notes)
+    return (
+        f"### {escaped(table.title)}\n" * bool(table.title)
+        + f"\n{text}\n"
+        + "".join(f"\n{note}\n" for note in table.notes)
+    )
 
 
 # Pages

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Decimal
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import NamedTuple
 
 import vsebench as vb
-from vsebench.errors import VsebenchError
+from vsebench.errors import BadInput, UsageError
 
 from .entries import FAMILIES, LEVELS, PAPER, RSUM, Board, Entry, Key, Number, concerns, facts_of, page_of
 
@@ -18,19 +18,16 @@ ARROWS = {"i2t": "image→text", "t2i": "text→image", "i2i": "image→image", 
 PRINTED = "as printed"  # the rules of numbers of papers, and of those measured by the protocol of their test set
 OF_SYSTEM = ("vsebench", "score", "encoder", "fuse", "rerank")  # fields of a signature: what a system is, no rule
 AS_PRINTED = "Numbers of papers are as printed, without a signature: papers may differ in their protocols."
-SUM_ADDED = "RSum that a source does not print is the sum of the six recalls that it prints."
+SUM_ADDED = "If a source prints no RSum, it is the sum of its six recalls."
 SMALL = (
     "Rows 'trained here' are small models trained by this repository, on scenes or on the objects that people marked "
     "in the images (image input 'object annotations'): compare them with each other, not with the models of papers."
 )
 UNPAIRED = (
-    "Their intervals are over seeds and over the test images as queries. A paired test on the same images would tell "
-    "more of them apart."
+    "Intervals of rows 'trained here' are over seeds and over the test images as queries. A paired test on the same "
+    "images would tell more of them apart."
 )
-ORDER = (
-    "Rows are in the order of this number; ranks need not be: a row whose number is less certain can have a better "
-    "rank than a row above it."
-)
+ORDER = "Rows are sorted by this number. A row with a wide interval can have a better rank than rows above it."
 LONGEST = 80  # characters of a name in a table
 
 
@@ -168,7 +165,8 @@ def _draw(group: Ranking, board: Board) -> None:
     lines.sort(key=lambda line: _place(line[0], [by, *group.columns]))
     firsts = [first for first, *_ in lines]
     rank = ranks([e for e in firsts if by in e.numbers and e.numbers[by].interval is not None], by)
-    shown = 2 * len(rank) >= len(firsts)  # of a column that is nearly empty a reader learns nothing
+    mixed = {e.level for e in firsts} == {"published", "trained here"}  # the best of small models would be rank 1
+    shown = 2 * len(rank) >= len(firsts) and not mixed
     inputs = any(entry.model.image_input for entry in firsts)
     columns = [
         Column("model"), *(Column(heading(key, group), _above(key, group), True) for key in group.columns),
@@ -230,13 +228,13 @@ def ranks(entries: Sequence[Entry], by: Key) -> dict[str, int]:
     """
     sign = 1.0 if facts_of(by[0])[2] else -1.0
 
-    def better(one: Entry, other: Entry) -> bool:
-        if (tested := _winner(one, other, by)) is not None:
-            return tested == "one"
+    rank = {entry.id: 1 for entry in entries}
+    for one, other in combinations(entries, 2):
+        tested = _winner(one, other, by)
         first, second = ([sign * end for end in entry.numbers[by].interval or ()] for entry in (one, other))
-        return min(first) > max(second)
-
-    return {own.id: 1 + sum(better(other, own) for other in entries if other is not own) for own in entries}
+        rank[other.id] += tested == "one" if tested is not None else min(first) > max(second)
+        rank[one.id] += tested == "other" if tested is not None else min(second) > max(first)
+    return rank
 
 
 def _winner(one: Entry, other: Entry, by: Key) -> str | None:
@@ -252,7 +250,7 @@ def _winner(one: Entry, other: Entry, by: Key) -> str | None:
         frame = vb.compare(
             {"one": one.report, "other": other.report}, metrics=metric, correction="none", ci=0
         ).to_frame()
-    except VsebenchError:  # other images, or another rule
+    except (BadInput, UsageError):  # other images, or another rule
         return None
     found = frame[(frame["metric"] == metric) & (frame["direction"].fillna("") == by[1])]
     if found.empty or found["p"].isna().any():
@@ -340,7 +338,7 @@ def _of_ranks(group: Ranking, by: Key, entries: Sequence[Entry], rank: dict[str,
             f"No ranks: {e.facts['intervals'].removeprefix('none: ')}." for e in measured if "intervals" in e.facts
         )
     elif not shown:
-        yield f"No ranks: {len(rank)} of {len(entries)} rows have an interval."
+        yield f"No ranks: {len(rank)} of {len(entries)} rows have an interval, and the others are published numbers."
     else:
         what = heading(by, group) + (f" ({ARROWS[by[1]]})" if by[1] else "")
         yield (

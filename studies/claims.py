@@ -43,7 +43,7 @@ import numpy as np
 
 import vsebench as vb
 from train_reference.config import read_toml
-from vsebench.errors import BadInput
+from vsebench.errors import BadInput, VsebenchError
 from vsebench.types import Float
 
 from .suites import RESULT, SUMMARY, TABLES, get_suite, per_image
@@ -273,7 +273,10 @@ def main() -> None:
     """Print the verdicts, a line each."""
     parser = argparse.ArgumentParser(prog="python -m studies.claims", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, help="of a suite of studies.suites")
-    summary = study(parser.parse_args().folder)
+    try:
+        summary = study(parser.parse_args().folder)
+    except VsebenchError as error:
+        raise SystemExit(str(error)) from None
     for one in summary["claims"]:
         print(f"{one['verdict']}: {one['claim']} ({one['data']})")
     for one in summary["left_out"]:

@@ -24,7 +24,9 @@ def measured(folder: Path) -> dict[str, Any]:
     """The numbers of a suite by run, and what computed them; a report is checked with its queries when it is read."""
     about = json.loads((folder / "suite.json").read_text(encoding="utf-8"))
     if not about["complete"]:
-        raise SystemExit(f"{folder / 'suite.json'} is not complete\n  fix: finish the suite with --resume")
+        raise SystemExit(
+            f"{folder / 'suite.json'} is not complete\n  fix: finish the suite with the command that began it"
+        )
     reports = {run: vb.load(folder / run / "result.json") for run in about["runs"]}
     runs = {run: {key: round(value, 9) for key, value in found.to_dict().items()} for run, found in reports.items()}
     return {"suite": about["suite"], "versions": about["versions"], "machine": about["machine"], "runs": runs}
@@ -50,7 +52,7 @@ def moved(stored: dict[str, Any], now: dict[str, Any]) -> list[str]:
 def main(arguments: list[str]) -> int:
     """Compare, or store; returns 1 where a number moved or is missing."""
     parser = argparse.ArgumentParser(prog="python -m tools.drift")
-    parser.add_argument("folder", type=Path, help="of a suite of vsebench train-reference")
+    parser.add_argument("folder", type=Path, help="of a suite of studies.suites")
     parser.add_argument("--update", action="store_true", help="store the numbers of this run")
     given = parser.parse_args(arguments)
     now = measured(given.folder)

@@ -103,7 +103,6 @@ FOLLOWED: list[Followed | By] = [
     By(r"^make it again with its per-query values, as vsebench eval \.\.\.", "test_a_report_without_per_query_values"),
     By(r"^write the report again with vsebench eval --json$", "test_a_report_without_per_query_values"),
     By(r"^store the numbers with --update$", "test_every_number_that_moves_is_named"),
-    By(r"^finish the suite with --resume$", "test_finished_runs_are_kept_and_stopped_ones_go_on"),
     # Pretrained models and devices.
     By(
         r"^give --images DIR, and --captions FILE or --split NAME$|^give --captions FILE, or --split NAME for a "
