@@ -203,7 +203,7 @@ def test_a_submission_is_computed_again(source):
     assert entry.facts["evaluated by"] == f"vsebench {vsebench.__version__}"
 
 
-def test_add_refuses(tmp_path, folder, refuses):
+def test_add_refuses(tmp_path, folder, refuses, monkeypatch):
     report, model = tmp_path / "A.json", Model("A model")
     worlds.report().save(report)
     added = folder / "entries" / f"{add(report, model, folder).id}.json"
@@ -228,13 +228,9 @@ def test_add_refuses(tmp_path, folder, refuses):
     refuses(UsageError, Model, " ")
     refuses(UsageError, Model, "M", setting="x" * 2001)
     refuses(BadInput, add, report, model, folder, "../x")
-    assert not (folder / "entries" / "other.json").exists() and not list(folder.rglob("*.new"))
-
-
-def test_an_entry_that_takes_too_much_room_is_refused(tmp_path, folder, monkeypatch, refuses):
     monkeypatch.setattr(entries, "LARGEST", 1000)
-    worlds.report().save(tmp_path / "A.json")
-    refuses(UsageError, add, tmp_path / "A.json", Model("large"), folder)
+    refuses(UsageError, add, report, Model("large"), folder)
+    assert not (folder / "entries" / "other.json").exists() and not list(folder.rglob("*.new"))
 
 
 def test_a_report_with_lists_is_an_entry_without_them(tmp_path, folder):
@@ -282,6 +278,9 @@ def test_means_over_seeds(tmp_path):
     assert same == pytest.approx((1.5 - 1.959964 * 0.01, 1.5 + 1.959964 * 0.01), abs=2e-6)
     assert entry.benchmark == "scenes-10k-test" and entry.numbers["R@1", "t2i"].value < found.value
     assert entry.facts["intervals"] == "95 %, over 3 seeds and the test images as queries"
+    worlds.write(folder / "suites" / "small.json", worlds.suite(spread=0.5))
+    (entry,) = [e for e in read(folder).entries if e.id == "small-scenes-10k-mh"]
+    assert entry.numbers["R@1", "i2t"].interval == (0.0, 1.0), "an interval stays in the range of its metric"
 
 
 def test_runs_that_two_suites_have_are_one_entry(tmp_path):
@@ -291,12 +290,6 @@ def test_runs_that_two_suites_have_are_one_entry(tmp_path):
     assert found and all(name.startswith("small-") for name in found)
     worlds.write(tmp_path / "suites" / "ablations.json", worlds.suite(spread=0.5) | {"suite": "ablations"})
     assert [e.id for e in read(tmp_path).entries if e.level == "trained here"] == found, "made again, they are the same"
-
-
-def test_an_interval_stays_in_the_range_of_its_metric(tmp_path):
-    worlds.write(worlds.folder(tmp_path) / "suites" / "small.json", worlds.suite(spread=0.5))
-    (entry,) = [e for e in read(tmp_path).entries if e.id == "small-scenes-10k-mh"]
-    assert entry.numbers["R@1", "i2t"].interval == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("suite", [worlds.suite(seeds=(0,)), worlds.suite(spread=None)])
