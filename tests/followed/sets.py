@@ -94,7 +94,8 @@ FOLLOWED: list[Followed | By] = [
     ),
     # Leaderboards and reports.
     By(
-        r"^choose another --id, or add --replace$|^evaluate (again: vsebench eval FILE -o |fewer metrics)|^give it a name$",
+        r"^choose another --id, or add --replace$|^evaluate again: vsebench eval FILE -o |^give it a name$|"
+        r"^evaluate fewer metrics",
         "test_add_refuses",
     ),
     By(r"^evaluate again without --no-per-query$", "test_a_submission_is_computed_again"),
