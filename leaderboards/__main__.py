@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from vsebench.errors import VsebenchError
+from vsebench.errors import DISK, VsebenchError, count_of
 
 from . import site
 from .entries import Board, Model, add, read
@@ -44,7 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
         "--check", action="store_true", help="write nothing; exit code 1 if one of these files would change"
     )
     make.add_argument("--out", type=Path, default=Path("build/leaderboards"), help="folder of the site; it is replaced")
-    make.add_argument("--repository", default="", help="address of the files: https://github.com/OWNER/NAME/blob/main")
+    make.add_argument("--repository", type=_address,
+                      help="address of the files: https://github.com/OWNER/NAME/blob/main")  # fmt: skip
     for command in (one, check, make):
         command.add_argument("--folder", type=Path, default=HERE, help="folder of the leaderboards")
     given = parser.parse_args(arguments)
@@ -55,6 +56,15 @@ def main(arguments: list[str] | None = None) -> int:
     except VsebenchError as error:
         print(error, file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"{error}\n  fix: name a folder that can be written", file=sys.stderr)
+        return DISK
+
+
+def _address(text: str) -> str:
+    if not text.startswith(("https://", "http://")):
+        raise argparse.ArgumentTypeError(f"'{text}' is no link, such as https://github.com/OWNER/NAME/blob/main")
+    return text.rstrip("/")
 
 
 def _add(given: argparse.Namespace) -> int:
@@ -73,7 +83,7 @@ def _told(board: Board) -> int:
     for fault in board.faults:
         print(fault)
     counts = ", ".join(f"{number} {level}" for level, number in Counter(e.level for e in board.entries).items())
-    print(f"{len(board.entries)} entries ({counts}), {len(board.faults)} faults", file=sys.stderr)
+    print(f"{len(board.entries)} entries ({counts}), {count_of(len(board.faults), 'fault')}", file=sys.stderr)
     return int(bool(board.faults))
 
 

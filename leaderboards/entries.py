@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -14,8 +15,6 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 import vsebench as vb
 from vsebench.errors import BadInput, UsageError, VsebenchError
@@ -195,9 +194,7 @@ def read(folder: Path, recompute: bool = False) -> Board:
     Raises:
         BadInput: there is no such folder, or papers.json, claims.json or test_sets.json is no JSON.
     """
-    if not (folder / "papers.json").is_file():
-        what = "there are no leaderboards here: papers.json is missing"
-        raise BadInput(what, where=folder, fix="name the folder with --folder")
+    check_folder(folder)
     board = Board(folder, *(_json(folder / f"{name}.json") for name in ("papers", "claims", "test_sets")))
     kept: dict[str, Entry] = {}
     for path in (path for part in PARTS for path in sorted(folder.glob(part))):
@@ -215,6 +212,14 @@ def read(folder: Path, recompute: bool = False) -> Board:
     with _noting("papers.json or claims.json", board.faults):
         board.faults.extend(_idle(board) if not board.faults else ())
     return board
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder without leaderboards; raises BadInput."""
+    for name in ("papers.json", "claims.json", "test_sets.json"):
+        if not (folder / name).is_file():
+            what = f"there are no leaderboards here: {name} is missing"
+            raise BadInput(what, where=folder, fix="name the folder with --folder, or restore the file")
 
 
 @contextmanager
@@ -237,7 +242,7 @@ def _json(path: Path) -> Any:
 
 def _entries_of(path: Path, board: Board, recompute: bool) -> Iterable[Entry]:
     if path.suffix == ".csv":
-        return _published(path, board.papers)
+        return _published(path, board.papers, board.sets)
     if path.parent.name == "entries":
         return [submitted(path, recompute)]
     board.suites[path.stem] = suite = _json(path)
@@ -277,24 +282,41 @@ def concerns(note: Mapping[str, Any], page: str, kind: str) -> bool:
 # Published
 
 
-def _published(path: Path, papers: Mapping[str, Any]) -> Iterator[Entry]:
+def _published(path: Path, papers: Mapping[str, Any], sets: Mapping[str, Any]) -> Iterator[Entry]:
     """The rows of the tables of one paper; lines of the file with the same table and line are one row."""
     if path.stem not in papers:
         raise BadInput(f"the paper '{path.stem}' is not in papers.json", fix="add its citation")
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    if tuple(frame.columns) != COLUMNS or frame.isna().to_numpy().any():
-        raise BadInput(f"has other columns than {','.join(COLUMNS)}", fix="write these in every line")
-    for (table, line), records in frame.groupby(["table", "line"], sort=False):
+    rows: dict[tuple[str, str], list[dict[str, str]]] = {}
+    with path.open(encoding="utf-8", newline="") as stream:
+        reader = csv.reader(stream)
+        for cells in reader:
+            where = f"line {reader.line_num}"
+            if len(cells) != len(COLUMNS) or (reader.line_num == 1 and tuple(cells) != COLUMNS):
+                what = f"{where} has {len(cells)} cells, and the columns are {','.join(COLUMNS)}"
+                raise BadInput(what, fix="write these in every line, and a cell with a comma in quotes")
+            record = dict(zip(COLUMNS, cells, strict=True)) | {"where": where}
+            rows.setdefault((record["table"], record["line"]), []).append(record)
+    del rows["table", "line"]  # the headings
+    for (table, line), records in rows.items():
         numbers: dict[Key, Number] = {}
-        for record in records.to_dict("records"):
+        first = records[0]
+        for record in records:
             key = record["metric"], record["direction"]
-            where = f"{table}, row '{record['model']}', {' '.join(key).strip()}"
-            if key in numbers:
-                raise BadInput(f"{where} is there twice", fix="leave one of them out")
+            where = f"{record['where']}, {' '.join(key).strip()} of '{record['model']}'"
+            other = [name for name in COLUMNS[2:7] if record[name] != first[name]]
+            if key in numbers or other or not line.isdecimal():
+                what = f"{where} is there twice" if key in numbers else f"{where}: {(other or ['line'])[0]} is wrong"
+                raise BadInput(
+                    what, fix="give every row of a table a number of its own, and its cells one name and test set"
+                )
+            if record["benchmark"] not in sets:
+                raise BadInput(
+                    f"{where}: the test set '{record['benchmark']}' is unknown", fix="add it to test_sets.json"
+                )
             numbers[key] = _printed(record, where)
         if RSUM not in numbers and all(key in numbers for key in SIX):
             numbers[RSUM] = Number(float(sum(Decimal(numbers[key].printed) for key in SIX) / 100))
-        doubts, first = contradictions(numbers), records.iloc[0]
+        doubts = contradictions(numbers)
         numbers = {key: replace(number, doubt=doubts.get(key, "")) for key, number in numbers.items()}
         model = Model(first["model"], first["setting"], first["image_input"])
         id = f"{path.stem}-{slug(table)}-{int(line):02d}"
@@ -312,7 +334,8 @@ def _printed(record: Mapping[str, str], where: str) -> Number:
     sums = record["metric"].partition("(")[0].removeprefix(PAPER) in ("RSum", "Nsum")
     if UNITS[unit] == "fraction" and not 0 <= value <= (6 if sums else 1):
         raise BadInput(f"{where} is {text}, and a {unit} was expected", fix="correct the number or its unit")
-    if record["direction"] not in ("", *DIRECTIONS):
+    whole = sums or record["metric"].startswith(PAPER)
+    if record["direction"] not in (*DIRECTIONS, *([""] * whole)):
         raise BadInput(f"{where}: the direction is '{record['direction']}'", fix="write i2t, t2i, or nothing for a sum")
     shown = f"{Decimal(text).scaleb(2):f}" if unit == "fraction" else text
     return Number(float(value), UNITS[unit], printed=shown, note=record["note"])
@@ -355,7 +378,12 @@ def submitted(path: Path, recompute: bool = False) -> Entry:
     if report.items is None:
         what = "has no per-query values, from which numbers are computed again"
         raise BadInput(what, fix="evaluate again without --no-per-query")
-    if not isinstance(fields, dict) or not fields.keys() <= Model.__dataclass_fields__.keys() or "name" not in fields:
+    if (
+        not isinstance(fields, dict)
+        or not fields.keys() <= Model.__dataclass_fields__.keys()
+        or "name" not in fields
+        or not isinstance(fields.get("notes", []), list)
+    ):
         raise BadInput(f"model is {fields!r:.80}", fix="make the entry again: python -m leaderboards add RESULT.json")
     model = Model(**{**fields, "notes": tuple(fields.get("notes", ()))})
     days = (("evaluated on", "started"), ("added on", "added"))
@@ -382,6 +410,7 @@ def add(result: Path, model: Model, folder: Path, id: str = "", replaces: bool =
         BadInput: no report, damaged, or without per-query values or intervals.
         UsageError: an entry of this id is there, or it is larger than 4 MiB.
     """
+    check_folder(folder)
     report, document = vb.load(result), _json(result)
     again = f"evaluate again: vsebench eval FILE -o {shlex.quote(str(result))}"
     if report.intervals is None or report.items is None:
@@ -393,6 +422,7 @@ def add(result: Path, model: Model, folder: Path, id: str = "", replaces: bool =
         raise UsageError("is there already", where=target, fix="choose another --id, or add --replace")
     command = report.provenance.get("command") or []
     words = [re.sub(r"(?<![^=,:])[~.]{0,2}/[^=,]*/", "", str(word)) for word in command]  # without folders
+    words[:1] = ["vsebench"] if words and words[0].endswith("__main__.py") else words[:1]
     model = replace(model, reproduce=model.reproduce or shlex.join(words))
     document.pop("lists", None)
     document["provenance"] = {k: v for k, v in document["provenance"].items() if k in KEPT} | {"added": today}

@@ -123,10 +123,10 @@ def rankings(board: Board) -> list[Ranking]:
             one.apart = ", ".join(f.replace(":", " ", 1) for f in one.rules.split("|") if f not in common)
     pages, families = list(board.sets), list(FAMILIES)
 
-    def order(group: Ranking) -> tuple[int, str, bool, int, str, str]:
+    def order(group: Ranking) -> tuple[int, str, bool, int, str, int, str]:
         at = pages.index(group.page) if group.page in pages else len(pages)
         kind = families.index(group.family) if group.family in families else len(families)
-        return at, group.page, group.rules != PRINTED, kind, group.family, group.rules
+        return at, group.page, group.rules != PRINTED, kind, group.family, -len(group.entries), group.rules
 
     for group in found.values():
         _draw(group, board)
@@ -344,7 +344,7 @@ def _of_ranks(group: Ranking, by: Key, entries: Sequence[Entry], rank: dict[str,
         yield (
             f"Rank by {what}: one more than the number of entries that are better beyond chance (95 %): by a paired "
             "test where both have per-query values of the same images, else where their intervals do not overlap. "
-            "Entries that cannot be told apart share a rank."
+            "Entries that cannot be told apart share a rank. Ranks are not corrected for the number of pairs."
         )
         yield ORDER
         if any(e.level == "trained here" for e in measured):

@@ -247,7 +247,9 @@ def study(folder: Path) -> dict[str, Any]:
     file = folder / SUMMARY
     summary: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     if not summary.get("complete"):
-        raise SystemExit(f"{file} is not complete\n  fix: finish the suite with the command that began it")
+        raise SystemExit(
+            f"{file} is not there, or not complete\n  fix: run python -m studies.suites NAME --out {folder}"
+        )
     runs, diverged = summary["runs"], summary["diverged"]
     lost: dict[tuple[str, str], list[str]] = {}
     for name, run in diverged.items():

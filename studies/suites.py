@@ -284,11 +284,16 @@ def learned(runs: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table of means over seeds, in percent; exit code 1 where a loss that must learn does not, or diverges."""
     parser = argparse.ArgumentParser(prog="python -m studies.suites", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("suite", help="smoke (every loss, a minute), small (three seeds, two hours), ablations")
+    parser.add_argument(
+        "suite",
+        help="smoke (every loss, a minute), small (three seeds, two hours), ablations (three hours)",
+    )
     parser.add_argument("--losses", help="only these, separated by commas; also my_loss.py:function")
     parser.add_argument("--out", type=Path, help="folder of the suite; runs/suite-NAME by default")
     parser.add_argument("--jobs", type=int, default=1, help="runs that are trained at a time")
     given = parser.parse_args(arguments)
+    if given.jobs < 1:
+        parser.error("--jobs is at least 1")
     try:
         losses = None if given.losses is None else [name.strip() for name in given.losses.split(",")]
         suite = get_suite(given.suite, losses)

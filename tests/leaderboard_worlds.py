@@ -55,6 +55,7 @@ def records(table: str = "Table 1") -> list[dict[str, str]]:
 def folder(path: Path, lines: list[dict[str, str]] | None = None) -> Path:
     """A folder with one published table."""
     write(path / "papers.json", PAPERS)
+    write(path / "claims.json", [])
     write(path / "test_sets.json", json.loads((BOARD / "test_sets.json").read_text(encoding="utf-8")))
     (path / "published").mkdir(exist_ok=True)
     with (path / "published" / "doe2020thing.csv").open("w", encoding="utf-8", newline="") as stream:

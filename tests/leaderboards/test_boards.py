@@ -104,10 +104,9 @@ def test_tampered_numbers_are_refused(folder, pinned):
 
 @pytest.mark.parametrize(
     ("line", "field", "text"),
-    [
-        (0, "printed", "fifty"), (0, "printed", "101.0"), (0, "metric", "Nope"), (0, "metric", "r@1"),
-        (0, "direction", "up"), (0, "unit", "rank"), (0, "unit", "%"), (1, "metric", "R@1"), (0, "line", "one"),
-    ],
+    [(0, "printed", "fifty"), (0, "printed", "101.0"), (0, "metric", "Nope"), (0, "metric", "r@1"),
+     (0, "direction", "up"), (0, "unit", "rank"), (0, "unit", "%"), (1, "metric", "R@1"), (0, "line", "one"),
+     (1, "benchmark", "coco-1k"), (1, "model", "Firts"), (0, "direction", "")],
 )  # fmt: skip
 def test_a_wrong_line_of_a_table_is_named(tmp_path, line, field, text, pinned):
     lines = worlds.records()
@@ -516,9 +515,9 @@ def test_a_page_is_of_one_test_set(folder, pinned):
     lines = worlds.records()[:3]
     for line, name, number in zip(lines, ["index", "a b", "a-b"], "789", strict=True):
         line |= {"benchmark": name, "line": number}
-    found = read(worlds.folder(folder, lines)).faults
-    assert len(found) == 3  # and claims.json names an entry that is gone
-    for fault in found[:2]:
+    worlds.folder(folder, lines)
+    worlds.write(folder / "test_sets.json", {name: {"title": name} for name in ("index", "a b", "a-b")})
+    for fault in read(folder).faults:
         pinned(fault)
 
 
