@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -150,7 +150,8 @@ def readme(board: Board, found: Sequence[Ranking]) -> dict[Path, bytes]:
         left = len(one.lines) - len(kept)
         notes = [f"{left} more rows are in [{CSV}]({CSV})."] if left else []
         shown.append(Table(f"{title_of(board, one.page)}: {one.table.title}", one.table.columns, kept, notes))
-    tables = "\n".join(map(_markdown, shown))
+    shown.append(replace(_verdicts(board), title="Claims of the papers"))
+    tables = "\n".join(_markdown(table) for table in shown if table.rows)
     return {path: f"{before}{BEGIN}\n\n{tables}\n{END}{rest.partition(END)[2]}".encode()}
 
 
@@ -161,12 +162,13 @@ def _markdown(table: Table) -> str:
     def field(cell: Cell, number: bool) -> str:  # intervals are on the site
         text = escaped(cell.text) + cell.mark
         text = f"**{text}**" if cell.best == "b" else text
+        text = f"[{text}]({cell.link})" if cell.link.startswith("https://") else text
         return f"{text} ({escaped(cell.aside)})" if cell.aside and not number else text
 
     columns = table.columns
     rows = ([field(cell, c.number) for cell, c in zip(row, columns, strict=True)] for row in table.rows)
     lines = [
-        [escaped(f"{c.group} {c.heading}".strip()) for c in columns],
+        [escaped(f"{c.group} {c.heading}".removeprefix("sum ").strip()) for c in columns],
         ["---:" if c.number else "---" for c in columns],
         *rows,
     ]

@@ -112,7 +112,7 @@ def dump(adapter: New, patterns: list[str]) -> None:
     for line in adapter.cache:
         subprocess.run([sys.executable, "-m", "vsebench", *line.split()], check=True, stdout=subprocess.DEVNULL)
     text = Path(__file__).with_name("same_digits_cases.txt").read_text("utf-8")
-    cases = [line.split() for line in text.splitlines() if line[0] != "#"]
+    cases = [line.split() for line in text.splitlines() if line[:1] not in ("", "#")]
     asked = [c for c in cases if any(fnmatch.fnmatch(c[0], p) for p in patterns)]
     wanted, results = {c[0] for c in asked} | {w[1:] for c in asked for w in c if w[0] == "@"}, dict[str, Any]()
     for case, function, *words in (c for c in cases if c[0] in wanted):
