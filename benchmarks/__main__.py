@@ -12,13 +12,6 @@ from . import run, table
 from .inputs import COCO_IMAGES, Inputs
 
 
-def positive(text: str) -> int:
-    """An integer from 1, for options; ValueError for anything else."""
-    if int(text) < 1:
-        raise ValueError
-    return int(text)
-
-
 def chosen(names: list[str]) -> list[str]:
     """The tasks of groups, and single ones, as in ``peers/ranx``; groups whose package is missing are left out."""
     out = []
@@ -37,15 +30,22 @@ def chosen(names: list[str]) -> list[str]:
     return out
 
 
-def checked(name: str, found: run.Compared, skipped: str) -> str:
-    """A line of ``--quick``."""
-    if skipped:
-        return f"skipped  {name}: {skipped}"
-    if found.differences:
-        return f"DIFFERS  {name}: {'; '.join(found.differences)}"
-    return (
-        f"equal    {name}: {found.numbers:,} numbers, by {found.largest:.1e}" if found.numbers else f"ran      {name}"
-    )
+def check(names: list[str]) -> bool:
+    """Print a line for every task: whether its values are the same as those of the library; False if some differ."""
+    equal = True
+    for row in run.rows_of(names, *run.QUICK, repeats=1, quick=True):
+        name, differences = row["name"], row["differences"]
+        if row["left_out"]:
+            line = f"skipped  {name}: {row['left_out']}"
+        elif differences:
+            line = f"DIFFERS  {name}: {'; '.join(differences)}"
+        elif row["numbers"]:
+            line = f"equal    {name}: {row['numbers']:,} numbers, by {row['largest']:.1e}"
+        else:
+            line = f"ran      {name}"
+        print(line, flush=True)
+        equal &= not differences
+    return equal
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -57,29 +57,26 @@ def main(arguments: list[str] | None = None) -> None:
     )  # fmt: skip
     parser.add_argument("names", nargs="*", metavar="NAME", help="a group, or one of its tasks: peers/ranx")
     parser.add_argument("--quick", action="store_true", help="small sizes, no timing: exit 1 where values differ")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--images", type=positive, default=COCO_IMAGES, help="goals are for 5,000")
-    parser.add_argument("--dim", type=positive, nargs="+", default=[Inputs.dim], help="goals are for 1,024")
-    parser.add_argument("--repeats", type=positive, default=5, help="at least, unless a minute has passed")
+    parser.add_argument("--json", action="store_true", help="print the record as JSON")
+    parser.add_argument("--images", type=int, default=COCO_IMAGES, help="goals are for 5,000")
+    parser.add_argument("--dim", type=int, nargs="+", default=[Inputs.dim], help="goals are for 1,024")
+    parser.add_argument("--repeats", type=int, default=5, help="at least, unless a minute has passed")
     parser.add_argument("--child", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
+    if min(given.images, given.repeats, *given.dim) < 1:
+        parser.error("--images, --dim and --repeats are 1 or more")
     if given.child:
         run.child(*given.child)
         return
-    names, differ = chosen(given.names), False
-    if given.quick:
-        for name, found, skipped in run.check(names):
-            differ |= bool(found.differences)
-            line = json.dumps({"name": name, **found._asdict(), "skipped": skipped})
-            print(line if given.json else checked(name, found, skipped), flush=True)
-        sys.exit(int(differ))
-    for dim in given.dim:
+    names = chosen(given.names)
+    equal = check(names) if given.quick else True
+    for dim in () if given.quick else given.dim:
         record = run.run(names, given.images, dim, given.repeats)
-        differ |= any(row["differences"] for row in record["rows"].values())
+        equal &= not any(row["differences"] for row in record["rows"].values())
         # a row of a peer has the times of the library with it
         asked = {**record, "rows": {name: row for name, row in record["rows"].items() if name in names}}
         print(json.dumps(asked, indent=1) if given.json else table.text(record))
-    sys.exit(int(differ))
+    sys.exit(int(not equal))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,22 +67,40 @@ class Inputs:
         return self.images == COCO_IMAGES
 
     @cached_property
+    def coco(self) -> Split | None:
+        """COCO 5K, None without its package."""
+        try:
+            return load_split("coco-5k")
+        except MissingPackage:
+            return None
+
+    @cached_property
     def world(self) -> World:
-        """The vectors and ids."""
-        return world(self.images, self.dim)
+        """Vectors with a low-rank signal: recalls like those of a trained model, no exact ties.
+
+        An image and its captions have one latent point of ``SIGNAL`` numbers in common; noise is added for every item,
+        and one random projection to ``dim`` numbers is applied to all. With all of COCO 5K, points of images that are
+        positives of each other are moved together until ECCV mAP@R is about 0.15, as with an early model: at random
+        points the judged pairs would have much lower ranks than with any model.
+        """
+        n, captions, rng = self.images, self.images * CAPTIONS, np.random.default_rng(0)
+        weight, points = np.arange(1, SIGNAL + 1) ** -0.35, rng.standard_normal((n, SIGNAL))
+        if self.coco is not None and self.complete:
+            points = _moved_together(points, self.coco)
+        points *= weight
+        images = points + 0.8 * weight * rng.standard_normal(points.shape)
+        texts = np.repeat(points, CAPTIONS, axis=0) + 1.1 * weight * rng.standard_normal((captions, SIGNAL))
+        projection = rng.standard_normal((SIGNAL, self.dim)) / np.sqrt(SIGNAL)
+        ids = (self.coco.image_ids, self.coco.caption_ids) if self.coco else (np.arange(n), np.arange(captions))
+        return World(unit(images @ projection), unit(texts @ projection), ids[0][:n], ids[1][:captions])
 
     @cached_property
     def split(self) -> Split:
-        """The declared split COCO 5K, or a custom split with five folds."""
-        if self.split_name != "custom":
-            return load_split(self.split_name)
+        """COCO 5K, or a custom split with five folds for a part of it."""
+        if self.complete and self.coco is not None:
+            return self.coco
         image_of = np.repeat(np.arange(self.images), CAPTIONS)
         return Split("custom", *self.world[2:], image_of, fold=np.arange(self.images) * 5 // self.images)
-
-    @cached_property
-    def split_name(self) -> str:
-        """The ``--split`` of the file: ``coco-5k``, or ``custom`` for a part of it."""
-        return "coco-5k" if self.complete and _coco() is not None else "custom"
 
     @cached_property
     def captions(self) -> Split:
@@ -103,11 +120,10 @@ class Inputs:
     @cached_property
     def file(self) -> str:
         """The embedding file that ``vsebench eval`` reads."""
-        names = ("image_embeddings", "text_embeddings", "image_ids", "text_ids")
-        path = Path(self.folder.name) / "embeddings.npz"
-        of = np.repeat(self.world.image_ids, CAPTIONS)
-        np.savez(path, **dict(zip(names, self.world, strict=True)), image_of_text=of)
-        return str(path)
+        path, (images, texts, ids, text_ids) = f"{self.folder.name}/embeddings.npz", self.world
+        ids_of = {"image_ids": ids, "text_ids": text_ids, "image_of_text": np.repeat(ids, CAPTIONS)}
+        np.savez(path, image_embeddings=images, text_embeddings=texts, **ids_of)
+        return path
 
     @property
     def scale(self) -> float:
@@ -130,8 +146,18 @@ class Inputs:
 
     @cached_property
     def lists(self) -> dict[str, tuple[Array, Array]]:
-        """Direction -> (query, DEPTH) int64 gallery indices and float64 scores of all queries, best first."""
-        return {d: _lists(*self.sides(d)) for d in DIRECTIONS}
+        """Direction -> (query, DEPTH) int64 gallery indices and float64 inner products of all queries, best first."""
+        out = {}
+        for direction in DIRECTIONS:
+            queries, gallery = (side.astype(np.float64) for side in self.sides(direction))
+            found = []
+            for start in range(0, len(queries), 500):
+                scores = queries[start : start + 500] @ gallery.T
+                items = np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH]
+                found.append((items, np.take_along_axis(scores, items, axis=1)))
+            items, scores = map(np.concatenate, zip(*found, strict=True))
+            out[direction] = items, scores
+        return out
 
     @cached_property
     def judgements(self) -> tuple[Array, Array, Array]:
@@ -167,41 +193,6 @@ class Inputs:
         return Gains("cider", {}, values.shape, BothWays(values, np.ascontiguousarray(values.T)), lowest=0.0)
 
 
-def _lists(queries: Array, gallery: Array, block: int = 500) -> tuple[Array, Array]:
-    """The DEPTH largest float64 inner products of every query, by plain sorting."""
-    exact, found = gallery.astype(np.float64).T, []
-    for start in range(0, len(queries), block):
-        scores = queries[start : start + block].astype(np.float64) @ exact
-        items = np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH]
-        found.append((items, np.take_along_axis(scores, items, axis=1)))
-    items, scores = map(np.concatenate, zip(*found, strict=True))
-    return items, scores
-
-
-def world(images: int, dim: int, seed: int = 0) -> World:
-    """Unit-norm float32 vectors with a low-rank signal: recalls like those of a trained model, no exact ties.
-
-    An image and its captions have one latent point of ``SIGNAL`` numbers in common; noise is added for every item, and
-    one random projection to ``dim`` numbers is applied to all. With all of COCO 5K, points of images that are
-    positives of each other are moved together until ECCV mAP@R is about 0.15, as with an early model: at random points
-    the judged pairs would have much lower ranks than with any model.
-    """
-    rng = np.random.default_rng(seed)
-    weight = np.arange(1, SIGNAL + 1) ** -0.35
-    coco, shared = _coco(), rng.standard_normal((images, SIGNAL))
-    if coco is not None and images == COCO_IMAGES:
-        shared = _moved_together(shared, coco)
-    shared *= weight
-    own_image = shared + 0.8 * weight * rng.standard_normal((images, SIGNAL))
-    own_caption = np.repeat(shared, CAPTIONS, axis=0)
-    own_caption = own_caption + 1.1 * weight * rng.standard_normal((images * CAPTIONS, SIGNAL))
-    projection = rng.standard_normal((SIGNAL, dim)) / np.sqrt(SIGNAL)
-    ids = (coco.image_ids, coco.caption_ids) if coco else (np.arange(images), np.arange(images * CAPTIONS))
-    return World(
-        unit(own_image @ projection), unit(own_caption @ projection), ids[0][:images], ids[1][: images * CAPTIONS]
-    )
-
-
 def _moved_together(points: Array, split: Split) -> Array:
     """(image, SIGNAL) points after three steps towards the mean of the images that ECCV Caption and CxC link."""
     import scipy.sparse
@@ -226,11 +217,3 @@ def _moved_together(points: Array, split: Split) -> Array:
 def unit(x: Array) -> Array:
     """(row, dim) float32 rows of unit length."""
     return np.ascontiguousarray(x / np.linalg.norm(x, axis=1, keepdims=True), dtype=np.float32)
-
-
-def _coco() -> Split | None:
-    """COCO 5K, None without its package."""
-    try:
-        return load_split("coco-5k")
-    except MissingPackage:
-        return None

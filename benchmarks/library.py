@@ -71,7 +71,7 @@ def evaluation(given: Inputs, metrics: str = "binary", ci: float = 95.0, reading
     from vsebench.evaluation.request import request
     from vsebench.evaluation.run import run_evaluation
 
-    asked = request({"images": given.file, "split": given.split_name, "metrics": metrics, "ci": ci})
+    asked = request({"images": given.file, "split": given.split.name, "metrics": metrics, "ci": ci})
     if reading:
         return lambda: inputs.read(asked)
     data = inputs.read(asked)
@@ -87,13 +87,8 @@ def evaluation(given: Inputs, metrics: str = "binary", ci: float = 95.0, reading
 
 def command(given: Inputs) -> Work:
     """``vsebench eval`` in a process of its own."""
-    arguments = ["eval", given.file, "--split", given.split_name, "--metrics", "binary", "--json", "--quiet"]
+    arguments = ["eval", given.file, "--split", given.split.name, "--metrics", "binary", "--json", "--quiet"]
     return lambda: Outcome(measured={"MiB": run_command(*arguments) - sum(x.nbytes for x in given.world[:2]) / 2**20})
-
-
-def shown_help(given: Inputs) -> Work:
-    """The help text in a process of its own."""
-    return lambda: Outcome(measured={"MiB": run_command("--help")})
 
 
 def ks(given: Inputs) -> list[int]:
@@ -101,26 +96,16 @@ def ks(given: Inputs) -> list[int]:
     return list(DEPTHS) if given.complete else [given.images // 2, given.images]
 
 
-def of_gains(given: Inputs, metrics: Sequence[str] = (), in_memory: bool = False) -> Work:
-    """Metrics of gains in memory (CS@k without names), from vectors, or from scores in memory."""
+def of_gains(given: Inputs, metrics: Sequence[str] = (), view: str = "cider", in_memory: bool = False) -> Work:
+    """Metrics (CS@k without names) of gains in memory, or of judgements as a matrix; from vectors, or from scores."""
     images, captions = given.world[:2]
+    gains = {view: given.gains if view == "cider" else of_array(given.split, given.judged)}
     scorer = Matrix(images @ captions.T) if in_memory else Dot(images, captions)
-    names = {parse(m): m for m in metrics or [f"CS[captions=all]@{k}" for k in ks(given)]}
+    names = {parse(f"{view}:{m}"): m for m in metrics or [f"CS[captions=all]@{k}" for k in ks(given)]}
 
     def work() -> Outcome:
-        found = engine.run(scorer, given.split, list(names), {"cider": given.gains})
+        found = engine.run(scorer, given.split, list(names), gains)
         return Outcome({f"{names[m]} {direction}": out.values for (m, direction), out in found.items()})
-
-    return work
-
-
-def judged(given: Inputs) -> Work:
-    """nDCG@10 of integer gains in memory, from vectors."""
-    gains, metrics = {"matrix": of_array(given.split, given.judged)}, [parse("matrix:nDCG@10")]
-
-    def work() -> Outcome:
-        found = engine.run(Dot(*given.world[:2]), given.split, metrics, gains)
-        return Outcome({f"nDCG@10 {direction}": out.values for (_, direction), out in found.items()})
 
     return work
 
@@ -220,7 +205,7 @@ def ideal(given: Inputs) -> Work:
 
 
 # The same report by every installed back-end. FAISS lists what ``top`` reads itself: a second way to the same digits.
-OF_BACKENDS = {"full by faiss": 1.3, "binary by torch:cpu": 2.5, "full by torch:cpu": 1.5}  # times numpy, at most
+GOALS = {"full by faiss": "<= 1.3 x", "binary by torch:cpu": "<= 2.5 x", "full by torch:cpu": "<= 1.5 x"}
 REPORTS: dict[str, tuple[str, ...]] = {
     "binary": ("binary",),
     "full": ("binary", *(f"cider:{m}" for m in ("CS[captions=all]@100", "CS[captions=all]@1000", *GRADED[:-1]))),
@@ -243,21 +228,15 @@ def by_backend(given: Inputs, backend: str, which: str) -> Work:
 
 def of_backends() -> list[Task]:
     """The tasks of every installed back-end, numpy first; torch on the processor, and on a GPU if there is one."""
-    names = [name for name, b in backends.BACKENDS.items() if b.installed and not b.devices]
+    names = [name for name, b in backends.BACKENDS.items() if b.installed and not b.devices and name != "numpy"]
     names += sorted({"torch:cpu", backends.chosen("torch")[0]}) if backends.BACKENDS["torch"].installed else []
     found = []
     for which, metrics in REPORTS.items():
-        found.append(
-            Task(f"backends/{which} by numpy", ", ".join(metrics), partial(by_backend, backend="numpy", which=which))
-        )
-        for name in names[1:]:
-            goal = OF_BACKENDS.get(f"{which} by {name}")
-            found.append(
-                Task(
-                    f"backends/{which} by {name}", "", partial(by_backend, backend=name, which=which),
-                    f"<= {goal:g} x" if goal else "", None, of=f"backends/{which} by numpy", tolerance=0.0,
-                )
-            )  # fmt: skip
+        ours = f"backends/{which} by numpy"
+        found.append(Task(ours, ", ".join(metrics), partial(by_backend, backend="numpy", which=which)))
+        for name in names:
+            goal, make = GOALS.get(f"{which} by {name}", ""), partial(by_backend, backend=name, which=which)
+            found.append(Task(f"backends/{which} by {name}", "", make, goal, None, of=ours, tolerance=0.0))
     return found
 
 
@@ -293,11 +272,9 @@ def blocks(queries: Array, gallery: Array, scale: float = 1.0) -> Work:
 def long_lists(given: Inputs, n: int) -> Work:
     """The top of every ranking, and the exact rank of the positive of every query."""
     queries, gallery, positive = gallery_of(given, n)
-    one = np.arange(len(queries))
-    targets = [
-        Targets("gt", Relevance("gt", "i2t", one, np.arange(len(one) + 1), positive, np.zeros(len(one), np.int64)))
-    ]
-    return lambda: observe(Dot(queries, gallery), targets, depth={"i2t": DEPTH})
+    of = np.arange(len(queries) + 1)
+    relevant = Relevance("gt", "i2t", of[:-1], of, positive, np.zeros(len(queries), np.int64))
+    return lambda: observe(Dot(queries, gallery), [Targets("gt", relevant)], depth={"i2t": DEPTH})
 
 
 def of_faiss(given: Inputs, n: int) -> Work:
@@ -312,21 +289,13 @@ def of_faiss(given: Inputs, n: int) -> Work:
 
 def of_size(n: int) -> list[Task]:
     """The tasks of a gallery of n candidates; goals are those of the largest."""
-    floor, goals = lambda given: blocks(*gallery_of(given, n)[:2]), ("<= 1.15 F, <= 200 MiB", ">= 1 x")
-    goals = goals if n == max(SIZES) else ("", "")
-    name = f"scale/lists of {n:,}"
+    goals = ("<= 1.15 F, <= 200 MiB", ">= 1 x") if n == max(SIZES) else ("", "")
+    name, of = f"scale/lists of {n:,}", {"floor": lambda given: blocks(*gallery_of(given, n)[:2])}
     words = f"the first {DEPTH:,} of {n:,} candidates for {QUERIES:,} queries, and exact ranks"
+    faiss = partial(of_faiss, n=n), goals[1]
     return [
-        Task(name, words, partial(long_lists, n=n), goals[0], floor),
-        Task(
-            f"scale/faiss of {n:,}",
-            "the lists by IndexFlatIP",
-            partial(of_faiss, n=n),
-            goals[1],
-            floor,
-            modules=("faiss",),
-            of=name,
-        ),
+        Task(name, words, partial(long_lists, n=n), goals[0], **of),
+        Task(f"scale/faiss of {n:,}", "the lists by IndexFlatIP", *faiss, of=name, modules=("faiss",), **of),
     ]
 
 
@@ -401,13 +370,14 @@ TASKS = (
     Task("ranking/binary", "--metrics binary, with intervals", evaluation, "<= 1.5 F, <= 200 MiB"),
     Task("ranking/official", "the values of eccv_caption", SAME, modules=("eccv_caption",), full=True),
     Task("ranking/command", "command: vsebench eval --metrics binary", command),
-    Task("ranking/help", "command: vsebench --help", shown_help, "<= 0.5 s", None),
+    Task("ranking/help", "command: vsebench --help",
+         lambda given: lambda: Outcome(measured={"MiB": run_command("--help")}), "<= 0.5 s", None),
     Task("metrics/cs", f"CS@{CS}, scores and gains in memory", FROM_SCORES, "<= 2.5 F, <= 200 MiB"),
     Task("metrics/cs from vectors", "the same from vectors", of_gains, "<= 200 MiB"),
     Task("metrics/first captions", "CS@100,1000 of first captions", partial(of_gains, metrics=("CS@100", "CS@1000"))),
     Task("metrics/top", "NCS, SR, nDCG @1,5,10", partial(of_gains, metrics=TOP), "<= 200 MiB"),
     Task("metrics/kendall", "Kendall of complete galleries", partial(of_gains, metrics=("Kendall",)), "<= 200 MiB"),
-    Task("metrics/judged", "nDCG@10 of integer gains in memory", judged),
+    Task("metrics/judged", "nDCG@10 of integer gains in memory", partial(of_gains, metrics=["nDCG@10"], view="matrix")),
     Task("metrics/lists", "metrics of lists of 100", of_lists),
     Task("metrics/features", "features of CIDEr-D, graphs of SPICE from the cache", partial(features, views=GAINS)),
     Task("metrics/report", "full report, CIDEr-D and SPICE", partial(report, metrics=FULL), "<= 8 F, <= 250 MiB"),

@@ -7,6 +7,7 @@ of all triples (b, b, b). They share no code with the library.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any
 
@@ -24,69 +25,68 @@ EPS = 1e-6
 T = torch.Tensor
 
 
-def ladder(scores: T, degree: T) -> T:
-    """Two levels with hard contrastive sampling: one anchor at a time."""
-    total = scores.new_zeros(())
-    for s, r in ((scores, degree), (scores.T, degree.T)):
-        for a in range(len(s)):
-            others = torch.arange(len(s)) != a
-            total = total + (MARGIN - s[a, a] + s[a][others].max()).clamp(min=0)
-            upper, lower = s[a][others & (r[a] >= LEVEL)], s[a][others & (r[a] < LEVEL)]
-            if len(upper) and len(lower):
-                total = total + BETA * (LEVEL_MARGIN - upper.min() + lower.max()).clamp(min=0)
-    return total
+def of_directions(terms: Callable[[T, T], T]) -> Callable[[T, T], T]:
+    """A form: the sum of both directions, from (b, b) scores and degrees."""
+    return lambda scores, degree: terms(scores, degree) + terms(scores.T, degree.T)
 
 
-def kendall(scores: T, degree: T) -> T:
+def of_anchors(terms: Callable[[T, T, T], Iterable[T]]) -> Callable[[T, T], T]:
+    """A form: the sum of the terms of one anchor at a time, from (b,) scores, degrees, and whether it is another."""
+
+    def form(scores: T, degree: T) -> T:
+        total = scores.new_zeros(())
+        for s, r in ((scores, degree), (scores.T, degree.T)):
+            for a in range(len(s)):
+                for term in terms(s[a], r[a], torch.arange(len(s)) != a):
+                    total = total + term
+        return total
+
+    return form
+
+
+def gap(upper: T, lower: T, margin: float) -> T:
+    """The hinge of the lowest score above a level and the highest below; 0 if one side is empty."""
+    if not len(upper) or not len(lower):
+        return upper.new_zeros(())
+    return (margin - upper.min() + lower.max()).clamp(min=0)
+
+
+def ladder(s: T, r: T, other: T) -> Iterable[T]:
+    """Two levels with hard contrastive sampling."""
+    yield (MARGIN - s[~other][0] + s[other].max()).clamp(min=0)
+    yield BETA * gap(s[other & (r >= LEVEL)], s[other & (r < LEVEL)], LEVEL_MARGIN)
+
+
+def kendall_by_anchors(s: T, r: T, other: T) -> Iterable[T]:
+    """Every two candidates of an anchor at once: (b, b)."""
+    yield (s[None, :] - s[:, None]).clamp(min=0)[r[:, None] > r[None, :]].sum()
+
+
+def kendall_sw_hs(s: T, r: T, other: T) -> Iterable[T]:
+    """One window at a time."""
+    for low in (-1 + STEP * m for m in range(1, WINDOWS + 1)):
+        yield gap(s[r >= low + WIDTH - EPS], s[other & (r < low)], 0.0) / WINDOWS
+
+
+def kendall(s: T, r: T) -> T:
     """Every two candidates of every anchor at once: (b, b, b)."""
-    total = scores.new_zeros(())
-    for s, r in ((scores, degree), (scores.T, degree.T)):
-        ordered = r[:, :, None] > r[:, None, :]
-        total = total + ((s[:, None, :] - s[:, :, None]).clamp(min=0) * ordered).sum()
-    return total
+    return ((s[:, None, :] - s[:, :, None]).clamp(min=0) * (r[:, :, None] > r[:, None, :])).sum()
 
 
-def kendall_loop(scores: T, degree: T) -> T:
-    """The same one anchor at a time: (b, b)."""
-    total = scores.new_zeros(())
-    for s, r in ((scores, degree), (scores.T, degree.T)):
-        for a in range(len(s)):
-            ordered = r[a][:, None] > r[a][None, :]
-            total = total + (s[a][None, :] - s[a][:, None]).clamp(min=0)[ordered].sum()
-    return total
-
-
-def kendall_sw_hs(scores: T, degree: T) -> T:
-    """One anchor and one window at a time."""
-    total = scores.new_zeros(())
-    for s, r in ((scores, degree), (scores.T, degree.T)):
-        for a in range(len(s)):
-            others = torch.arange(len(s)) != a
-            for m in range(1, WINDOWS + 1):
-                low = -1 + STEP * m
-                upper, lower = s[a][r[a] >= low + WIDTH - EPS], s[a][others & (r[a] < low)]
-                if len(upper) and len(lower):
-                    total = total + (lower.max() - upper.min()).clamp(min=0) / WINDOWS
-    return total
-
-
-def log_ratio(scores: T, degree: T) -> T:
+def log_ratio(s: T, r: T) -> T:
     """Every two candidates of every anchor at once: (b, b, b); those with equal labels are left out."""
-    total = scores.new_zeros(())
-    for s, r in ((scores, degree), (scores.T, degree.T)):
-        u = ((2 - 2 * s).clamp(min=1e-12).sqrt() + EPS).log() - ((1 - r).clamp(min=0) + EPS).log()
-        different = r[:, :, None] != r[:, None, :]
-        squares = (u[:, :, None] - u[:, None, :]).square() * different
-        total = total + (squares.sum(dim=(1, 2)) / different.sum(dim=(1, 2)).clamp(min=1)).sum()
-    return total
+    u = ((2 - 2 * s).clamp(min=1e-12).sqrt() + EPS).log() - ((1 - r).clamp(min=0) + EPS).log()
+    different = r[:, :, None] != r[:, None, :]
+    squares = (u[:, :, None] - u[:, None, :]).square() * different
+    return (squares.sum(dim=(1, 2)) / different.sum(dim=(1, 2)).clamp(min=1)).sum()
 
 
 FORMS = {
-    "ladder": (ladder, "loop over anchors and levels"),
-    "kendall": (kendall, "all triples (b, b, b)"),
-    "kendall by anchors": (kendall_loop, "loop over anchors"),
-    "kendall_sw_hs": (kendall_sw_hs, "loop over anchors and windows"),
-    "log_ratio": (log_ratio, "all triples (b, b, b)"),
+    "ladder": (of_anchors(ladder), "loop over anchors and levels"),
+    "kendall": (of_directions(kendall), "all triples (b, b, b)"),
+    "kendall by anchors": (of_anchors(kendall_by_anchors), "loop over anchors"),
+    "kendall_sw_hs": (of_anchors(kendall_sw_hs), "loop over anchors and windows"),
+    "log_ratio": (of_directions(log_ratio), "all triples (b, b, b)"),
 }
 
 DIM = 1024
@@ -113,72 +113,55 @@ def batch(b: int, dim: int, double: bool) -> tuple[Any, Any, Any, Any]:
 def step(given: Inputs, loss: str, b: int, form: str | None = None) -> Work:
     """The value and the gradients of both vectors: normalise, product, loss (or a naive form of it), and back."""
     images, captions, positive, degree = batch(*(QUICK if given.quick else (b, DIM)), given.quick)
-    entry, naive = get_loss(loss), FORMS[form][0] if form else None
-
-    def value(scores: Any) -> Any:
-        if naive is not None:
-            return naive(scores, degree)
-        return entry.function(scores, positive, **({"degree": degree} if entry.needs_degree else {}))
+    entry = get_loss(loss)
+    function = partial(entry.function, **({"degree": degree} if entry.needs_degree else {}))
 
     def work() -> Outcome:
-        found = value(normalize(images, dim=1) @ normalize(captions, dim=1).T)
-        gradients = torch.autograd.grad(found, (images, captions))
+        scores = normalize(images, dim=1) @ normalize(captions, dim=1).T
+        value = FORMS[form][0](scores, degree) if form else function(scores, positive)
+        gradients = torch.autograd.grad(value, (images, captions))
         if not given.quick:
             return Outcome()  # sums of float32
-        values = found, *(g.ravel() for g in gradients)
-        return Outcome(dict(zip(("value", "images", "captions"), (v.detach().numpy() for v in values), strict=True)))
+        found = {"value": value.detach(), "images": gradients[0].ravel(), "captions": gradients[1].ravel()}
+        return Outcome({name: tensor.numpy() for name, tensor in found.items()})
 
     return work
 
 
-def complete(given: Inputs, loss: str, relevance: str, b: int) -> Work:
-    """Steps of the trainer: batches from the loader and its thread, encoders, loss, Adam."""
-    from train_reference import train
-
-    run, count = _prepared(given, loss, relevance, b)
-    batches = itertools.chain.from_iterable(map(run.loader, itertools.count()))
-
-    def work() -> None:
-        for one in itertools.islice(batches, count):
-            train.step(run, one, 0)
-
-    return work
-
-
-def making(given: Inputs, loss: str, relevance: str, b: int) -> Work:
-    """Making the batches of the same steps, as in the thread of the loader."""
-    run, count = _prepared(given, loss, relevance, b)
-    rows = list(itertools.islice(run.loader.order(0), count))
-    return lambda: [run.loader.make(captions) for captions in rows]
-
-
-def _prepared(given: Inputs, loss: str, relevance: str, b: int) -> tuple[Any, int]:
+def complete(given: Inputs, loss: str, relevance: str, b: int, batches_only: bool = False) -> Work:
+    """Steps of the trainer: batches from the loader and its thread, encoders, loss, Adam; or the same batches alone."""
     from train_reference import config, train
     from train_reference.data import no_bar
 
     scenes, b = ("scenes-tiny", QUICK[0]) if given.quick else ("scenes-10k", b)
     wanted = {"name": loss, "relevance": relevance, "own_degree": "one"}
     options = {"data": {"name": scenes}, "loss": wanted, "train": {"threads": 1, "batch": b}}
-    return train.prepare(config.from_dict(options), no_bar), 2 if given.quick else max(2, PAIRS // b)
+    run, count = train.prepare(config.from_dict(options), no_bar), 2 if given.quick else max(2, PAIRS // b)
+    if batches_only:
+        rows = list(itertools.islice(run.loader.order(0), count))
+        return lambda: [run.loader.make(captions) for captions in rows]
+    batches = itertools.chain.from_iterable(map(run.loader, itertools.count()))
+    return lambda: [train.step(run, one, 0) for one in itertools.islice(batches, count)]
 
 
 def of_size(b: int) -> list[Task]:
-    """The tasks of one size of the batch."""
-    floor, whole = partial(step, loss="mh", b=b), partial(complete, loss="mh", relevance="cider", b=b)
-    largest = ["<= 200 MiB"] if b == max(SIZES) else []
-    out = [Task(f"losses/mh, {b}", "", floor, floor=floor, unit="MH")]
+    """The tasks of one size of the batch; times are multiples of those with MH."""
+    mh, whole = partial(step, loss="mh", b=b), partial(complete, loss="mh", relevance="cider", b=b)
+    memory = "<= 200 MiB" if b == max(SIZES) else ""
+    out = [Task(f"losses/mh, {b}", "", mh, floor=mh, unit="MH")]
     for name in loss_names():
         if name != "mh":
-            goal = ", ".join([*([GOALS[name]] if name in GOALS else []), *largest])
-            out.append(Task(f"losses/{name}, {b}", "", partial(step, loss=name, b=b), goal, floor, "MH"))
+            goal = ", ".join(filter(None, (GOALS.get(name), memory)))
+            out.append(Task(f"losses/{name}, {b}", "", partial(step, loss=name, b=b), goal, mh, "MH"))
     for name, degrees in COMPLETE.items():
-        of, words = {"loss": name, "relevance": degrees, "b": b}, "made in the thread of the loader"
-        steps, batches = partial(complete, **of), partial(making, **of)
+        steps, words = partial(complete, loss=name, relevance=degrees, b=b), "made in the thread of the loader"
+        batches = partial(steps, batches_only=True)
         out.append(Task(f"losses/{name}: complete, {b}", f"degrees of {degrees}", steps, "<= 1.3 CPU MH", whole, "MH"))
         out.append(Task(f"losses/{name}: batches, {b}", words, batches, "", whole, "MH"))
     for form, (_, words) in FORMS.items() if b != max(SIZES) else ():
-        make, of = partial(step, loss=form.split()[0], b=b, form=form), f"losses/{form.split()[0]}, {b}"
-        out.append(Task(f"losses/naive {form}, {b}", words, make, "", floor, "MH", of=of, tolerance=1e-9))
+        loss = form.split()[0]
+        make, of = partial(step, loss=loss, b=b, form=form), f"losses/{loss}, {b}"
+        out.append(Task(f"losses/naive {form}, {b}", words, make, "", mh, "MH", of=of, tolerance=1e-9))
     return out
 
 

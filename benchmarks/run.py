@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import importlib.util
@@ -40,7 +41,7 @@ GROUPS = {  # name -> the module with its tasks, and what they are
     "peers": ("peers", "other implementations (pip install --group peers)"),
     "losses": ("losses", "training steps with every loss (vsebench[train])"),
 }
-QUICK, QUICK_PART = Inputs(300, 64, quick=True), 0.2  # the part of peers of which a part is measured
+QUICK, QUICK_PART = (300, 64), 0.2  # images and dimensions; the part of peers of which a part is measured
 LEAST_SECONDS, MOST_SECONDS = 1.0, 60.0  # for which a task is repeated
 PACKAGES = ("vsebench", "scipy", "numba", "torch")
 FLOAT32 = 5e-4  # two of 5,000 queries: near-ties that float32 orders differently; less than one query of a small set
@@ -121,11 +122,6 @@ def tasks(group: str) -> dict[str, Task]:
 def find(name: str) -> Task:
     """The task of a name; KeyError for another one."""
     return tasks(name.partition("/")[0])[name]
-
-
-def in_order(names: Sequence[str]) -> list[str]:
-    """The names, and those of the tasks that they are compared with, which come first."""
-    return list(dict.fromkeys(one for name in names for one in (find(name).of, name) if one))
 
 
 def timed(work: Work) -> tuple[float, float, Any]:
@@ -216,60 +212,62 @@ def child(name: str, images: int, dim: int, repeats: int, file: str) -> None:
     print(json.dumps(usage))
 
 
+def rows_of(names: Sequence[str], images: int, dim: int, repeats: int, quick: bool = False) -> Iterator[dict[str, Any]]:
+    """Measure tasks, and the tasks that they are compared with before them; with ``quick`` only their values.
+
+    Rows have the name, why the task is left out, its cost (``usage``), that of the task it is compared with (``ours``),
+    and the fields of ``Compared``.
+    """
+    usage, values = dict[str, Any](), dict[str, Mapping[str, Any]]()
+    with tempfile.TemporaryDirectory(prefix="vsebench-values-") as folder:
+        for name in dict.fromkeys(one for asked in names for one in (find(asked).of, asked) if one):
+            task, found = find(name), Compared()
+            given = Inputs(images, dim, quick, QUICK_PART if quick and task.part < 1 else task.part)
+            left_out = task.missing(given) or (f"{task.of} has not run" if task.of and task.of not in values else "")
+            try:
+                if quick and not left_out:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")  # of a k above the small gallery
+                        usage[name], values[name] = None, cost(task.make(given))[2].values
+                elif not left_out:
+                    usage[name], values[name] = in_process(task, given, repeats, folder)
+            except VsebenchError as error:
+                left_out = error.what
+            if task.of and not left_out:
+                found = compare(task, given, values[task.of], values[name])
+            costs = {"usage": usage.get(name), "ours": usage.get(task.of)}
+            yield {"name": name, "left_out": left_out, **costs, **found._asdict()}
+
+
+def in_process(task: Task, given: Inputs, repeats: int, folder: str) -> tuple[Any, Mapping[str, Any]]:
+    """Measure a task in a process of its own; its values stay in a file until they are read.
+
+    Raises:
+        VsebenchError: it failed; ``what`` is the reason.
+    """
+    print(f"measuring {task.name}", file=sys.stderr, flush=True)
+    file = f"{folder}/{task.name.replace('/', ' ')}.npz"
+    asked = json.dumps([task.name, given.images, given.dim, repeats, file])
+    command, env = [sys.executable, "-m", "benchmarks", "--child", asked], dict(os.environ)
+    env |= {"NUMBA_CACHE_DIR": f"{file} kernels"} if task.once else {}  # an empty cache: everything is compiled
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    usage = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr.strip() or task.name
+    if isinstance(usage, str):
+        raise VsebenchError(usage.splitlines()[-1])
+    return usage, np.load(file)
+
+
 def run(names: Sequence[str], images: int, dim: int, repeats: int) -> dict[str, Any]:
     """Measure tasks; returns the machine, versions, size, a row by name, and what is left out with the reason."""
     packages = sorted({task.package for task in tasks("peers").values()} - {"", *PACKAGES})
-    record = {"machine": machine(), "versions": versions([*PACKAGES, *packages]), "images": images, "dim": dim}
+    record: dict[str, Any] = {**surroundings([*PACKAGES, *packages]), "images": images, "dim": dim}
     rows, left_out = record["rows"], record["left_out"] = {}, dict[str, str]()
-    with tempfile.TemporaryDirectory(prefix="vsebench-values-") as folder:
-        for name in in_order(names):
-            task, file = find(name), Path(folder) / f"{name.replace('/', ' ')}.npz"
-            given = Inputs(images, dim, part=task.part)
-            left_out[name] = task.missing(given) or (
-                f"{task.of} is left out" if task.of and task.of not in rows else ""
-            )
-            if left_out[name]:
-                continue
-            print(f"measuring {name}", file=sys.stderr, flush=True)
-            asked = json.dumps([name, images, dim, repeats, str(file)])
-            command, env = [sys.executable, "-m", "benchmarks", "--child", asked], dict(os.environ)
-            env |= (
-                {"NUMBA_CACHE_DIR": f"{folder}/{len(rows)}"} if task.once else {}
-            )  # what is compiled is compiled anew
-            done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
-            usage = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else (done.stderr.strip() or name)
-            if isinstance(usage, str):
-                left_out[name] = usage.splitlines()[-1]
-                continue
-            ours, found = None, Compared()
-            if task.of:
-                ours = rows[task.of]["usage"]
-                with np.load(file.with_name(f"{task.of.replace('/', ' ')}.npz")) as a, np.load(file) as b:
-                    found = compare(task, given, dict(a), dict(b))
-            of = record["versions"].get(task.package, "")
-            rows[name] = {"name": name, "usage": usage, "version": of, "ours": ours, **found._asdict()}
-    record["left_out"] = {name: reason for name, reason in left_out.items() if reason}
+    for row in rows_of(names, images, dim, repeats):
+        if reason := row.pop("left_out"):
+            left_out[row["name"]] = reason
+        else:
+            rows[row["name"]] = row | {"version": record["versions"].get(find(row["name"]).package, "")}
     return record
-
-
-def check(names: Sequence[str]) -> Iterator[tuple[str, Compared, str]]:
-    """Run tasks once on small inputs: name, values of peers compared with ours, and why a task did not run."""
-    values = dict[str, Mapping[str, Any]]()
-    for name in in_order(names):
-        task = find(name)
-        given = dataclasses.replace(QUICK, part=QUICK_PART if task.part < 1 else 1.0)
-        skipped, found = task.missing(given), Compared()
-        if not skipped and task.of and task.of not in values:
-            skipped = f"{task.of} has not run"
-        if not skipped:
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # of a k above the small gallery
-                    values[name] = cost(task.make(given))[2].values
-                found = compare(task, given, values[task.of], values[name]) if task.of else found
-            except VsebenchError as error:
-                skipped = error.what
-        yield name, found, skipped
 
 
 class Compared(NamedTuple):
@@ -344,14 +342,21 @@ def quantities(row: Mapping[str, Any], task: Task) -> dict[str, float | None]:
     return found
 
 
-def machine() -> dict[str, Any]:
-    """Cores, CPU, memory, BLAS and versions."""
-    model = platform.processor() or platform.machine()
+def surroundings(packages: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The machine, and the versions of installed packages with the commit of this checkout."""
+    model, versions = platform.processor() or platform.machine(), {}
     if Path("/proc/cpuinfo").is_file():
         found = re.search(r"^model name\s*: (.*)", Path("/proc/cpuinfo").read_text(), re.M)
         model = found[1].strip() if found else model
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    return {
+    for name in packages:
+        with contextlib.suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h"]
+    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    if commit and "vsebench" in versions:
+        versions["vsebench"] += f" (commit {commit})"
+    machine = {
         "cpu": model,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "load": round(psutil.getloadavg()[0], 2),
@@ -360,18 +365,4 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
-
-
-def versions(packages: Sequence[str]) -> dict[str, str]:
-    """The versions of the installed packages, with the commit of this checkout."""
-    out = {}
-    for name in packages:
-        try:
-            out[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h"]
-    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    if commit and "vsebench" in out:
-        out["vsebench"] += f" (commit {commit})"
-    return out
+    return {"machine": machine, "versions": versions}

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -56,33 +55,29 @@ def _printed(row: Row, task: Task, goals: bool) -> tuple[str, ...]:
     return name, f"{used['wall']:.3f}", f"{used['cpu']:.3f}", *ratios, mib, *((task.goal, met) if goals else ("", ""))
 
 
-def stored_parts() -> tuple[str, str, str]:
-    """The parts of the page that are made of the stored record."""
-    return parts(json.loads(STORED.read_text(encoding="utf-8")))
-
-
 def parts(record: dict[str, Any]) -> tuple[str, str, str]:
     """Where it was measured and the times; whether the values are the same; definitions that differ, and versions."""
-    peers, machine = tasks("peers"), record["machine"]
+    peers, machine, load = tasks("peers"), record["machine"], record["machine"]["load"] or 0.0
     rows = [(row, peers[name]) for name, row in record["rows"].items() if name in peers]
-    names = [name.removeprefix("peers/") for name in peers]
-    load = machine["load"] or 0.0
     busy = f". Other work ran at the same time (load {load:g} at the start): times are longer than on an idle machine"
-    times = (
+    left_out = "; ".join(f"{name} ({reason})" for name, reason in record["left_out"].items()) or "none"
+    place = (
         f"Here: {record['images']:,} images, {5 * record['images']:,} captions and vectors of {record['dim']:,} "
         f"numbers, on {machine['cores']} cores of {machine['cpu']}, {machine['blas']}"
-        f"{busy if load > machine['cores'] else ''}.\n\n"
+        f"{busy if load > machine['cores'] else ''}."
     )
-    times += _lines(
+    times = _lines(
         ("peer", "what it computes", "from", "time", "vsebench, the same", "times slower: wall, CPU", "goal",
          "MiB over the inputs: peer, vsebench"), (_timed(*row) for row in rows),
     )  # fmt: skip
-    left_out = "; ".join(f"{name} ({reason})" for name, reason in record["left_out"].items()) or "none"
     values = _lines(("peer", "numbers compared", "largest difference", "tolerance"), (_compared(*row) for row in rows))
-    differ = "".join(f"- **{name}**: {task.differs}\n" for name, task in zip(names, peers.values(), strict=True))
+    differ = "".join(f"- **{name.removeprefix('peers/')}**: {task.differs}\n" for name, task in peers.items())
     used = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-    versions = f"Python {machine['python']}, numpy {machine['numpy']}, {used}.\n"
-    return f"{times}\n(E): {EXTRAPOLATED}. Left out: {left_out}.\n", values, f"{differ}\n## Versions\n\n{versions}"
+    return (
+        f"{place}\n\n{times}\n(E): {EXTRAPOLATED}. Left out: {left_out}.\n",
+        values,
+        f"{differ}\n## Versions\n\nPython {machine['python']}, numpy {machine['numpy']}, {used}.\n",
+    )
 
 
 def _lines(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -93,35 +88,22 @@ def _lines(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _timed(row: Row, task: Task) -> tuple[str, ...]:
     """The row of a peer in the table of times."""
     used, ours, found = row["usage"], row["ours"], quantities(row, task)
-    wall, _, memory = task.goal.partition(", ")
-    goals = [
+    name = f"{task.name.removeprefix('peers/')}{' (E)' if used['part'] < 1 else ''}"
+    ratios = (f"{x:,.0f}" if x >= 20 else f"{x:.2f}" if x < 2 else f"{x:.1f}" for x in (found["x"], found["CPU x"]))
+    wall, memory = (
         f"{float(goal.split()[1]):,g}: {'met' if judge(goal, found)[0] else '**not met**'}" if goal else ""
-        for goal in (wall, memory)
-    ]
-    mib = "-" if used["mib"] is None or ours["mib"] is None else f"{used['mib']:,.0f}, {ours['mib']:,.0f}"
-    return (
-        f"{task.name.removeprefix('peers/')}{' (E)' if used['part'] < 1 else ''}",
-        task.words,
-        task.start,
-        _seconds(used["wall"]),
-        f"{_seconds(ours['wall'])} ({ours['wall'] / ours['floor']:.2f} F)",
-        ", ".join(
-            f"{x:,.0f}" if x >= 20 else f"{x:.2f}" if x < 2 else f"{x:.1f}" for x in (found["x"], found["CPU x"])
-        ),
-        goals[0] or "-",
-        f"{mib} (goal {goals[1]})" if memory else mib,
+        for goal in task.goal.partition(", ")[::2]
     )
+    mib = "-" if used["mib"] is None or ours["mib"] is None else f"{used['mib']:,.0f}, {ours['mib']:,.0f}"
+    library = f"{_seconds(ours['wall'])} ({ours['wall'] / ours['floor']:.2f} F)"
+    mib += f" (goal {memory})" if memory else ""
+    return name, task.words, task.start, _seconds(used["wall"]), library, ", ".join(ratios), wall or "-", mib
 
 
 def _compared(row: Row, task: Task) -> tuple[str, ...]:
     """The row of a peer in the table of values."""
-    name, off = task.name.removeprefix("peers/"), "0" if row["largest"] == 0 else f"{row['largest']:.0e}"
-    return (
-        name,
-        f"{row['numbers']:,}",
-        f"{off} (of scores)" if name.startswith("faiss") else off,
-        f"{task.tolerance:.0e}",
-    )
+    name, off = task.name.removeprefix("peers/"), f"{row['largest']:.0e}" if row["largest"] else "0"
+    return name, f"{row['numbers']:,}", off + " (of scores)" * name.startswith("faiss"), f"{task.tolerance:.0e}"
 
 
 def _seconds(x: float) -> str:

@@ -397,9 +397,9 @@ def study_tables() -> tuple[str, ...]:
 
 def benchmark_tables() -> tuple[str, ...]:
     """Other implementations: times, values, definitions."""
-    from benchmarks.table import stored_parts
+    from benchmarks import table
 
-    return stored_parts()
+    return table.parts(json.loads(table.STORED.read_text(encoding="utf-8")))
 
 
 def with_tables(name: str, tables: Sequence[str] | None) -> str:
