@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,21 +34,17 @@ def measured(folder: Path) -> dict[str, Any]:
     return {"suite": about["suite"], "versions": about["versions"], "machine": about["machine"], "runs": runs}
 
 
-def moved(stored: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Every number that is not the stored one, or that only one side has, a sentence each."""
-    old, new = (
-        {(run, key): value for run, values in one["runs"].items() for key, value in values.items()}
-        for one in (stored, now)
-    )
-    said = []
-    for name in dict.fromkeys([*old, *new]):
-        if name not in old:
-            said.append(f"{' '.join(name)}: is not stored")
-        elif name not in new:
-            said.append(f"{' '.join(name)}: was not measured")
-        elif not abs(old[name] - new[name]) <= CLOSE:
-            said.append(f"{' '.join(name)}: stored {old[name]:.6g}, found {new[name]:.6g}")
-    return said
+def moved(stored: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """A sentence for every number that is not the stored one, or that only one side has."""
+    for run in dict.fromkeys([*stored["runs"], *now["runs"]]):
+        old, new = (side["runs"].get(run, {}) for side in (stored, now))
+        for key in dict.fromkeys([*old, *new]):
+            if key not in old:
+                yield f"{run} {key}: is not stored"
+            elif key not in new:
+                yield f"{run} {key}: was not measured"
+            elif not abs(old[key] - new[key]) <= CLOSE:
+                yield f"{run} {key}: stored {old[key]:.6g}, found {new[key]:.6g}"
 
 
 def main(arguments: list[str]) -> int:
@@ -58,15 +55,16 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     now = measured(given.folder)
     path = STORED / f"{now['suite']}.json"
-    if not path.is_file() and not given.update:
-        raise SystemExit(f"{path} does not exist\n  fix: store the numbers with --update")
     if given.update:
         path.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
+    elif not path.is_file():
+        raise SystemExit(f"{path} does not exist\n  fix: store the numbers with --update")
     stored = json.loads(path.read_text(encoding="utf-8"))
-    found = moved(stored, now)
+    found = list(moved(stored, now))
     before, after = ({**one["versions"], **one["machine"]} for one in (stored, now))
-    conditions = [f"{key} was {before[key]}, is {after.get(key)}" for key in before if before[key] != after.get(key)]
-    print("\n".join(found + conditions * bool(found)) or "no number moved")
+    if found:
+        found += [f"{key} was {before[key]}, is {after.get(key)}" for key in before if before[key] != after.get(key)]
+    print("\n".join(found) or "no number moved")
     return int(bool(found))
 
 

@@ -96,13 +96,6 @@ def train_steps(adapter: New) -> Iterator[tuple[str, Any]]:
             yield f"{name} {reduction}.gradient", torch.autograd.grad(value, scores)[0].numpy()
 
 
-def read(word: str) -> Any:
-    """A word of a case as a value: JSON where it is, else a text."""
-    with contextlib.suppress(ValueError):
-        return json.loads(word)
-    return word
-
-
 def dump(adapter: New, patterns: list[str]) -> None:
     """Run cases in the working folder; prints a line of JSON for each: its name, its CPU seconds, and its numbers."""
     import vsebench
@@ -111,23 +104,46 @@ def dump(adapter: New, patterns: list[str]) -> None:
         sys.exit(f"vsebench is imported from {vsebench.__file__}")
     for line in adapter.cache:
         subprocess.run([sys.executable, "-m", "vsebench", *line.split()], check=True, stdout=subprocess.DEVNULL)
+
+    def value(word: str) -> Any:
+        with contextlib.suppress(ValueError):
+            return json.loads(word)
+        return word
+
     text = Path(__file__).with_name("same_digits_cases.txt").read_text("utf-8")
     cases = [line.split() for line in text.splitlines() if line[:1] not in ("", "#")]
     asked = [c for c in cases if any(fnmatch.fnmatch(c[0], p) for p in patterns)]
     wanted, results = {c[0] for c in asked} | {w[1:] for c in asked for w in c if w[0] == "@"}, dict[str, Any]()
     for case, function, *words in (c for c in cases if c[0] in wanted):
-        started, named = time.process_time(), [w for w in words if re.match("[a-z_]+=", w)]
-        options = {name: read(value) for name, _, value in (w.partition("=") for w in named)}
-        args = [read(w) for w in words if w not in named and w[0] != "@"]
+        started, options, args = time.process_time(), dict[str, Any](), list[Any]()
         reports = {w[1:]: results.get(w[1:]) for w in words if w[0] == "@"}
+        for word in words:
+            if found := re.match("([a-z_]+)=(.*)", word):
+                options[found[1]] = value(found[2])
+            elif word[0] != "@":
+                args.append(value(word))
         try:
             if function != "losses":
                 results[case] = adapter.call(function, *([reports] if reports else []), *args, **options)
             held = adapter.numbers(results[case]) if case in results else train_steps(adapter)
-            found = dict(n for name, value in held for n in numbers(f"{case} {name}", value, adapter.columns))
+            dumped = dict(n for name, x in held for n in numbers(f"{case} {name}", x, adapter.columns))
         except Exception as error:
-            found = {case: f"{type(error).__name__}: {error}"}
-        print(json.dumps([case, round(time.process_time() - started, 1), found]), flush=True)
+            dumped = {case: f"{type(error).__name__}: {error}"}
+        print(json.dumps([case, round(time.process_time() - started, 1), dumped]), flush=True)
+
+
+def start(
+    side: str, checkout: Path, inputs: Path, data: Path, patterns: list[str]
+) -> tuple[Path, subprocess.Popen[Any]]:
+    """Start the cases of a checkout in a folder beside the inputs, which gets their output and errors."""
+    (at := inputs.with_name(side)).mkdir()
+    (at / "in").symlink_to(inputs)
+    (at / "data").symlink_to(data)
+    own = {"PYTHONPATH": f"{checkout.resolve()}", "VSEBENCH_CACHE": "cache", "NUMBA_CACHE_DIR": f"{at / 'numba'}"}
+    own |= dict.fromkeys(("PYTHONSAFEPATH", "VSEBENCH_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    words = [sys.executable, __file__, ".", ".", "--dump", side, "--only", *patterns]
+    with (at / "log").open("w") as log, (at / "out").open("w") as out:
+        return at, subprocess.Popen(words, cwd=at, stdout=out, stderr=log, env=os.environ | own)
 
 
 def main() -> int:
@@ -141,30 +157,19 @@ def main() -> int:
     if given.dump:
         dump(globals()[given.dump](), given.only)
         return 0
-    from tools.same_digits_inputs import make_inputs
+    from tools.same_digits_inputs import make_real, make_small
 
     if not os.environ.get("VSEBENCH_TEST_DATA"):
         parser.error("set VSEBENCH_TEST_DATA to the folder of the test data")
-    data, sides, dumps = Path(os.environ["VSEBENCH_TEST_DATA"]).resolve(), dict[Path, Any](), []
+    data, dumps = Path(os.environ["VSEBENCH_TEST_DATA"]).resolve(), []
     with tempfile.TemporaryDirectory(prefix="same-digits-") as folder:
         (inputs := Path(folder, "in")).mkdir()
-        make_inputs(data, inputs)
-        for side, checkout in (("Old", given.old), ("New", given.new)):
-            (at := Path(folder, side)).mkdir()
-            (at / "in").symlink_to(inputs)
-            (at / "data").symlink_to(data)
-            own = {
-                "PYTHONPATH": f"{checkout.resolve()}",
-                "VSEBENCH_CACHE": "cache",
-                "NUMBA_CACHE_DIR": f"{at / 'numba'}",
-            }
-            own |= dict.fromkeys(("PYTHONSAFEPATH", "VSEBENCH_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-            words = [sys.executable, __file__, ".", ".", "--dump", side, "--only", *given.only]
-            with (at / "log").open("w") as log, (at / "out").open("w") as out:
-                sides[at] = subprocess.Popen(words, cwd=at, stdout=out, stderr=log, env=os.environ | own)
-        for at, process in sides.items():
+        make_real(data, inputs)
+        make_small(data, inputs)
+        sides = [start(side, root, inputs, data, given.only) for side, root in (("Old", given.old), ("New", given.new))]
+        for at, process in sides:
             if process.wait():
-                for other in sides.values():
+                for _, other in sides:
                     other.kill()
                 sys.exit(f"{at.name}: {(at / 'log').read_text()[-2000:]}")
             dumps.append([json.loads(line) for line in (at / "out").read_text().splitlines()])
@@ -177,9 +182,7 @@ def main() -> int:
     arrays = [value[1] for value in equal if isinstance(value, list)]
     failed, seconds = sum(isinstance(v, str) for v in new.values()), sum(cost for _, cost, _ in dumps[1])
     print(f"{len(dumps[1])} cases, {failed} failed, {seconds:.0f} CPU seconds")
-    print(
-        f"{len(equal):,} of {len(names):,} equal, {len(arrays):,} of them hashes of {sum(arrays):,} numbers in arrays"
-    )
+    print(f"{len(equal):,} of {len(names):,} equal, {len(arrays):,} hashes of {sum(arrays):,} numbers among them")
     return int(len(equal) < len(names) or failed > 0)
 
 
