@@ -13,16 +13,24 @@ from typing import Any
 import numpy as np
 
 from vsebench import evaluate, parse, relevance
+from vsebench.evaluation import intervals
+from vsebench.evaluation.inputs import read
+from vsebench.evaluation.request import request
+from vsebench.evaluation.run import run_evaluation
 from vsebench.graded import engine
 from vsebench.graded.engine import from_lists
 from vsebench.numeric.parallel import default_threads, spread
 from vsebench.rank import backends
 from vsebench.rank.count import Targets
+from vsebench.rank.faiss_index import package
 from vsebench.rank.observe import observe
 from vsebench.rank.order import largest
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.rank.tops import ranks as ranks_of_lists
 from vsebench.relevance.matrix import of_array
+from vsebench.stats import bootstrap
+from vsebench.stats.columns import prepare
+from vsebench.text.tokenise import tokenise
 from vsebench.types import DIRECTIONS, Observation, Relevance, Tops
 
 from .inputs import Array, Inputs, unit
@@ -67,14 +75,10 @@ def ranks(given: Inputs, k: int | None = None) -> Work:
 
 def evaluation(given: Inputs, metrics: str = "binary", ci: float = 95.0, reading: bool = False) -> Work:
     """The steps of ``vsebench eval FILE``: reading and matching alone, or what follows."""
-    from vsebench.evaluation import inputs
-    from vsebench.evaluation.request import request
-    from vsebench.evaluation.run import run_evaluation
-
     asked = request({"images": given.file, "split": given.split.name, "metrics": metrics, "ci": ci})
     if reading:
-        return lambda: inputs.read(asked)
-    data = inputs.read(asked)
+        return lambda: read(asked)
+    data = read(asked)
 
     def work() -> Outcome:
         report, _ = run_evaluation(data, asked)
@@ -140,10 +144,6 @@ def report(given: Inputs, metrics: Sequence[str]) -> Work:
 
 def resampled(given: Inputs) -> Work:
     """Intervals of all metrics of the full report with values of queries, from resamples of the images."""
-    from vsebench.evaluation import intervals
-    from vsebench.stats import bootstrap
-    from vsebench.stats.columns import prepare
-
     split = given.captions
     results = evaluate(*given.world[:2], split=split, metrics=",".join(FULL), gains=GAINS, ci=0).results
     columns = [intervals.column(r, split) for r in results if r.per_query is not None]
@@ -165,14 +165,6 @@ def all_rows(rows: Any, given: Inputs, direction: str, use: Any = len) -> None:
             use(rows(direction, first, min(first + height, stop)))
 
     spread(work, n, default_threads())
-
-
-def tokens(given: Inputs) -> Work:
-    """Penn Treebank tokens."""
-    from vsebench.text.tokenise import tokenise
-
-    texts = given.captions.captions or ()
-    return lambda: tokenise(texts, "ptb")
 
 
 def rows(given: Inputs, view: str, direction: str) -> Work:
@@ -246,10 +238,15 @@ BLOCK = 20_000  # candidates whose scores the floor makes together
 NOISE = 4.0  # length of the noise by that of the signal, so that ranks are spread over the gallery
 
 
+def directions_of(n: int, dim: int) -> Array:
+    """(n, dim) float32 unit vectors in random directions."""
+    return unit(np.random.default_rng(0).standard_normal((n, dim), dtype=np.float32))
+
+
 def gallery_of(given: Inputs, n: int) -> tuple[Array, Array, Array]:
     """(query, dim) and (candidate, dim) float32 unit vectors, and (query,) the candidate that a query is near to."""
     n, queries = (n // 40, QUERIES // 10) if given.quick else (n, QUERIES)
-    gallery = unit(np.random.default_rng(0).standard_normal((n, given.dim), dtype=np.float32))
+    gallery = directions_of(n, given.dim)
     rng = np.random.default_rng(1)
     positive = np.sort(rng.choice(n, queries, replace=n < queries))
     noise = rng.standard_normal((queries, given.dim), dtype=np.float32)
@@ -279,8 +276,6 @@ def long_lists(given: Inputs, n: int) -> Work:
 
 def of_faiss(given: Inputs, n: int) -> Work:
     """The top of every ranking by the flat index of FAISS."""
-    from vsebench.rank.faiss_index import package
-
     queries, gallery, _ = gallery_of(given, n)
     index = package().IndexFlatIP(given.dim)  # with the kernels of numpy's BLAS
     index.add(gallery)
@@ -302,19 +297,15 @@ def of_size(n: int) -> list[Task]:
 IMAGES, EACH = 25_000, 40  # of the command on mapped files, 4.2 GB in ``TMPDIR``: images, and captions of each
 
 
-def _mapped_images(given: Inputs, n: int) -> Array:
-    return unit(np.random.default_rng(0).standard_normal((n, given.dim), dtype=np.float32))
-
-
 def floor_of_mapped(given: Inputs) -> Work:
     """A part of the product, extrapolated."""
-    part, n = _mapped_images(given, BLOCK), 1_000 if given.quick else IMAGES
+    part, n = directions_of(BLOCK, given.dim), 1_000 if given.quick else IMAGES
     return blocks(part[:QUERIES], part, n**2 * EACH / (BLOCK * QUERIES))
 
 
 def mapped(given: Inputs) -> Work:
     """``vsebench eval`` of two .npy files; ``EACH`` captions are near every image."""
-    folder, images = Path(given.folder.name), _mapped_images(given, 1_000 if given.quick else IMAGES)
+    folder, images = Path(given.folder.name), directions_of(1_000 if given.quick else IMAGES, given.dim)
     rng = np.random.default_rng((0, 1))  # other numbers than those of the images
     np.save(folder / "images.npy", images)
     shape = (EACH * len(images), given.dim)
@@ -324,9 +315,9 @@ def mapped(given: Inputs) -> Work:
         noise = rng.standard_normal(near.shape, dtype=np.float32)
         captions[EACH * start : EACH * start + len(near)] = near + NOISE / given.dim**0.5 * noise
     captions.flush()
-    arguments = ["eval", str(folder / "images.npy"), str(folder / "captions.npy"), "--captions-per-image", str(EACH)]
-    arguments += ["--metrics", "recall", "--json", "--no-progress", "--no-per-query"]
-    return lambda: Outcome(measured={"MiB": run_command(*arguments)})
+    options = f"--captions-per-image {EACH} --metrics recall --json --no-progress --no-per-query".split()
+    files = f"{folder / 'images.npy'}", f"{folder / 'captions.npy'}"
+    return lambda: Outcome(measured={"MiB": run_command("eval", *files, *options)})
 
 
 def compiled(given: Inputs, metrics: str) -> Work:
@@ -383,7 +374,8 @@ TASKS = (
     Task("metrics/report", "full report, CIDEr-D and SPICE", partial(report, metrics=FULL), "<= 8 F, <= 250 MiB"),
     Task("metrics/all", "the same of --metrics all", partial(report, metrics=("all",)), "<= 12 F, <= 250 MiB"),
     Task("metrics/intervals", f"its intervals, {RESAMPLES:,} resamples", resampled, "<= 5 s, <= 200 MiB"),
-    Task("relevance/tokens", "Penn Treebank tokens", tokens),
+    Task("relevance/tokens", "Penn Treebank tokens",
+         lambda given: partial(tokenise, given.captions.captions or (), "ptb")),
     Task("relevance/features", "CIDEr-D: captions to features", partial(features, views=("cider",))),
     *(Task(f"relevance/rows {d}", f"CIDEr-D: all rows {d}, from features", partial(CIDER, direction=d)) for d in BOTH),
     *(Task(f"relevance/captions {d}", f"CIDEr-D: all rows {d}, from captions", partial(from_captions, direction=d),

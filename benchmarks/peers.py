@@ -10,11 +10,14 @@ import io
 import statistics
 import time
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from vsebench.rank.faiss_index import package
+from vsebench.text.tokenise import tokenise
 from vsebench.types import DIRECTIONS
 
 from .inputs import Array, Inputs
@@ -174,8 +177,6 @@ def metric_learning(given: Inputs) -> Work:
     """The metrics of ``AccuracyCalculator`` that need as many neighbours as a query has positives."""
     import torch
 
-    from vsebench.rank.faiss_index import package
-
     faiss = package()  # with the kernels of numpy's BLAS, before the next module imports it
     from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
     from pytorch_metric_learning.utils.inference import FaissKNN
@@ -210,69 +211,68 @@ def dictionaries(given: Inputs, direction: str) -> tuple[dict[str, Any], dict[st
     binary = {key(q): dict.fromkeys(map(key, range(a, b)), 1)
               for q, (a, b) in enumerate(zip(first.tolist(), last.tolist(), strict=True))}  # fmt: skip
     graded: dict[str, Any] = {}
-    image, caption, gain = given.judgements
-    for q, i, g in zip(
-        *(x.tolist() for x in ((image, caption) if direction == "i2t" else (caption, image))),
-        gain.tolist(),
-        strict=True,
-    ):
+    image, caption, gain = (x.tolist() for x in given.judgements)
+    for q, i, g in zip(*((image, caption) if direction == "i2t" else (caption, image)), gain, strict=True):
         graded.setdefault(key(q), {})[key(i)] = g
     return run, binary, graded
 
 
-def ranx(given: Inputs) -> Work:
-    """Metrics of retrieved lists, with the dictionaries; the compilation of its kernels is not timed."""
-    from ranx import Qrels, Run, evaluate
+def by_dictionaries(given: Inputs, measured: Any, names: Sequence[dict[str, str]]) -> Work:
+    """The values of ``measured(judgements, run, names)``, binary and graded, with making the dictionaries.
 
-    given.lists, given.judgements  # noqa: B018 (in memory before the time is measured)
-    binary = {"hit_rate@1": "R@1", "hit_rate@5": "R@5", "hit_rate@10": "R@10", "recall@100": "Recall@100",
-              "r-precision": "R-P"}  # fmt: skip
-
-    def measured(judged: dict[str, Any], run: Any, names: dict[str, str]) -> dict[str, float]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of numba, about the hash of ids
-            found = evaluate(Qrels(judged), run, list(names))
-        found = found if isinstance(found, dict) else dict.fromkeys(names, found)  # one name: a number
-        return {ours: float(found[theirs]) for theirs, ours in names.items()}
-
-    measured({key(0): {key(0): 1}}, Run({key(0): {key(0): 1.0, key(1): 0.5}}), {**binary, "ndcg@10": "nDCG@10"})
+    Args:
+        given: the inputs; lists and judgements are in memory before the time is measured.
+        measured: returns the values by the names of the package.
+        names: of binary and of graded metrics, from those of the package to ours.
+    """
+    given.lists, given.judgements  # noqa: B018 (made here)
 
     def work() -> Outcome:
         values: dict[str, float] = {}
         for direction in DIRECTIONS:
             run, *judged = dictionaries(given, direction)
-            for qrels, names in zip(judged, (binary, {"ndcg@10": "nDCG@10"}), strict=True):
-                values |= {f"{name} {direction}": v for name, v in measured(qrels, Run(run), names).items()}
+            for qrels, ours in zip(judged, names, strict=True):
+                found = measured(qrels, run, ours)
+                values |= {f"{name} {direction}": float(found[theirs]) for theirs, name in ours.items()}
         return Outcome(values)
 
     return work
+
+
+def ranx(given: Inputs) -> Work:
+    """Metrics of retrieved lists; the compilation of its kernels is not timed."""
+    from ranx import Qrels, Run, evaluate
+
+    binary = {"hit_rate@1": "R@1", "hit_rate@5": "R@5", "hit_rate@10": "R@10", "recall@100": "Recall@100",
+              "r-precision": "R-P"}  # fmt: skip
+
+    def measured(judged: dict[str, Any], run: dict[str, Any], names: dict[str, str]) -> dict[str, float]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of numba, about the hash of ids
+            found = evaluate(Qrels(judged), Run(run), list(names))
+        return found if isinstance(found, dict) else dict.fromkeys(names, found)  # one name: a number
+
+    graded = {"ndcg@10": "nDCG@10"}
+    measured({key(0): {key(0): 1}}, {key(0): {key(0): 1.0, key(1): 0.5}}, binary | graded)
+    return by_dictionaries(given, measured, (binary, graded))
 
 
 def trec_eval(given: Inputs) -> Work:
-    """Metrics of retrieved lists by ``pytrec_eval``, the C code of trec_eval, with the dictionaries."""
+    """Metrics of retrieved lists by ``pytrec_eval``, the C code of trec_eval."""
     from pytrec_eval import RelevanceEvaluator
 
-    given.lists, given.judgements  # noqa: B018 (in memory before the time is measured)
     binary = {"success_1": "R@1", "success_5": "R@5", "success_10": "R@10", "recall_100": "Recall@100", "Rprec": "R-P"}
-    asked = ({"success.1,5,10", "recall.100", "Rprec"}, binary), ({"ndcg_cut.10"}, {"ndcg_cut_10": "nDCG@10"})
 
-    def work() -> Outcome:
-        values = {}
-        for direction in DIRECTIONS:
-            run, *judged = dictionaries(given, direction)
-            for qrels, (measures, names) in zip(judged, asked, strict=True):
-                found = RelevanceEvaluator(qrels, measures).evaluate(run)
-                for theirs, ours in names.items():
-                    values[f"{ours} {direction}"] = statistics.fmean(one[theirs] for one in found.values())
-        return Outcome(values)
+    def measured(judged: dict[str, Any], run: dict[str, Any], names: dict[str, str]) -> dict[str, float]:
+        asked = {"success.1,5,10", "recall.100", "Rprec"} if names is binary else {"ndcg_cut.10"}
+        found = RelevanceEvaluator(judged, asked).evaluate(run).values()
+        return {name: statistics.fmean(one[name] for one in found) for name in names}
 
-    return work
+    return by_dictionaries(given, measured, (binary, {"ndcg_cut_10": "nDCG@10"}))
 
 
 def faiss_flat(given: Inputs, k: int) -> Work:
     """The k largest inner products of every query by ``IndexFlatIP``, both directions."""
-    from vsebench.rank.faiss_index import package
-
     faiss = package()  # with the kernels of numpy's BLAS
 
     def work() -> Outcome:
@@ -310,8 +310,6 @@ def kendalltau(given: Inputs) -> Work:
 
 def one_caption(given: Inputs) -> Work:
     """CIDEr-D of the middle caption with every image, as the scorer of ``pycocoevalcap`` computes it."""
-    from vsebench.text.tokenise import tokenise
-
     split = given.captions
     tokenised = [" ".join(words) for words in tokenise(split.captions or ()).lists()]
     n = len(tokenised)
@@ -328,18 +326,8 @@ def one_caption(given: Inputs) -> Work:
     return work
 
 
-def _task(
-    name: str,
-    words: str,
-    make: Any,
-    goal: str,
-    of: str,
-    tolerance: float,
-    package: str,
-    start: str,
-    differs: str,
-    **more: Any,
-) -> Task:
+def _task(name: str, words: str, make: Any, goal: str, of: str, tolerance: float, *about: str, **more: Any) -> Task:
+    package, start, differs = about
     return Task(f"peers/{name}", words, make, goal, None, of=of, tolerance=tolerance, package=package, start=start,
                 differs=differs, **more)  # fmt: skip
 

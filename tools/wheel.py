@@ -25,9 +25,9 @@ PACKAGES = ("vsebench", "train_reference")
 
 def contents(wheel: Path) -> None:
     """The files and the metadata of a wheel."""
-    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert wheel.name == f"vsebench-{vsebench.__version__}-py3-none-any.whl", wheel
-    info = f"vsebench-{vsebench.__version__}.dist-info"
+    project, name = (ROOT / "pyproject.toml").read_text(encoding="utf-8"), f"vsebench-{vsebench.__version__}"
+    assert wheel.name == f"{name}-py3-none-any.whl", wheel
+    info = f"{name}.dist-info"
     with zipfile.ZipFile(wheel) as opened:
         inside = set(opened.namelist())
         metadata = opened.read(f"{info}/METADATA").decode()
