@@ -39,14 +39,9 @@ from .run import Outcome, Task, Work, run_command
 KS = (1, 5, 10)
 METRICS = ("R@1", "R@5", "R@10", "Recall@10", "MedR", "MeanR", "MRR", "R-P", "mAP@R")
 # Name of a metric in the package eccv_caption -> name in vsebench.
-OFFICIAL: dict[str, str] = {
-    **{f"coco_5k_r{k}": f"R@{k}" for k in KS},
-    **{f"coco_1k_r{k}": f"1k:R@{k}" for k in KS},
-    **{f"cxc_r{k}": f"cxc:R@{k}" for k in KS},
-    **{f"eccv_r{k}": f"eccv:R@{k}" for k in KS},
-    "eccv_rprecision": "eccv:R-P",
-    "eccv_map_at_r": "eccv:mAP@R",
-}
+VIEWS = {"coco_5k": "", "coco_1k": "1k:", "cxc": "cxc:", "eccv": "eccv:"}
+OFFICIAL = {f"{theirs}_r{k}": f"{ours}R@{k}" for theirs, ours in VIEWS.items() for k in KS}
+OFFICIAL |= {"eccv_rprecision": "eccv:R-P", "eccv_map_at_r": "eccv:mAP@R"}
 DEPTHS = (100, 500, 1000, 5000)  # of CS@k
 GAINS = ("cider", "spice")
 # A full report: every metric of binary relevance, and these of CIDEr-D and SPICE.
@@ -138,8 +133,8 @@ def features(given: Inputs, views: Sequence[str]) -> Work:
 def report(given: Inputs, metrics: Sequence[str]) -> Work:
     """A report from vectors and captions, with intervals; SPICE from the cache."""
     features(given, GAINS)()
-    split, names = given.captions, ",".join(metrics)
-    return lambda: evaluate(*given.world[:2], split=split, metrics=names, gains=GAINS).to_json()
+    call = partial(evaluate, *given.world[:2], split=given.captions, metrics=",".join(metrics), gains=GAINS)
+    return lambda: call().to_json()
 
 
 def resampled(given: Inputs) -> Work:
@@ -191,9 +186,8 @@ def ideal(given: Inputs) -> Work:
     """The 100 largest gains of every query, rows of CIDEr-D in memory."""
     values = relevance.load_gains("cider", given.captions).rows("i2t", 0, given.images)
     both = {"i2t": values, "t2i": np.ascontiguousarray(values.T)}
-    return lambda: [
-        all_rows(lambda d, a, b: both[d][a:b], given, d, lambda block: largest(block, 100)) for d in DIRECTIONS
-    ]
+    top, part = partial(largest, k=100), lambda d, start, stop: both[d][start:stop]
+    return lambda: [all_rows(part, given, d, top) for d in DIRECTIONS]
 
 
 # The same report by every installed back-end. FAISS lists what ``top`` reads itself: a second way to the same digits.

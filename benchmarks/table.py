@@ -25,30 +25,28 @@ Row = dict[str, Any]
 
 def text(record: dict[str, Any]) -> str:
     """The table, with the machine and notes."""
-    goals = record["images"] == 5_000 and record["dim"] == 1024
-    rows = record["rows"]
-    lines = [HEADINGS, *(_printed(row, find(name), goals) for name, row in rows.items())]
+    goals, rows = record["images"] == 5_000 and record["dim"] == 1024, record["rows"]
     notes = [*NOTES, *(f"{name} left out: {reason}" for name, reason in record["left_out"].items())]
     notes += [] if goals else ["goals are for 5,000 images and 1,024 dimensions"]
     for name, row in rows.items():
         notes += row["usage"]["notes"]
         notes += [f"{name}: {row['numbers']:,} numbers compared, by {row['largest']:.1e}"] if row["numbers"] else []
         notes += [f"DIFFERS: {name}: {line}" for line in row["differences"]]
-    place = "  ".join(f"{name}: {value}" for name, value in record["machine"].items())
-    size = f"{record['images']:,} images, {5 * record['images']:,} captions, {record['dim']:,} dimensions"
+    lines = [HEADINGS, *(_printed(row, find(name), goals) for name, row in rows.items())]
     width = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, tuple("-" * w for w in width))
     shown = ("  ".join((c[0].ljust(width[0]), *map(str.rjust, c[1:], width[1:]))).rstrip() for c in lines)
+    place = "  ".join(f"{name}: {value}" for name, value in record["machine"].items())
+    size = f"{record['images']:,} images, {5 * record['images']:,} captions, {record['dim']:,} dimensions"
     return "\n".join((place, size, "", *shown, "", *(f"* {note}" for note in notes)))
 
 
 def _printed(row: Row, task: Task, goals: bool) -> tuple[str, ...]:
     """The cells of a row on the terminal."""
-    used = row["usage"]
+    used, found, unit = row["usage"], quantities(row, task), "x" if row["ours"] else task.unit if task.floor else ""
     name = f"{row['name']}{' (E)' if used['part'] < 1 else ''}: {task.words}".removesuffix(": ")
     if row["differences"]:
         return name, "values differ, no time", *[""] * 6
-    found, unit = quantities(row, task), "x" if row["ours"] else task.unit if task.floor else ""
     ratios = ("" if x is None else f"{x:,.2f} {unit}" for x in (found.get(unit), found.get(f"CPU {unit}")))
     met = ", ".join("yes" if met else "NO" for met in judge(task.goal, found))
     mib = "" if used["mib"] is None else f"{used['mib']:,.0f}"

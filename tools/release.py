@@ -20,20 +20,15 @@ LINK = re.compile(r"(!?)(\[[^\]]*\])\((?!https?://|#)([^)\s]+)\)")
 
 def absolute(text: str, repository: str, tag: str) -> str:
     """A page of the root of the repository with its relative links as links to the files of a tag."""
-
-    def link(found: re.Match[str]) -> str:
-        return f"{found[1]}{found[2]}({repository}/{'raw' if found[1] else 'blob'}/{tag}/{found[3]})"
-
-    return LINK.sub(link, text)
+    return LINK.sub(lambda m: f"{m[1]}{m[2]}({repository}/{'raw' if m[1] else 'blob'}/{tag}/{m[3]})", text)
 
 
 def prepare(root: Path, repository: str, tag: str) -> None:
     """Change the files of a checkout; ends the program with a sentence where the tag is not of this version."""
     if tag != f"v{__version__}":
         sys.exit(f"the tag is {tag}, and the version is {__version__}: tag the commit v{__version__}")
-    if not re.search(
-        rf"(?m)^## \[{re.escape(__version__)}\] - \d{{4}}-\d\d-\d\d$", (root / "CHANGELOG.md").read_text("utf-8")
-    ):
+    dated = rf"(?m)^## \[{re.escape(__version__)}\] - \d{{4}}-\d\d-\d\d$"
+    if not re.search(dated, (root / "CHANGELOG.md").read_text("utf-8")):
         sys.exit(f"CHANGELOG.md has no date of {__version__}: replace 'Unreleased' by it")
     readme, project = root / "README.md", root / "pyproject.toml"
     page = readme.read_text("utf-8")
