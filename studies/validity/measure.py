@@ -57,9 +57,10 @@ class Measured:
     images: int
     signature: str
 
-    def at(self, key: Key) -> int:
-        """The column of a key."""
-        return self.keys.index(key)
+    @property
+    def both(self) -> dict[str, int]:
+        """The columns that are the mean, or the sum, of both directions, by the name of the metric."""
+        return {metric: k for k, (metric, direction) in enumerate(self.keys) if direction == "both"}
 
 
 def measure(
