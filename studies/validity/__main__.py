@@ -57,13 +57,12 @@ def study(size: Size, said: Callable[[str], None]) -> Record:
     """Run the study and return its numbers; ``said`` gets lines of progress."""
     world = made.open_world(size.split)
     oracle = Oracle(world)
-    levels = {family: strengths[: size.levels] for family, strengths in LEVELS.items()}
-    systems = [s for seed in range(size.seeds) for s in made.family_systems(seed, levels)]
+    systems = [s for seed in range(size.seeds) for s in made.family_systems(seed, size.levels)]
     systems += made.mixed_systems(size.mixed)
     pool = made.pool_systems()
-    positive, true = made.pooled(world, oracle, pool), world.entails
+    positive, true = made.pooled(oracle, pool), world.entails
     judgements = {"judged": made.judged(world.split), "pooled": positive}
-    measured = measure(world, systems, oracle, judgements, size.resamples, said)
+    measured = measure(systems, oracle, judgements, size.resamples, said)
     said("findings")
     packages = {name: version(name) for name in ("numpy", "scipy", "numba")}
     return {

@@ -64,7 +64,6 @@ class Measured:
 
 
 def measure(
-    world: World,
     systems: Sequence[System],
     oracle: Oracle,
     judgements: Mapping[str, Any],
@@ -72,7 +71,7 @@ def measure(
     said: Callable[[str], None],
 ) -> Measured:
     """Evaluate all systems with so many bootstrap samples; ``said`` gets a line of progress."""
-    rows = []
+    world, rows = oracle.world, []
     for number, system in enumerate(systems, 1):
         images, captions = vectors(system, oracle)
         # Influences of the images as candidates come with the intervals, which are made anew for all systems.
@@ -153,11 +152,9 @@ def quality_of(scores: Vectors, world: World) -> dict[str, float]:
 
 def errors_of(scores: Vectors, world: World) -> tuple[list[float], list[float]]:
     """By direction: share of queries whose first result is not of the ground truth; share of these where it is true."""
-    image_of, caption, image = world.split.image_of, scores.argmax(axis=1), scores.argmax(axis=0)
+    images, captions = map(np.arange, scores.shape)
     errors = []
-    for wrong, true in (
-        (image_of[caption] != np.arange(len(caption)), world.entails[np.arange(len(caption)), caption]),
-        (image != image_of, world.entails[image, np.arange(len(image))]),
-    ):
+    for image, caption in ((images, scores.argmax(axis=1)), (scores.argmax(axis=0), captions)):
+        wrong, true = world.split.image_of[caption] != image, world.entails[image, caption]
         errors.append((float(wrong.mean()), float(true[wrong].mean()) if wrong.any() else float("nan")))
     return [e[0] for e in errors], [e[1] for e in errors]

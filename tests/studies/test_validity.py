@@ -153,7 +153,7 @@ def test_noise_is_drawn_anew_for_every_system_and_is_the_same_again(oracle):
 
 def test_pooled_judgements_are_the_true_ones_among_the_first_and_the_written_pairs(world, oracle):
     systems = pool_systems()[:2]
-    found = pooled(world, oracle, systems, depth=3)
+    found = pooled(oracle, systems, depth=3)
     image_of = world.split.image_of
     scores = [s.T if d == "t2i" else s for d in ("i2t", "t2i") for s in (scores_of(x, oracle) for x in systems)]
     for place, (direction, table) in enumerate({"i2t": found["i2t"], "t2i": found["t2i"].T}.items()):
