@@ -1,8 +1,12 @@
-"""Run the study: write its numbers, with what made them, and its figures.
+"""The validity study: which retrieval metric recovers the true order of systems?
 
 python -m studies.validity                 all of it, into the repository; then run python -m docs.generate
 python -m studies.validity --figures       only the figures, from the stored numbers
 python -m studies.validity --quick         a tiny world and few systems, into build/study, to see that it works
+
+On scenes, where the truth of every pair is known, systems of graded quality are made from an oracle embedding and
+ranked by every metric: systems -> measure -> findings -> leaderboards/studies/metric_validity.json -> figures and the
+table of the page. The sentences of the page are written by hand: read them again when the numbers change.
 """
 
 from __future__ import annotations

@@ -32,30 +32,18 @@ Key = tuple[str, str]  # name of a metric; i2t, t2i or both
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The systems by all metrics.
-
-    Attributes:
-        systems, keys: what was measured, by which metrics and directions.
-        values: (system, key) float64 on all images.
-        samples: (resample, system, key) float32 on resampled images, the same for all systems.
-        small: (draw, system, key) float32 on the queries of ``SMALL`` images; all items are candidates.
-        quality: by name (system,) float64, see ``quality_of``.
-        wrong, wrong_but_true: (system, 2) float64 by direction: share of the queries whose first result is none of the
-            ground truth, and share of these whose first result is true.
-        images: how many there are.
-        signature: of the evaluation.
-    """
+    """The systems by all metrics."""
 
     systems: tuple[System, ...]
     keys: tuple[Key, ...]
-    values: Any
-    samples: Any
-    small: Any
-    quality: dict[str, Any]
-    wrong: Any
-    wrong_but_true: Any
-    images: int
-    signature: str
+    values: Any  # (system, key) float64 on all images
+    samples: Any  # (resample, system, key) float32 on resampled images, the same for all systems
+    small: Any  # (draw, system, key) float32 on the queries of ``SMALL`` images; all items are candidates
+    quality: dict[str, Any]  # by name (system,) float64, see ``quality_of``
+    wrong: Any  # (system, 2) float64 by direction: share of the queries whose first result is not of the ground truth
+    wrong_but_true: Any  # (system, 2) float64: share of these whose first result is true
+    images: int  # how many there are
+    signature: str  # of the evaluation
 
     @property
     def both(self) -> dict[str, int]:

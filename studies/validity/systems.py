@@ -112,23 +112,14 @@ def matched_facts(scenes: Codes, facts: Codes) -> Float:
 
 @dataclass(frozen=True)
 class Corruption:
-    """What a system does not know, and what it prefers for no reason.
+    """What a system does not know, and what it prefers for no reason."""
 
-    Attributes:
-        noise: standard deviation of Gaussian noise in the vectors, relative to the root mean square of the oracle's.
-        removed: kinds of facts that the system does not see, of ``REMOVABLE``.
-        popularity: standard deviation of a random bias of every candidate, in standard deviations of the scores.
-        hubness: how far all vectors are pulled to the mean of their side, 0 to 1.
-        vague: weight of a bias to captions that state few facts and to images with many, in the same unit.
-        pair: share of a cue that an image has in common with its own captions, and that says nothing about its content.
-    """
-
-    noise: float = BASE_NOISE
-    removed: frozenset[str] = field(default_factory=frozenset)
-    popularity: float = 0.0
-    hubness: float = 0.0
-    vague: float = 0.0
-    pair: float = 0.0
+    noise: float = BASE_NOISE  # deviation of Gaussian noise in the vectors, relative to the oracle's root mean square
+    removed: frozenset[str] = field(default_factory=frozenset)  # kinds of facts that it does not see, of ``REMOVABLE``
+    popularity: float = 0.0  # deviation of a random bias of every candidate, in standard deviations of the scores
+    hubness: float = 0.0  # how far all vectors are pulled to the mean of their side, 0 to 1
+    vague: float = 0.0  # bias to captions that state few facts and to images with many, in the same unit
+    pair: float = 0.0  # share of a cue that an image and its captions have in common, which says nothing of its content
 
     def better_than(self, other: Corruption) -> bool:
         """Whether no corruption is stronger than that of ``other``, and at least one is weaker."""
