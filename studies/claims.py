@@ -6,16 +6,11 @@
     python -m leaderboards build
 
 A claim has one or more parts. Each is a difference between variants, such as the R@1 of mh less that of sh, as means of
-both directions, and must be above a limit. The interval of a difference has two sources of error, and its variance is
-their sum (two-way random effects):
-
-- seeds: the variance of the differences of the seeds, divided by their number;
-- images: the variance over the test images of the mean over seeds, divided by their number. Queries of one image are
-  one unit (``suites.per_image``).
-
-What differs at random between images and seeds together is in both, so that an interval is rather too wide than too
-narrow: in simulations with three seeds and 1,000 images 93 to 99 % of them have the true difference. The quantile is
-that of Student's t with the degrees of freedom of Welch and Satterthwaite.
+both directions, and must be above a limit. The variance of a difference is the sum of two (two-way random effects): the
+variance of the differences of the seeds, and the variance over the test images of the mean over seeds, each divided by
+their number. Queries of one image are one unit (``suites.per_image``). What differs at random between images and seeds
+together is in both, so intervals are rather too wide: in simulations with three seeds and 1,000 images 93 to 99 % of
+them have the true difference. The quantile is Student's t with the degrees of freedom of Welch and Satterthwaite.
 
 Verdicts are read from wider intervals than those of 95 % that tables print, at the levels of Bonferroni:
 
