@@ -53,26 +53,15 @@ LEVEL = 0.95  # of the intervals of what was trained here
 LARGEST = 4 << 20  # bytes of a submitted entry
 ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 KEPT = ("vsebench", "started", "python", "packages")  # parts of the provenance of a report that an entry has
-OBJECTS = "coco-objects"
-CHANGED = (  # settings of the runs on objects that are not those of a single run, beside the loss
-    "data.first", "model.similarity", "train.epochs", "train.patience", "train.decay_every", "train.threads",
-    "train.seed",
-)  # fmt: skip
 INPUTS = {"pixels": "pixels", "regions": "region features", "vectors": "vectors"}
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number of an entry.
+    """A number of an entry: fractions as fractions, with its interval at 95 % and ``n`` queries where they are known.
 
-    Attributes:
-        value: fractions as fractions; ranks and coefficients as they are.
-        unit: ``fraction``, ``rank``, ``distance`` or ``number``.
-        interval: (low, high) at 95 %, or None.
-        n: number of queries, or None where it is not known.
-        printed: the text in the paper; empty for what was measured, and for a sum that was added here.
-        note: about this number.
-        doubt: what contradicts it within its row, or the empty text.
+    ``printed`` is the text in the paper, empty for what was measured or added here; ``doubt`` says what contradicts it
+    within its row.
     """
 
     value: float
@@ -86,17 +75,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Model:
-    """What was evaluated.
-
-    Attributes:
-        name: of the model.
-        setting: what distinguishes it from others of this name: training data, hyper-parameters.
-        image_input: pixels, region features, object annotations; empty where it is not known.
-        url: of its code or paper.
-        description: free text.
-        notes: sentences.
-        reproduce: the command that gives the numbers again.
-    """
+    """What was evaluated; ``setting`` distinguishes it from others of this name, ``reproduce`` is a command."""
 
     name: str
     setting: str = ""
@@ -119,18 +98,10 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One system on one test set.
+    """One system on one test set: ``id`` names its page and file, ``level`` is one of ``LEVELS``.
 
-    Attributes:
-        id: of its page and its file.
-        level: see ``LEVELS``.
-        model: what was evaluated.
-        benchmark: the test set.
-        numbers: by metric and direction.
-        signature: how it was measured; empty where it is not known, as in papers.
-        paper, table, row: of published numbers; ``paper`` is a key of ``papers.json``.
-        facts: provenance, name -> text.
-        report: of a submitted entry.
+    ``signature`` is empty where it is not known, as in papers; ``paper`` is a key of ``papers.json``; ``facts`` is the
+    provenance, name -> text; submitted entries have their ``report``.
     """
 
     id: str
@@ -454,7 +425,11 @@ def _trained(suite: Mapping[str, Any]) -> Iterator[Entry]:
         numbers = {key: _over_seeds(key, found) for key, found in _results(runs).items()}
         known = all(number.interval is not None for number in numbers.values())
         why = "one seed gives no interval" if len(runs) == 1 else "the spread over test images is not known"
-        first = runs[0]
+        first, trained_on = runs[0], runs[0]["config"].get("data", {})
+        share, features = trained_on.get("first", 1), str(trained_on.get("features"))
+        setting = first.get("setting", f"{100 * share:.3g} % of training captions" if share < 1 else "")
+        image_input = first.get("image_input", INPUTS.get(features, INPUTS["regions"]))  # scenes are regions
+        again = f"python -m studies.suites {suite['suite']} --losses {first['loss']} --out runs/suite-{suite['suite']}"
         facts = {
             "suite": suite["suite"], "data": data, "loss": first["loss"],
             "seeds": ", ".join(str(run["seed"]) for run in runs),
@@ -467,7 +442,7 @@ def _trained(suite: Mapping[str, Any]) -> Iterator[Entry]:
         }  # fmt: skip
         yield Entry(
             slug(f"{suite['suite']} {data} {variant}".replace("%", "pc")), "trained here",
-            Model(variant, _setting(first), _input(first), reproduce=_command(suite["suite"], first),
+            Model(variant, setting, image_input, reproduce=first.get("reproduce", again),
                   description=f"trained by vsebench train-reference with the loss {first['loss']}",
                   notes=(f"Means of {len(runs)} seeds.",) if len(runs) > 1 else ()),
             _test_set(first), numbers, first["signature"], facts=facts,
@@ -505,37 +480,9 @@ def _over_seeds(key: Key, found: list[tuple[float, float | None]]) -> Number:
     return Number(round(mean, 6), unit, (max(low, round(mean - half, 6)), min(high, round(mean + half, 6))))
 
 
-def _setting(run: Mapping[str, Any]) -> str:
-    """What is unusual in the training data of a run; empty where nothing is."""
-    share = run["config"].get("data", {}).get("first", 1)
-    parts = ["object labels"] if run["data"] == OBJECTS else []
-    return ", ".join(parts + ([f"{100 * share:.3g} % of training captions"] if share < 1 else []))
-
-
-def _input(run: Mapping[str, Any]) -> str:
-    """What the model of a run reads of an image; empty where it is not known."""
-    by_data = {OBJECTS: "object annotations", "scenes-10k": INPUTS["regions"]}
-    return INPUTS.get(str(run["config"].get("data", {}).get("features")), by_data.get(run["data"], ""))
-
-
 def _test_set(run: Mapping[str, Any]) -> str:
     """The test set of a run; that of images alone has the name of its data."""
     if "|labels:" in run["signature"]:
         return f"{run['data']}-images"
     split = re.search(r"split:([^|#]+)", run["signature"])
     return split[1] if split else str(run["data"])
-
-
-def _command(suite: str, run: Mapping[str, Any]) -> str:
-    """The command that trains a run again; on objects, which no suite has, it is that of a single run."""
-    if run["data"] != OBJECTS:
-        return f"python -m studies.suites {suite} --losses {run['loss']} --out runs/suite-{suite}"
-    config = run["config"]
-    given = {name: config[name.partition(".")[0]][name.partition(".")[2]] for name in CHANGED}
-    given |= {
-        f"loss.{key}": value for key, value in config["loss"].items() if key not in ("name", "fingerprint", "settings")
-    }
-    given |= {f"loss.settings.{key}": value for key, value in config["loss"]["settings"].items()}
-    words = {key: value if isinstance(value, str) else json.dumps(value) for key, value in given.items()}
-    settings = " ".join(f"--set {key}={shlex.quote(word)}" for key, word in words.items())
-    return f"vsebench train-reference --loss {run['loss']} --data {OBJECTS} --out runs/{run['variant']} {settings}"

@@ -14,19 +14,7 @@ from typing import Any
 from vsebench.errors import BadInput, MissingPackage, csv_cell, printable
 
 from .entries import LEVELS, Board, Entry, facts_of, page_of, slug
-from .tables import (
-    ARROWS,
-    Cell,
-    Column,
-    Ranking,
-    Table,
-    counted,
-    heading,
-    numbers,
-    ordered,
-    printed,
-    shortened,
-)
+from .tables import ARROWS, Cell, Column, Ranking, Table, heading, numbers, ordered, printed, shortened
 
 FILTERED = 8  # rows of a page beyond which they can be filtered
 SHOWN, MAIN = 12, "small"  # of the README: published rows of a table, and the suite whose rows it has
@@ -39,7 +27,7 @@ NAVIGATION = (
 )  # fmt: skip
 ELSEWHERE = (("README.md", "Repository"), ("docs/index.md", "Documentation"), ("LICENSE", "Licence"))
 OPEN, UNJUDGED = "not trained here yet", "cannot be judged"
-SIGNS = {"holds here": "✓ ", "does not hold here": "✗ ", "undecided": "~ "}
+SIGNS = {"holds here": "✓ holds here", "does not hold here": "✗ does not hold here", "undecided": "~ undecided"}
 
 
 @dataclass(frozen=True)
@@ -210,7 +198,9 @@ def _overview(board: Board, found: Sequence[Ranking]) -> Table:
                 text = number.printed or printed(number.value, number.unit)
                 best = Cell(f"{text} {heading(one.by, one)} {ARROWS[one.by[1]]}".strip(), shortened(first.model.name))
                 break
-        rows.append([Cell(title_of(board, name), link=file_of(name)), *counted(own), best])
+        levels = [entry.level for entry in {e.id: e for one in own for line in one.lines for e in line}.values()]
+        counts = (Cell(str(levels.count(level) or "—")) for level in LEVELS)
+        rows.append([Cell(title_of(board, name), link=file_of(name)), *counts, best])
     columns = [Column("test set"), *(Column(level, "", True) for level in LEVELS), Column("best published")]
     return Table("", columns, rows)
 
@@ -290,16 +280,12 @@ def _judged(stated: dict[str, Any], board: Board) -> tuple[list[tuple[Any, Any]]
     return judged, [one for suite in suites for one in suite.get("left_out", ()) if one["claim"] == stated["claim"]]
 
 
-def _signed(verdict: str) -> str:
-    return SIGNS.get(verdict, "") + verdict
-
-
 def _verdicts(board: Board) -> Table:
     """The claims of the papers with their verdicts: the index of the page of claims."""
     rows = []
     for stated in board.claims:
         judged, lost = _judged(stated, board)
-        verdicts = [f"{_signed(claim['verdict'])} ({claim['data']})" for _, claim in judged]
+        verdicts = [f"{SIGNS.get(claim['verdict'], claim['verdict'])} ({claim['data']})" for _, claim in judged]
         verdicts += [f"{UNJUDGED} ({one['data']})" for one in lost]
         paper = board.papers[stated["paper"]]
         rows.append([
@@ -357,13 +343,16 @@ def _differences(suite: dict[str, Any], claim: dict[str, Any]) -> Table:
         text = printed(value, "fraction")
         return text.lstrip("-") if not text.strip("-0.") else text if value < 0 else f"+{text}"
 
+    def verdict(one: dict[str, Any]) -> str:
+        return SIGNS.get(one["verdict"], str(one["verdict"]))
+
     rows = []
     for part in claim["parts"]:
         trained = f"({', '.join(part['trained'])} trained on these gains)" if part["trained"] else ""
         ends = "" if part["low"] is None else f"[{signed(part['low'])}, {signed(part['high'])}]"
         rows.append([
             Cell(part["says"], trained), Cell(part["metric"]),
-            Cell("lower: " * part["lower"] + _signed(part["verdict"])), Cell(signed(part["difference"]), ends),
+            Cell("lower: " * part["lower"] + verdict(part)), Cell(signed(part["difference"]), ends),
             Cell(signed(part["above"])), Cell(", ".join(map(signed, part["seeds"]))),
         ])  # fmt: skip
     levels, versions = claim["levels"], suite["versions"]
@@ -373,4 +362,4 @@ def _differences(suite: dict[str, Any], claim: dict[str, Any]) -> Table:
     )
     headings = ("difference", "metric", "verdict", "value", "limit", "seeds")
     columns = [Column(h, "", h in ("value", "limit")) for h in headings]
-    return Table(f"{_signed(claim['verdict'])}: trained on {claim['data']}", columns, rows, notes)
+    return Table(f"{verdict(claim)}: trained on {claim['data']}", columns, rows, notes)

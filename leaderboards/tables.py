@@ -12,7 +12,7 @@ from typing import NamedTuple
 import vsebench as vb
 from vsebench.errors import BadInput, UsageError
 
-from .entries import FAMILIES, LEVELS, PAPER, RSUM, Board, Entry, Key, Number, concerns, facts_of, page_of
+from .entries import FAMILIES, PAPER, RSUM, Board, Entry, Key, Number, concerns, facts_of, page_of
 
 ARROWS = {"i2t": "image→text", "t2i": "text→image", "i2i": "image→image", "t2t": "text→text", "": ""}
 PRINTED = "as printed"  # the rules of numbers of papers, and of those measured by the protocol of their test set
@@ -372,12 +372,6 @@ def version(entry: Entry) -> str:
     """The version of vsebench in the signature; empty without one."""
     found = re.search(r"(?:^|\|)vsebench:([^|]*)", entry.signature)
     return found[1] if found else ""
-
-
-def counted(found: Iterable[Ranking]) -> list[Cell]:
-    """How many entries of every level of ``LEVELS`` are in some tables."""
-    levels = {entry.id: entry.level for one in found for line in one.lines for entry in line}
-    return [Cell(str(sum(own == level for own in levels.values()) or "—")) for level in LEVELS]
 
 
 def shortened(text: str) -> str:
