@@ -6,16 +6,11 @@
     python -m leaderboards build
 
 A claim has one or more parts. Each is a difference between variants, such as the R@1 of mh less that of sh, as means of
-both directions, and must be above a limit. The interval of a difference has two sources of error, and its variance is
-their sum (two-way random effects):
-
-- seeds: the variance of the differences of the seeds, divided by their number;
-- images: the variance over the test images of the mean over seeds, divided by their number. Queries of one image are
-  one unit (``suites.per_image``).
-
-What differs at random between images and seeds together is in both, so that an interval is rather too wide than too
-narrow: in simulations with three seeds and 1,000 images 93 to 99 % of them have the true difference. The quantile is
-that of Student's t with the degrees of freedom of Welch and Satterthwaite.
+both directions, and must be above a limit. The variance of a difference is the sum of two (two-way random effects): the
+variance of the differences of the seeds, and the variance over the test images of the mean over seeds, each divided by
+their number. Queries of one image are one unit (``suites.per_image``). What differs at random between images and seeds
+together is in both, so intervals are rather too wide: in simulations with three seeds and 1,000 images 93 to 99 % of
+them have the true difference. The quantile is Student's t with the degrees of freedom of Welch and Satterthwaite.
 
 Verdicts are read from wider intervals than those of 95 % that tables print, at the levels of Bonferroni:
 
@@ -34,19 +29,20 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 import vsebench as vb
 from train_reference.config import read_toml
 from vsebench.errors import BadInput, VsebenchError
 from vsebench.types import Float
 
-from .suites import RESULT, SUMMARY, TABLES, get_suite, per_image
+from .suites import RESULT, SUMMARY, TABLES, get_suite, per_image, write_summary
 
 HOLDS, FAILS, OPEN = "holds here", "does not hold here", "undecided"
 LEVEL = 0.95
@@ -59,19 +55,17 @@ SOURCES = ("seeds", "images")  # of errors
 
 @dataclass(frozen=True)
 class Part:
-    """A difference between variants that must be above a limit: 0, or what counts as equal.
+    """A difference between variants that must be above a limit: 0, or what counts as equal."""
 
-    Attributes:
-        says: what is compared, for a table.
-        weights: of the variants; the difference is the weighted sum of their values.
-        metric: its name.
-        equal: whether a value of at least ``EQUAL`` times that of the variants with negative weights is enough.
-    """
-
-    says: str
-    weights: tuple[tuple[str, float], ...]
+    says: str  # what is compared, for a table
+    weights: tuple[tuple[str, float], ...]  # of the variants; the difference is the weighted sum of their values
     metric: str
-    equal: bool = False
+    equal: bool = False  # whether ``EQUAL`` times the value of the variants with negative weights is enough
+
+
+def variants_of(parts: Iterable[Part]) -> list[str]:
+    """The variants that are compared in any part."""
+    return list(dict.fromkeys(variant for part in parts for variant, _ in part.weights))
 
 
 def claims_of(suite: str) -> dict[str, tuple[Part, ...]]:
@@ -95,12 +89,12 @@ def part_of(text: str) -> Part:
 
 def complete(there: Iterable[tuple[str, str]], claims: Claims) -> list[tuple[str, str]]:
     """(data, claim) of every claim on every data set that has all of its variants; ``there`` has (data, variant)."""
-    found = dict.fromkeys(there)
+    found: dict[str, set[str]] = {}
+    for data, variant in there:
+        found.setdefault(data, set()).add(variant)
     return [
-        (data, name)
-        for data in dict.fromkeys(data for data, _ in found) for name, parts in claims.items()
-        if all((data, variant) in found for part in parts for variant, _ in part.weights)
-    ]  # fmt: skip
+        (data, name) for data in found for name, parts in claims.items() if found[data].issuperset(variants_of(parts))
+    ]
 
 
 def judge(
@@ -109,12 +103,12 @@ def judge(
     verdicts: int,
     degrees: Mapping[tuple[str, str], str] | None = None,
 ) -> list[dict[str, Any]]:
-    """Every claim on every data set that has all of its variants.
+    """Every claim on every data set that has all of its variants, at levels that are corrected for so many verdicts.
 
     Args:
         reports: of (data, variant, seed) the report with per-query values.
         claims: which ones.
-        verdicts: for how many verdicts the levels are corrected.
+        verdicts: how many.
         degrees: (data, variant) -> the gains from which its loss takes a degree, see ``suites.gains_of``.
 
     Returns:
@@ -136,29 +130,10 @@ def judge(
     out = []
     for data, name in complete((key[:2] for key in reports), claims):
         parts = claims[name]
-        at = {"holds": 1 - (1 - LEVEL) / verdicts, "fails": 1 - (1 - LEVEL) / (verdicts * len(parts))}
-        found = [_judged(part, data, reports, at, degrees or {}) for part in parts]
-        out.append(
-            {
-                "claim": name,
-                "data": data,
-                "levels": at,
-                "verdict": together([p["verdict"] for p in found]),
-                "parts": found,
-            }
-        )
-    return out
-
-
-def left_out(
-    planned: Collection[tuple[str, str]], lost: Mapping[tuple[str, str], list[str]], claims: Claims
-) -> list[dict[str, Any]]:
-    """The claims that cannot be judged as runs diverged: ``lost`` has the names of runs by (data, variant)."""
-    out = []
-    for data, name in complete(planned, claims):
-        needed = dict.fromkeys((data, variant) for part in claims[name] for variant, _ in part.weights)
-        if runs := [run for key in needed for run in lost.get(key, ())]:
-            out.append({"claim": name, "data": data, "because": f"{', '.join(runs)} diverged"})
+        levels = {"holds": 1 - (1 - LEVEL) / verdicts, "fails": 1 - (1 - LEVEL) / (verdicts * len(parts))}
+        found = [_judged(part, data, reports, levels, degrees or {}) for part in parts]
+        verdict = together([part["verdict"] for part in found])
+        out.append({"claim": name, "data": data, "levels": levels, "verdict": verdict, "parts": found})
     return out
 
 
@@ -168,11 +143,7 @@ def together(verdicts: list[str]) -> str:
 
 
 def _judged(
-    part: Part,
-    data: str,
-    reports: Mapping[Key, vb.Report],
-    at: dict[str, float],
-    degrees: Mapping[tuple[str, str], str],
+    part: Part, data: str, reports: Mapping[Key, vb.Report], levels: dict[str, float], degrees: Mapping[Any, str]
 ) -> dict[str, Any]:
     """The difference of a part with its interval and its verdict, from numbers as they are stored."""
     metric, names = part.metric, [name for name, _ in part.weights]
@@ -181,17 +152,16 @@ def _judged(
     differences = np.asarray(sum(weight * values[name] for name, weight in part.weights))
     less = sum(weight * float(values[name].mean()) for name, weight in part.weights if weight < 0)
     above = round((1 - EQUAL) * less, 6) if part.equal else 0.0
-    difference, counts = round(float(differences.mean()), 6), (differences.shape[0], differences.shape[1])
-    variances = tuple(
-        float(d.var(ddof=1)) if len(d) > 1 else 0.0 for d in (differences.mean(axis=1), differences.mean(axis=0))
-    )
+    difference, counts = round(float(differences.mean()), 6), differences.shape
+    means = differences.mean(axis=1), differences.mean(axis=0)
+    variances = tuple(float(d.var(ddof=1)) if len(d) > 1 else 0.0 for d in means)
     ends, _ = decide(difference, variances, counts, LEVEL)
-    _, holds = decide(difference, variances, counts, at["holds"], above)
-    _, fails = decide(difference, variances, counts, at["fails"], above)
+    holds, fails = (decide(difference, variances, counts, levels[name], above)[1] for name in ("holds", "fails"))
+    low, high = (None, None) if ends is None else (round(end, 6) for end in ends)
     lower = part.equal and ends is not None and ends[1] < 0
     return {
         "says": part.says, "variants": names, "metric": metric, "above": above, "difference": difference,
-        "low": None if ends is None else round(ends[0], 6), "high": None if ends is None else round(ends[1], 6),
+        "low": low, "high": high,
         "variances": dict(zip(SOURCES, variances, strict=True)), "counts": dict(zip(SOURCES, counts, strict=True)),
         "seeds": [round(float(d.mean()), 6) for d in differences],
         "trained": [name for name in names if degrees.get((data, name)) == metric.partition(":")[0]],
@@ -204,15 +174,8 @@ def decide(
 ) -> tuple[tuple[float, float] | None, str]:
     """The interval of a difference, None with one seed or image; and whether it is above a limit, below it or neither.
 
-    Args:
-        difference: the mean over seeds and images.
-        variances: over seeds of the means over images, and over images of the means over seeds.
-        counts: of seeds and images.
-        level: of the interval, such as 0.95.
-        above: the limit.
+    ``variances`` are over seeds, of the means over images, and over images, of the means over seeds.
     """
-    from scipy import stats
-
     if min(counts) < 2:
         return None, OPEN
     of_seeds, of_images = (variance / count for variance, count in zip(variances, counts, strict=True))
@@ -228,9 +191,8 @@ def contributions(report: vb.Report, metric: str) -> Float:
     """(image,) numbers whose mean is the value of a metric: its mean over directions, or a sum."""
     ways = list(dict.fromkeys(r.direction for r in (*report.results, *report.parts) if str(r.metric) == metric))
     if not ways:
-        raise BadInput(
-            f"has no values of {metric}", where=report.split, fix="evaluate it with the metrics of the suite"
-        )
+        fix = "evaluate it with the metrics of the suite"
+        raise BadInput(f"has no values of {metric}", where=report.split, fix=fix)
     return np.asarray(np.mean([per_image(report, metric, way) for way in ways], axis=0))
 
 
@@ -241,33 +203,30 @@ def study(folder: Path) -> dict[str, Any]:
         The summary with ``claims`` (``judge``), ``left_out`` and ``verdicts``, for how many the levels are corrected.
 
     Raises:
-        SystemExit: the suite is not complete.
+        SystemExit: the suite is not finished.
         BadInput: as ``judge``.
     """
     file = folder / SUMMARY
-    summary: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    if not summary.get("complete"):
-        raise SystemExit(
-            f"{file} is not there, or not complete\n  fix: run python -m studies.suites NAME --out {folder}"
-        )
-    runs, diverged = summary["runs"], summary["diverged"]
+    if not file.is_file():
+        raise SystemExit(f"{file} is not there\n  fix: run python -m studies.suites NAME --out {folder}")
+    summary: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     lost: dict[tuple[str, str], list[str]] = {}
-    for name, run in diverged.items():
+    for name, run in summary["diverged"].items():
         lost.setdefault((run["data"], run["variant"]), []).append(name)
-    planned = [(run["data"], run["variant"]) for run in (*runs.values(), *diverged.values())]
-    there = {name: run for name, run in runs.items() if (run["data"], run["variant"]) not in lost}
-    reports = {
-        (run["data"], run["variant"], run["seed"]): vb.load(folder / name / RESULT) for name, run in there.items()
-    }
-    degrees = {(run["data"], run["variant"]): run["degree"] for run in there.values()}
+    runs = {name: (run["data"], run["variant"]) for name, run in summary["runs"].items()}
+    there = {name: (key, summary["runs"][name]) for name, key in runs.items() if key not in lost}
+    reports = {(*key, run["seed"]): vb.load(folder / name / RESULT) for name, (key, run) in there.items()}
     claims = claims_of(summary["suite"])
     whole = complete(((p.config.data.name, p.variant) for p in get_suite(summary["suite"]).runs), claims)
     summary["verdicts"] = len(whole) + ELSEWHERE
+    degrees = {key: run["degree"] for key, run in there.values()}
     summary["claims"] = judge(reports, claims, summary["verdicts"], degrees)
-    summary["left_out"] = left_out(planned, lost, claims)
-    new = folder / f"{SUMMARY}.new"
-    new.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-    new.replace(file)
+    summary["left_out"] = [
+        {"claim": name, "data": data, "because": f"{', '.join(gone)} diverged"}
+        for data, name in complete((*runs.values(), *lost), claims)
+        if (gone := [run for variant in variants_of(claims[name]) for run in lost.get((data, variant), ())])
+    ]
+    write_summary(summary, folder)
     return summary
 
 

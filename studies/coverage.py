@@ -24,9 +24,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 import vsebench
-from vsebench import Report, Split
+from vsebench import Split
+from vsebench.files.atomic import write_atomically
 
 STORED = Path(__file__).resolve().parent.parent / "docs" / "coverage.json"
 SIZES = {200: 1000, 1000: 400}  # images of a test set -> number of test sets
@@ -36,7 +38,8 @@ GRADED = (
     "cider:NCS@1", "cider:NCS@10", "cider:Nsum", "cider:NCS[gt=out]@10", "cider:NsumN", "cider:SR@1", "cider:SR@10",
     "cider:R@1", "cider:R@10", "cider:nDCG@10", "cider:CS@100", "cider:CS[captions=all]@100", "cider:Kendall",
 )  # fmt: skip
-OURS = {"eccv:": "given:", "cider:": "matrix:"}  # the views of judgements and of gains that are given
+# By the name with given judgements and gains in place of those of COCO
+METRICS = {name.replace("eccv:", "given:").replace("cider:", "matrix:"): name for name in (*BINARY, *GRADED)}
 LATENT = np.random.default_rng(11).standard_normal((60, 24))  # kinds of images
 Array = npt.NDArray[Any]
 
@@ -67,62 +70,51 @@ def draw(images: int, rng: np.random.Generator) -> TestSet:
     return TestSet(Split("custom", np.arange(images), np.arange(len(image_of)), image_of), gains, systems)
 
 
-def evaluate(test: TestSet, system: int) -> Report:
-    """All metrics of one system, with intervals; positives are the written pairs and those of large gain."""
+def one(images: int, number: int) -> pd.DataFrame:
+    """By metric and direction: ``value``, ``low``, ``high`` and ``p`` of the comparison of the two systems.
+
+    Positives of the judgements are the written pairs and those of large gain.
+    """
+    test = draw(images, np.random.default_rng((images, number)))
     positive = test.gains > 0.4
     positive[test.split.image_of, np.arange(positive.shape[1])] = True
-    return vsebench.evaluate(
-        *test.systems[system], split=test.split, metrics=[_renamed(name, OURS) for name in (*BINARY, *GRADED)],
-        gains=[test.gains], similarity="dot", judgements={"given": positive}, trust=True, threads=1,
-    )  # fmt: skip
-
-
-def _renamed(name: str, views: dict[str, str]) -> str:
-    for old, new in views.items():
-        name = name.replace(old, new)
-    return name
-
-
-def one(images: int, number: int) -> dict[str, tuple[float, float, float, float]]:
-    """Metric and direction -> value, ends of the interval, and p-value of the comparison of the two systems."""
-    test = draw(images, np.random.default_rng((images, number)))
-    first, second = (evaluate(test, system) for system in (0, 1))
-    names = [str(m) for m in dict.fromkeys(r.metric for r in first.results)]
-    compared = vsebench.compare(
-        [first, second], metrics=names, correction="none", permutations=1000, resamples=10, threads=1
-    )
-
-    def name(metric: Any, direction: str | None) -> str:
-        return f"{_renamed(str(metric), {new: old for old, new in OURS.items()})} {direction or 'both'}"
-
+    reports = [
+        vsebench.evaluate(
+            *system, split=test.split, metrics=list(METRICS), gains=[test.gains], similarity="dot",
+            judgements={"given": positive}, trust=True, threads=1,
+        ) for system in test.systems
+    ]  # fmt: skip
+    names = [str(m) for m in dict.fromkeys(r.metric for r in reports[0].results)]
+    compared = vsebench.compare(reports, metrics=names, correction="none", permutations=1000, resamples=10, threads=1)
     rows = [compared.rows[t.row] for t in compared.tests]
-    p = {name(row.metric, row.direction): t.p for row, t in zip(rows, compared.tests, strict=True)}
-    found = {}
-    for r in first.results:
-        key = name(r.metric, r.direction)
-        found[key] = r.value, *(r.interval or (np.nan, np.nan)), 1.0 if p[key] is None else float(p[key])
-    return found
+    p = {(row.metric, row.direction): t.p for row, t in zip(rows, compared.tests, strict=True)}
+    found = {
+        f"{METRICS[str(r.metric)]} {r.direction or 'both'}":
+            (r.value, *(r.interval or (np.nan, np.nan)), 1.0 if (of := p[r.metric, r.direction]) is None else of)
+        for r in reports[0].results
+    }  # fmt: skip
+    return pd.DataFrame.from_dict(found, "index", float, ["value", "low", "high", "p"])
 
 
-def table(images: int, sets: int, workers: int) -> dict[str, dict[str, float]]:
-    """Coverage, width and level of every metric at one size."""
-    every: list[dict[str, tuple[float, float, float, float]]] = []
+def table(images: int, sets: int, workers: int) -> pd.DataFrame:
+    """Every metric at one size: mean ``value``, ``coverage``, and ``level`` (the share of significant tests).
+
+    ``width`` is the mean width of the intervals, relative to 2 x 1.96 standard deviations of the value.
+    """
+    samples = []
     with ProcessPoolExecutor(workers) as pool:
         for done, found in enumerate(pool.map(partial(one, images), range(sets), chunksize=5), 1):
-            every.append(found)
+            samples.append(found)
             if done % 20 == 0:
                 print(f"{images} images: {done} of {sets} test sets", file=sys.stderr, flush=True)
     rows = {}
-    for name in every[0]:
-        value, low, high, p = np.array([found[name] for found in every]).T
+    for name in samples[0].index:
+        value, low, high, p = np.array([found.loc[name] for found in samples]).T
         expected, spread = value.mean(), value.std(ddof=1)
-        rows[name] = {
-            "value": float(expected),
-            "coverage": float(((low <= expected) & (expected <= high)).mean()),
-            "width": float((high - low).mean() / (2 * 1.96 * spread)) if spread else float("nan"),
-            "level": float((p <= 0.05).mean()),
-        }
-    return rows
+        covered = (low <= expected) & (expected <= high)
+        width = (high - low).mean() / (2 * 1.96 * spread) if spread else np.nan
+        rows[name] = {"value": expected, "coverage": covered.mean(), "width": width, "level": (p <= 0.05).mean()}
+    return pd.DataFrame.from_dict(rows, "index")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -135,16 +127,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     sizes = SIZES if given.images is None else {given.images: SIZES.get(given.images, 200)}
     sizes = {n: given.sets or sets for n, sets in sizes.items()}
-    found = {n: table(n, sets, given.workers) for n, sets in sizes.items()}
-    for n, rows in found.items():
-        print(f"\n{sizes[n]} test sets of {n} images")
-        print(f"{'metric':34s} {'value':>7s} {'coverage':>9s} {'width':>6s} {'level':>6s}")
-        for name, row in rows.items():
-            print(f"{name:34s} {row['value']:7.3f} {row['coverage']:9.1%} {row['width']:6.2f} {row['level']:6.1%}")
+    tables = {n: table(n, sets, given.workers) for n, sets in sizes.items()}
+    for n, shown in tables.items():
+        print(f"\n{sizes[n]} test sets of {n} images\n{shown.round(3).to_string()}")
     if given.write:
-        sets, rows = ({str(n): x for n, x in by.items()} for by in (sizes, found))
-        document = {"version": vsebench.__version__, "sets": sets, "rows": rows}
-        STORED.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        rows = {n: shown.to_dict("index") for n, shown in tables.items()}
+        document = {"version": vsebench.__version__, "sets": sizes, "rows": rows}
+        with write_atomically(STORED, "w") as stream:
+            stream.write(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import json
 import multiprocessing
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -40,7 +41,8 @@ from train_reference.own_file import label, published
 from train_reference.sources import open_data
 from train_reference.train import LOG, best_epoch, no_say, train
 from vsebench.errors import DISK, BadInput, Diverged, UsageError, VsebenchError
-from vsebench.types import Float
+from vsebench.files.atomic import write_atomically
+from vsebench.types import DIRECTIONS, Float
 
 TABLES = Path(__file__).parent / "runs"
 PACKAGES = ("vsebench", "torch", "numpy", "scipy", "numba")
@@ -52,17 +54,11 @@ HEADLINE = ("R@1", "RSum", "match:NCS@10", "entails:mAP@R", "labels:nDCG@10")  #
 
 @dataclass(frozen=True)
 class Planned:
-    """One run of a suite.
+    """One run of a suite."""
 
-    Attributes:
-        variant: what is trained, without its seed: ``mh``, ``sam-3%``, ``log_ratio-dim16``, ``untrained``.
-        config: the complete configuration, with the seed.
-        metrics: what it is evaluated with.
-    """
-
-    variant: str
-    config: Config
-    metrics: str
+    variant: str  # without the seed: mh, sam-3%, log_ratio-dim16, untrained
+    config: Config  # with the seed
+    metrics: str  # of the evaluation
 
     @property
     def name(self) -> str:
@@ -80,11 +76,7 @@ class Suite:
 
 
 def get_suite(name: str, losses: Sequence[str] | None = None) -> Suite:
-    """The suite of a table in ``studies/runs``.
-
-    Args:
-        name: of the file.
-        losses: only the runs of these, and the untrained model; also ``my_loss.py:function``.
+    """The suite of a table in ``studies/runs``; with ``losses`` (also ``my_loss.py:function``) only their runs.
 
     Raises:
         UsageError: an unknown suite or loss, two losses of one name, or none that the suite has.
@@ -117,10 +109,7 @@ def get_suite(name: str, losses: Sequence[str] | None = None) -> Suite:
 
 
 def run_suite(suite: Suite, out: Path, jobs: int = 1) -> dict[str, Any]:
-    """Train what is not finished of a suite, ``jobs`` runs at a time; the values do not depend on it.
-
-    Returns:
-        The summary, as in ``suite.json``.
+    """Train what is not finished of a suite, ``jobs`` runs at a time, and return the summary.
 
     Raises:
         UsageError: the folder has runs of other settings.
@@ -149,14 +138,18 @@ def run_suite(suite: Suite, out: Path, jobs: int = 1) -> dict[str, Any]:
             left = (time.monotonic() - started) / number * (len(tasks) - number)
             print(f"{number} of {len(tasks)}, {said}, about {left / 60:.0f} min left", file=sys.stderr)
     found = summary(suite, out)
-    new = out / f"{SUMMARY}.new"
-    new.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    new.replace(out / SUMMARY)
+    write_summary(found, out)
     return found
 
 
+def write_summary(found: Mapping[str, Any], out: Path) -> None:
+    """Write ``suite.json``; while it is not there, the suite is not complete."""
+    with write_atomically(out / SUMMARY, "w") as stream:
+        stream.write(json.dumps(found, indent=1) + "\n")
+
+
 def _train(task: tuple[Planned, Path]) -> str:
-    """Train one run, or go on with it; returns what is said of it."""
+    """Train one run, or resume it; returns a line of progress."""
     plan, out = task
     folder, started = out / plan.name, time.monotonic()
     (folder / DIVERGED).unlink(missing_ok=True)
@@ -169,15 +162,8 @@ def _train(task: tuple[Planned, Path]) -> str:
     return f"{plan.name}: {time.monotonic() - started:.0f} s"
 
 
-# What the runs have in common
-
-
 def summary(suite: Suite, out: Path) -> dict[str, Any]:
-    """What ``suite.json`` says, from the folders of the runs: every one is finished or diverged.
-
-    ``runs`` have the configuration, the values and the seconds of each; ``learned`` where a loss must improve on the
-    untrained model. Runs that diverged are in ``diverged``, with the message, and not in ``runs``.
-    """
+    """The content of ``suite.json``, from the folders of the runs, which are finished or diverged."""
     runs, diverged, started = dict[str, Any](), dict[str, Any](), list[str]()
     for plan in suite.runs:
         folder, config = out / plan.name, plan.config
@@ -188,8 +174,7 @@ def summary(suite: Suite, out: Path) -> dict[str, Any]:
             continue
         report = vb.load(folder / RESULT)
         started.append(str(report.provenance.get("started", "")))
-        lines = (folder / LOG).read_text(encoding="utf-8").splitlines() if (folder / LOG).is_file() else []
-        log = [json.loads(line) for line in lines]
+        log = list(map(json.loads, text_of(folder / LOG).splitlines()))
         settings = config.to_dict()
         settings["loss"]["name"] = facts["loss"]
         runs[plan.name] = facts | {
@@ -198,21 +183,23 @@ def summary(suite: Suite, out: Path) -> dict[str, Any]:
             "values": {key: round(value, 6) for key, value in means(report).items()},
             "results": results_of(report), "signature": report.signature, "config": settings,
         }  # fmt: skip
-    cpu = Path("/proc/cpuinfo")
-    lines = cpu.read_text(encoding="utf-8", errors="replace").splitlines() if cpu.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    processor = names[0] if names else platform.processor() or platform.machine()
+    names = re.findall(r"^model name.*?:(.*)$", text_of(Path("/proc/cpuinfo")), re.MULTILINE)
+    processor = names[0].strip() if names else platform.processor() or platform.machine()
     machine = {"platform": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count(),
                "processor": f"{processor}, {torch.backends.cpu.get_cpu_capability()}"}  # fmt: skip
     return {
-        "schema": "vsebench/suite/1", "suite": suite.name, "complete": True, "started": min(started, default=""),
+        "schema": "vsebench/suite/1", "suite": suite.name, "started": min(started, default=""),
         "seeds": sorted({p.config.train.seed for p in suite.runs}),
-        "notes": [f"{name} diverged: {run['message']}" for name, run in diverged.items()],
         "versions": {name: version(name).partition("+")[0] for name in PACKAGES},
         "machine": machine, "python": platform.python_version(),
         "seconds": round(sum(run["seconds"] for run in runs.values()), 1), "runs": runs, "diverged": diverged,
         **({"learned": learned(runs)} if suite.must_learn else {}),
     }  # fmt: skip
+
+
+def text_of(file: Path) -> str:
+    """The text of a file, "" if it is not there."""
+    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
 
 
 def gains_of(config: Config) -> str:
@@ -223,10 +210,9 @@ def gains_of(config: Config) -> str:
 
 def means(report: vb.Report) -> dict[str, float]:
     """Every metric of a report; of a metric with two directions their mean."""
-    found: dict[str, list[float]] = {}
-    for result in report.results:
-        found.setdefault(str(result.metric), []).append(float(result.value))
-    return {name: fmean(values) for name, values in found.items()}
+    values = pd.DataFrame([{"metric": str(r.metric), "value": float(r.value)} for r in report.results])
+    found: dict[str, float] = values.groupby("metric", sort=False)["value"].agg(fmean).to_dict()
+    return found
 
 
 def per_image(report: vb.Report, metric: str, direction: str | None) -> Float:
@@ -239,18 +225,16 @@ def per_image(report: vb.Report, metric: str, direction: str | None) -> Float:
     Raises:
         BadInput: no per-query values of the metric.
     """
-    items = report.items
-    known = {(str(r.metric), r.direction): r for r in (*report.results, *report.parts)}
-    parts = [(str(part), d) for part in vb.parse(metric).parts() for d in ("i2t", "t2i")] if direction is None else []
+    parts = [(str(part), d) for part in vb.parse(metric).parts() for d in DIRECTIONS] if direction is None else []
     if parts:
         return np.asarray(np.sum([per_image(report, *part) for part in parts], axis=0))
+    items, known = report.items, {(str(r.metric), r.direction): r for r in (*report.results, *report.parts)}
     result = known.get((metric, direction))  # type: ignore[arg-type]
     if items is None or result is None or result.per_query is None or result.queries is None:
         raise BadInput(f"has no per-query values of {metric}", where=report.split, fix="evaluate it in the suite")
-    ids = items.image_ids if str(direction)[0] == "i" else items.caption_ids
-    row = {id: at for at, id in enumerate(ids.tolist())}
-    image = np.array([row[id] for id in result.queries.tolist()], np.int64)
-    if str(direction)[0] == "t" and items.image_of is not None:
+    of_images = str(direction).startswith("i")
+    image = pd.Index(items.image_ids if of_images else items.caption_ids).get_indexer(pd.Index(result.queries))
+    if not of_images and items.image_of is not None:
         image = items.image_of[image]
     images = len(items.image_ids)
     sums, queries = np.bincount(image, result.per_query, images), np.bincount(image, minlength=images)
@@ -271,23 +255,20 @@ def results_of(report: vb.Report) -> list[dict[str, Any]]:
 def learned(runs: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """For every loss the metric that selects its epoch, its value and that of the untrained model of its seed."""
     base = {run["seed"]: run["values"] for run in runs.values() if run["variant"] == UNTRAINED}
-    out = []
+    found = []
     for name, run in runs.items():
         if run["variant"] != UNTRAINED and run["seed"] in base:
             metric = run["config"]["train"]["select"]
-            pair = {"value": run["values"][metric], "untrained": base[run["seed"]][metric]}
-            improved = pair["value"] > pair["untrained"]
-            out.append({"run": name, "loss": run["loss"], "metric": metric, **pair, "improved": improved})
-    return out
+            value, untrained = run["values"][metric], base[run["seed"]][metric]
+            found.append({"run": name, "loss": run["loss"], "metric": metric, "value": value, "untrained": untrained,
+                          "improved": value > untrained})  # fmt: skip
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table of means over seeds, in percent; exit code 1 where a loss that must learn does not, or diverges."""
     parser = argparse.ArgumentParser(prog="python -m studies.suites", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "suite",
-        help="smoke (every loss, a minute), small (three seeds, two hours), ablations (three hours)",
-    )
+    parser.add_argument("suite", help="smoke (every loss, a minute), small (two hours), ablations (three hours)")
     parser.add_argument("--losses", help="only these, separated by commas; also my_loss.py:function")
     parser.add_argument("--out", type=Path, help="folder of the suite; runs/suite-NAME by default")
     parser.add_argument("--jobs", type=int, default=1, help="runs that are trained at a time")
@@ -296,8 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--jobs is at least 1")
     try:
         losses = None if given.losses is None else [name.strip() for name in given.losses.split(",")]
-        suite = get_suite(given.suite, losses)
-        folder = given.out or Path("runs") / f"suite-{given.suite}"
+        suite, folder = get_suite(given.suite, losses), given.out or Path("runs") / f"suite-{given.suite}"
         found = run_suite(suite, folder, given.jobs)
     except VsebenchError as error:
         print(error, file=sys.stderr)
@@ -310,10 +290,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print((100 * shown).round(1).reset_index().to_string(index=False, na_rep=""))
     failed = [f"{one['loss']} does not improve {one['metric']}: {100 * one['value']:.1f}, untrained "
               f"{100 * one['untrained']:.1f}" for one in found.get("learned", ()) if not one["improved"]]  # fmt: skip
-    for line in [*failed, *found["notes"]]:
+    lost = [f"{name} diverged: {run['message']}" for name, run in found["diverged"].items()]
+    for line in [*failed, *lost]:
         print(f"warning: {line}", file=sys.stderr)
     print(f"{len(found['runs'])} runs, {found['seconds']:.0f} s; summary in {folder / SUMMARY}", file=sys.stderr)
-    return int(bool(failed or (found["notes"] and suite.must_learn)))
+    return int(bool(failed or (lost and suite.must_learn)))
 
 
 if __name__ == "__main__":

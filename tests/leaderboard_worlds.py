@@ -101,8 +101,8 @@ def suite(seeds: tuple[int, ...] = (0, 1, 2), claims: bool = True, spread: float
         "verdict": "undecided", "parts": [part, undecided],
     }  # fmt: skip
     return {
-        "schema": "vsebench/suite/1", "suite": "small", "complete": True, "started": "2026-01-01T00:00:00+00:00",
-        "seeds": list(seeds), "notes": [], "versions": {"vsebench": "0.1.0"}, "python": "3.11.7", "seconds": 60.0,
+        "schema": "vsebench/suite/1", "suite": "small", "started": "2026-01-01T00:00:00+00:00",
+        "seeds": list(seeds), "versions": {"vsebench": "0.1.0"}, "python": "3.11.7", "seconds": 60.0,
         "machine": {"platform": "Linux x86_64", "cores": 2}, "runs": runs, "claims": [claim] if claims else [],
     }  # fmt: skip
 

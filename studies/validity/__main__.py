@@ -1,8 +1,12 @@
-"""Run the study: write its numbers, with what made them, and its figures.
+"""The validity study: which retrieval metric recovers the true order of systems?
 
 python -m studies.validity                 all of it, into the repository; then run python -m docs.generate
 python -m studies.validity --figures       only the figures, from the stored numbers
 python -m studies.validity --quick         a tiny world and few systems, into build/study, to see that it works
+
+On scenes, where the truth of every pair is known, systems of graded quality are made from an oracle embedding and
+ranked by every metric: systems -> measure -> findings -> leaderboards/studies/metric_validity.json -> figures and the
+table of the page. The sentences of the page are written by hand: read them again when the numbers change.
 """
 
 from __future__ import annotations
@@ -57,21 +61,18 @@ def study(size: Size, said: Callable[[str], None]) -> Record:
     """Run the study and return its numbers; ``said`` gets lines of progress."""
     world = made.open_world(size.split)
     oracle = Oracle(world)
-    levels = {family: strengths[: size.levels] for family, strengths in LEVELS.items()}
-    systems = [s for seed in range(size.seeds) for s in made.family_systems(seed, levels)]
+    systems = [s for seed in range(size.seeds) for s in made.family_systems(seed, size.levels)]
     systems += made.mixed_systems(size.mixed)
     pool = made.pool_systems()
-    positive, true = made.pooled(world, oracle, pool), world.entails
+    positive, true = made.pooled(oracle, pool), world.entails
     judgements = {"judged": made.judged(world.split), "pooled": positive}
-    measured = measure(world, systems, oracle, judgements, size.resamples, said)
+    measured = measure(systems, oracle, judgements, size.resamples, said)
     said("findings")
     packages = {name: version(name) for name in ("numpy", "scipy", "numba")}
     return {
-        "schema": SCHEMA,
-        "signature": measured.signature,
+        "schema": SCHEMA, "signature": measured.signature,
         "versions": {"vsebench": vsebench.__version__, "python": platform.python_version(), **packages},
-        "settings": _settings(size, pool),
-        "world": _world(world),
+        "settings": _settings(size, pool), "world": _world(world),
         "oracle": [_oracle(world, d) for d in size.dimensions],
         "match as scores": _exact(world),
         "match of true pairs": {d: _of_true_pairs(world, d) for d in DIRECTIONS},
@@ -84,22 +85,19 @@ def study(size: Size, said: Callable[[str], None]) -> Record:
         "images needed": findings.sizes_needed(measured),
         "quality": findings.agreement_with_quality(measured),
         "false negatives": _false_negatives(measured),
-    }
+    }  # fmt: skip
 
 
 def text(record: Any, indent: int = 0) -> str:
     """JSON with an entry a line, except in objects and lists that hold no other object."""
-    flat = json.dumps(record, allow_nan=False)
-    if not isinstance(record, (dict, list)) or "{" not in flat[1:]:
-        return flat if indent else flat + "\n"
-    pad = " " * (indent + 1)
-    if isinstance(record, dict):
-        rows = [f"{pad}{json.dumps(key)}: {text(value, indent + 1)}" for key, value in record.items()]
+    flat, pad = json.dumps(record, allow_nan=False), "\n" + " " * indent
+    if isinstance(record, dict) and "{" in flat[1:]:
+        rows = [f"{json.dumps(key)}: {text(value, indent + 1)}" for key, value in record.items()]
+    elif isinstance(record, list) and "{" in flat:
+        rows = [text(value, indent + 1) for value in record]
     else:
-        rows = [f"{pad}{text(value, indent + 1)}" for value in record]
-    first, last = "{}" if isinstance(record, dict) else "[]"
-    inside = ",\n".join(rows)
-    return f"{first}\n{inside}\n{' ' * indent}{last}" + ("" if indent else "\n")
+        return flat
+    return f"{flat[0]}{pad} " + f",{pad} ".join(rows) + f"{pad}{flat[-1]}"
 
 
 def rounded(value: Any) -> Any:
@@ -115,27 +113,14 @@ def rounded(value: Any) -> Any:
 
 def _settings(size: Size, pool: list[System]) -> Record:
     return {
-        "split": size.split,
-        "generator": GENERATOR,
-        "seeds": list(range(size.seeds)),
-        "mixed systems": size.mixed,
+        "split": size.split, "generator": GENERATOR, "seeds": list(range(size.seeds)), "mixed systems": size.mixed,
         "levels": {family: list(strengths[: size.levels]) for family, strengths in LEVELS.items()},
-        "removable": list(made.REMOVABLE),
-        "base noise": made.BASE_NOISE,
-        "dimensions": made.DIMENSIONS,
-        "cue dimensions": made.CUE,
-        "cue weight": made.CUE_WEIGHT,
-        "gains": list(GAINS),
-        "resamples": size.resamples,
-        "resample seed": 0,
-        "small test set": SMALL,
-        "small test sets": DRAWS,
-        "first results": FIRST,
-        "judged by": findings.JUDGED_BY,
-        "equal quality": findings.EQUAL,
-        "pool": [s.corruption.as_json() for s in pool],
-        "pool depth": made.POOL_DEPTH,
-    }
+        "removable": list(made.REMOVABLE), "base noise": made.BASE_NOISE, "dimensions": made.DIMENSIONS,
+        "cue dimensions": made.CUE, "cue weight": made.CUE_WEIGHT, "gains": list(GAINS),
+        "resamples": size.resamples, "resample seed": 0, "small test set": SMALL, "small test sets": DRAWS,
+        "first results": FIRST, "judged by": findings.JUDGED_BY, "equal quality": findings.EQUAL,
+        "pool": [s.corruption.as_json() for s in pool], "pool depth": made.POOL_DEPTH,
+    }  # fmt: skip
 
 
 def _world(world: World) -> Record:
@@ -144,12 +129,11 @@ def _world(world: World) -> Record:
     others[own] = False
     counts = (("true captions of an image", true.sum(axis=1)), ("true images of a caption", true.sum(axis=0)))
     return {
-        "images": true.shape[0],
-        "captions": true.shape[1],
+        "images": true.shape[0], "captions": true.shape[1],
         **{name: {"mean": float(n.mean()), "median": float(np.median(n))} for name, n in counts},
         "captions true of their image": float(true[own].mean()),
         "captions true of another image": float(others.any(axis=0).mean()),
-    }
+    }  # fmt: skip
 
 
 def _oracle(world: World, dimensions: int) -> Record:
@@ -189,31 +173,24 @@ def _of_true_pairs(world: World, direction: str) -> float:
 
 def _systems(measured: Measured) -> Record:
     """Every system, with its values by metric and direction; ranks are ranks."""
-    lower = np.array([-1.0 if key[0].endswith(("MedR", "MeanR")) else 1.0 for key in measured.keys])
-    rows = []
-    for n, s in enumerate(measured.systems):
-        about = {"name": s.name, "family": s.family, "level": s.level, "seed": s.seed}
-        values = {"values": (measured.values[n] * lower).tolist()}
-        quality = {"quality": [float(q[n]) for q in measured.quality.values()]}
-        wrong = {"wrong": measured.wrong[n].tolist(), "wrong but true": measured.wrong_but_true[n].tolist()}
-        rows.append({**about, "corruption": s.corruption.as_json(), **values, **quality, **wrong})
-    names = [" ".join(key) for key in measured.keys]
-    return {"metrics": names, "quality": list(measured.quality), "systems": rows}
+    lower = np.array([-1.0 if metric.endswith(("MedR", "MeanR")) else 1.0 for metric, _ in measured.keys])
+    rows = [
+        {"name": s.name, "family": s.family, "level": s.level, "seed": s.seed, "corruption": s.corruption.as_json(),
+         "values": (measured.values[n] * lower).tolist(), "quality": [float(q[n]) for q in measured.quality.values()],
+         "wrong": measured.wrong[n].tolist(), "wrong but true": measured.wrong_but_true[n].tolist()}
+        for n, s in enumerate(measured.systems)
+    ]  # fmt: skip
+    return {"metrics": list(map(" ".join, measured.keys)), "quality": list(measured.quality), "systems": rows}
 
 
 def _false_negatives(measured: Measured) -> Record:
     """R@1 of the ground truth against complete and pooled judgements."""
-    recall, every, gains = "R@1", "entails:mAP@R", [f"{g}:NCS@10" for g in GAINS]
-    first = [
-        (recall, "entails:R@1"),
-        (recall, every),
-        *((recall, g) for g in gains[:2]),
-        *((every, g) for g in gains[:2]),
-    ]
-    pairs = [*first, ("pooled:mAP@R", every)]
-    agreed = {f"{a} and {b}": findings.agreement_of(measured, (a, "both"), (b, "both")) for a, b in pairs}
-    keys = [(name, "both") for name in (recall, "entails:R@1", every, "pooled:mAP@R", *gains)]
-    return {"agreement": agreed, "equal quality": findings.of_equal_quality(measured, keys)}
+    recall, true, every, pooled = "R@1", "entails:R@1", "entails:mAP@R", "pooled:mAP@R"
+    gains = [f"{name}:NCS@10" for name in GAINS]
+    pairs = [(recall, true), (recall, every), *((m, g) for m in (recall, every) for g in gains[:2]), (pooled, every)]
+    agreed = {f"{a} and {b}": findings.agreement_of(measured, a, b) for a, b in pairs}
+    equal = findings.of_equal_quality(measured, [recall, true, every, pooled, *gains])
+    return {"agreement": agreed, "equal quality": equal}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -234,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not given.figures:
         record = study(QUICK if given.quick else FULL, said)
         with write_atomically(out / NUMBERS, "w") as stream:
-            stream.write(text(rounded(record)))
+            stream.write(text(rounded(record)) + "\n")
     figures.write(json.loads((out / NUMBERS).read_text(encoding="utf-8")), out / PAGES)
     said(f"written: {out / NUMBERS}, and figures in {out / PAGES}")
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from studies.validity.findings import EVEN, EVEN_FAMILIES, JUDGED_BY
 from studies.validity.systems import FAMILIES, MIXED
@@ -35,19 +38,15 @@ METRICS = (  # rows of the table
     "cider:NCS[gt=out]@10", "cider:CS@100", "cider:Kendall", "holds:NCS@10", "match:NCS@10", "match:Kendall",
 )  # fmt: skip
 QUALITIES = {
-    "holds of the first": "mean holds of the first",
-    "holds of ten": "mean holds of the first ten",
-    "true of ten": "true ones of the first ten",
-    "match of ten": "mean match of the first ten",
-}
+    "holds of the first": "mean holds of the first", "holds of ten": "mean holds of the first ten",
+    "true of ten": "true ones of the first ten", "match of ten": "mean match of the first ten",
+}  # fmt: skip
 HEADS = {
     "noise": " |noise", "removed": "missing|attributes", "popularity": "popularity|bias", "hubness": " |hubness",
     "vague": "bias to|vague captions", "pair": "overfitting|to the pairs", MIXED: "across|families",
 }  # fmt: skip
-LINES = {
-    JUDGED_BY: QUALITIES[JUDGED_BY],
-    **{name: name for name in ("R@1", "entails:mAP@R", "cider:NCS@10", "cider:NCS[gt=out]@10")},
-}
+LINES = {JUDGED_BY: QUALITIES[JUDGED_BY]}
+LINES |= {name: name for name in ("R@1", "entails:mAP@R", "cider:NCS@10", "cider:NCS[gt=out]@10")}
 
 
 def write(record: Record, folder: Path) -> None:
@@ -60,12 +59,16 @@ def write(record: Record, folder: Path) -> None:
             stream.write(content + "\n")
 
 
-def values_of(record: Record, name: str) -> list[float]:
-    """The values of a metric (both directions), or of a quality, by system."""
-    systems = record["systems"]
-    if name in systems["quality"]:
-        return [s["quality"][systems["quality"].index(name)] for s in systems["systems"]]
-    return [s["values"][systems["metrics"].index(f"{name} both")] for s in systems["systems"]]
+def by_system(record: Record, names: Iterable[str]) -> pd.DataFrame:
+    """A row a system: ``family``, ``level``, and the values of metrics (both directions) or qualities."""
+    about = record["systems"]
+    frame = pd.DataFrame(about["systems"])
+    values = np.array(frame["values"].tolist()), np.array(frame["quality"].tolist())
+    for name in names:
+        known = name in about["quality"]
+        column = about["quality"].index(name) if known else about["metrics"].index(f"{name} both")
+        frame[name] = values[known][:, column]
+    return frame[["family", "level", *names]]
 
 
 def families(record: Record) -> list[str]:
@@ -74,35 +77,37 @@ def families(record: Record) -> list[str]:
     return [f for f in FAMILIES if f in found]
 
 
+def _marks(field: str, domain: list[str], colours: Sequence[str], shapes: Sequence[str] = SHAPES) -> Record:
+    """Channels that give every value of a field a colour and a shape."""
+    import altair as alt
+
+    ranges = {"color": (alt.Color, colours), "shape": (alt.Shape, shapes)}
+    return {
+        name: channel(f"{field}:N", sort=domain, title=None, scale=alt.Scale(domain=domain, range=[*of[: len(domain)]]))
+        for name, (channel, of) in ranges.items()
+    }
+
+
 def strengths(record: Record) -> Any:
     """By family: what metrics say while a corruption grows, relative to the base."""
     import altair as alt
 
-    systems, points = record["systems"]["systems"], []
-
-    def mean(values: list[float], family: str, level: int) -> float:
-        of = family if level else "base"
-        at = [v for v, s in zip(values, systems, strict=True) if (s["family"], s["level"]) == (of, level)]
-        return sum(at) / len(at)
-
+    means = by_system(record, LINES).groupby(["family", "level"])[list(LINES)].agg(lambda x: sum(x) / len(x))
+    base, points = means.loc["base", 0], []
     for name, title in LINES.items():
-        values = values_of(record, name)
         for family in families(record):
-            for level in sorted({s["level"] for s in systems if s["family"] == family} | {0}):
-                ratio = mean(values, family, level) / mean(values, family, 0)
-                points.append({"family": TITLES[family], "level": level, "metric": title, "value": 100 * ratio})
-    titles = list(LINES.values())
-    colours = alt.Scale(domain=titles, range=["#000000", COLOURS[1], COLOURS[0], COLOURS[4], COLOURS[2]])
-    shapes = alt.Scale(domain=titles, range=list(SHAPES[: len(titles)]))
+            by_level = {0: base[name], **means.loc[family, name]}
+            points += [{"family": TITLES[family], "level": level, "metric": title, "value": 100 * (x / base[name])}
+                       for level, x in by_level.items()]  # fmt: skip
     steps = alt.Axis(values=[*range(max(point["level"] for point in points) + 1)], format="d")
+    colours = ("#000000", COLOURS[1], COLOURS[0], COLOURS[4], COLOURS[2])
     return _styled(
         alt.Chart(alt.Data(values=points), width=205, height=150)
         .mark_line(point=alt.OverlayMarkDef(size=28), strokeWidth=2)
         .encode(
             x=alt.X("level:Q", title="strength of the corruption", axis=steps),
             y=alt.Y("value:Q", title="% of the base", scale=alt.Scale(zero=True)),
-            color=alt.Color("metric:N", scale=colours, title=None, sort=titles),
-            shape=alt.Shape("metric:N", scale=shapes, title=None, sort=titles),
+            **_marks("metric", list(LINES.values()), colours),
             facet=alt.Facet("family:N", columns=3, title=None, sort=[TITLES[f] for f in FAMILIES]),
         )
     )
@@ -113,14 +118,12 @@ def order(record: Record) -> Any:
     import altair as alt
 
     columns, plain = [*families(record), MIXED], {"domain": False, "ticks": False}
-    known = {**{name: name for name in ROWS}, **{f"quality: {name}": title for name, title in QUALITIES.items()}}
+    known = {name: name for name in ROWS} | {f"quality: {name}": title for name, title in QUALITIES.items()}
     cells = [
         {"metric": title, "family": HEADS[f], "tau": found[f][0], "text": _tau(found[f][0])}
-        for name, title in known.items()
-        if (found := record["order"].get(name, {}).get("both"))
-        for f in columns
-        if f in found
-    ]
+        for name, title in known.items() if (found := record["order"].get(name, {}).get("both"))
+        for f in columns if f in found
+    ]  # fmt: skip
     heads = alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.label, '|')", labelPadding=20, **plain)
     base = alt.Chart(alt.Data(values=cells)).encode(
         x=alt.X("family:N", sort=[HEADS[f] for f in columns], title=None, axis=heads),
@@ -158,17 +161,13 @@ def images(record: Record) -> Any:
         if EVEN in found:
             middle, low, high = map(inside, found[EVEN]["images"])
             lines.append({"metric": name, "images": middle, "low": low, "high": high})
-    titles = [TITLES[f] for f in EVEN_FAMILIES]
     label = "datum.value == 10000 ? '10,000+' : format(datum.value, ',')"
     ticks = alt.Axis(labelOverlap=False, values=[10, 30, 100, 300, 1000, 3000, 10000], labelExpr=label)
     x = {"title": None, "scale": alt.Scale(type="log", domain=domain), "axis": ticks}
     y = alt.Y("metric:N", sort=list(ROWS), title=None, axis=alt.Axis(grid=True))
-    colours, shapes = (alt.Scale(domain=titles, range=list(r[: len(titles)])) for r in (COLOURS, SHAPES))
-    dots = alt.Chart(alt.Data(values=points)).encode(
-        x=alt.X("images:Q", **x), y=y,
-        color=alt.Color("family:N", sort=titles, title=None, scale=colours),
-        shape=alt.Shape("family:N", sort=titles, title=None, scale=shapes),
-    ).mark_point(filled=True, size=55, opacity=0.75)  # fmt: skip
+    marks = _marks("family", [TITLES[f] for f in EVEN_FAMILIES], COLOURS)
+    dots = alt.Chart(alt.Data(values=points)).mark_point(filled=True, size=55, opacity=0.75)
+    dots = dots.encode(x=alt.X("images:Q", **x), y=y, **marks)
     all_of_them = alt.Chart(alt.Data(values=lines)).encode(y=y)
     bars = all_of_them.mark_rule(strokeWidth=7, color="#bbbbbb").encode(x=alt.X("low:Q", **x), x2="high:Q")
     middles = all_of_them.mark_tick(thickness=3, size=15, color="black").encode(x=alt.X("images:Q", **x))
@@ -180,25 +179,20 @@ def quality(record: Record) -> Any:
     import altair as alt
 
     shown = ("R@1", "pooled:mAP@R", "entails:mAP@R", "cider:NCS@10", "cider:NCS[gt=out]@10", "holds:NCS@10")
-    systems, good = record["systems"]["systems"], values_of(record, JUDGED_BY)
-    names = {**TITLES, MIXED: "several"}
-    domain = [*(TITLES[f] for f in families(record)), "several"]
+    systems = by_system(record, [JUDGED_BY, *shown]).query("family != 'base'").replace(TITLES | {MIXED: "several"})
     points = [
-        {"metric": name, "good": good[n], "value": v, "family": names[s["family"]]}
-        for name in shown
-        for n, (s, v) in enumerate(zip(systems, values_of(record, name), strict=True))
-        if s["family"] != "base"
-    ]
-    colours = alt.Scale(domain=domain, range=[*COLOURS[: len(domain) - 1], "#999999"])
-    shapes = alt.Scale(domain=domain, range=[*SHAPES[: len(domain) - 1], "circle"])
+        {"metric": name, "good": s[JUDGED_BY], "value": s[name], "family": s["family"]}
+        for name in shown for s in systems.to_dict("records")
+    ]  # fmt: skip
+    domain = [TITLES[f] for f in families(record)]
+    colours, shapes = ([*of[: len(domain)], last] for of, last in ((COLOURS, "#999999"), (SHAPES, "circle")))
     return _styled(
         alt.Chart(alt.Data(values=points), width=200, height=190)
         .mark_point(size=26, filled=True, opacity=0.8)
         .encode(
             x=alt.X("good:Q", title=QUALITIES[JUDGED_BY], scale=alt.Scale(zero=False)),
             y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
-            color=alt.Color("family:N", sort=domain, title=None, scale=colours),
-            shape=alt.Shape("family:N", sort=domain, title=None, scale=shapes),
+            **_marks("family", [*domain, "several"], colours, shapes),
             facet=alt.Facet("metric:N", columns=3, title=None, sort=list(shown)),
         )
         .resolve_scale(y="independent")
@@ -210,15 +204,13 @@ def _styled(chart: Any) -> Any:
     return (
         chart.properties(background="white", padding={"left": 40, "top": 8, "right": 30, "bottom": 8})
         .configure(font="sans-serif", aria=False)
-        .configure_axis(
-            labelFontSize=TEXT, titleFontSize=TEXT, titleFontWeight="normal", gridColor="#e8e8e8", labelLimit=220
-        )
+        .configure_axis(labelFontSize=TEXT, titleFontSize=TEXT, titleFontWeight="normal", gridColor="#e8e8e8",
+                        labelLimit=220)
         .configure_header(labelFontSize=TEXT + 1, labelFontWeight="bold")
-        .configure_legend(
-            labelFontSize=TEXT, titleFontSize=TEXT, orient="bottom", labelLimit=260, symbolSize=90, columnPadding=26
-        )
+        .configure_legend(labelFontSize=TEXT, titleFontSize=TEXT, orient="bottom", labelLimit=260, symbolSize=90,
+                          columnPadding=26)
         .configure_view(stroke="#d0d0d0")
-    )
+    )  # fmt: skip
 
 
 CHARTS: dict[str, Callable[[Record], Any]] = {

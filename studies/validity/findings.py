@@ -8,15 +8,15 @@ that their taus are below the value, and percentiles of them can leave it out: o
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from studies.validity.measure import Key, Measured
+from studies.validity.measure import Measured
 from studies.validity.systems import FAMILIES, MIXED, System
-from vsebench.types import Float, Int
+from vsebench.types import Bool, Float, Int
 
 Z_LEVEL = 1.959964  # normal quantile of a two-sided test at 5 %
 TINY = 1e-12  # in place of a standard error of 0
@@ -28,53 +28,49 @@ PLAIN = "plain"  # systems without the cue of the pairs and without the bias to 
 JUDGED_BY = "holds of ten"  # the quality that systems are judged by where one is needed
 EQUAL = 0.005  # systems whose quality differs by less are equally good
 Record = dict[str, Any]
+Pairs = Int  # (2, pair) indices of systems; if the order matters, the first of a pair is truly better
 
 
-class Pairs(NamedTuple):
-    """Pairs of systems, the first truly better than the second; (pair,) int64 indices of systems each."""
-
-    better: Int
-    worse: Int
+def members(systems: tuple[System, ...]) -> dict[str, Bool]:
+    """By family, and for the mixed systems: (system,) who belongs to it. The base belongs to every family."""
+    family = np.array([s.family for s in systems])
+    found = {name: (family == name) | (family == "base") for name in FAMILIES if name in family}
+    return found | ({MIXED: family == MIXED} if MIXED in family else {})
 
 
 def true_pairs(systems: tuple[System, ...]) -> dict[str, Pairs]:
     """By family, of mixed systems and of all: the pairs whose true order is known.
 
-    The base belongs to every family; pairs of one strength have no order.
+    Pairs of one strength have no order. Mixed systems are compared with those of any family.
     """
     corruptions = [s.corruption for s in systems]
-    ordered = [(a, b) for a, x in enumerate(corruptions) for b, y in enumerate(corruptions) if x.better_than(y)]
-    better, worse = np.array(ordered).T
-    family = np.array([s.family for s in systems])
-    found = {}
-    for name in (*FAMILIES, MIXED):
-        # Mixed systems are compared with those of any family, as far as there is an order.
-        inside = (family == name) | (family == ("base" if name != MIXED else name))
-        both = inside[better] & inside[worse]
+    every = np.array([(a, b) for a, x in enumerate(corruptions) for b, y in enumerate(corruptions) if x.better_than(y)])
+    better, worse = every = every.T
+    groups = {}
+    for name, inside in members(systems).items():
+        chosen = inside[better] & inside[worse]
         if name == MIXED:
-            both = (inside[better] | inside[worse]) & (family[better] != "base")
-        if both.any():
-            found[name] = Pairs(better[both], worse[both])
-    return {**found, EVEN: _even(found), ALL: Pairs(better, worse)}
-
-
-def _even(groups: dict[str, Pairs]) -> Pairs:
-    return Pairs(*map(np.concatenate, zip(*(groups[f] for f in EVEN_FAMILIES), strict=True)))
+            chosen = (inside[better] | inside[worse]) & np.array([s.family != "base" for s in systems])[better]
+        groups[name] = every[:, chosen]
+    groups = {name: pairs for name, pairs in groups.items() if pairs.size}
+    return {**groups, EVEN: np.hstack([groups[f] for f in EVEN_FAMILIES]), ALL: every}
 
 
 def neighbours(systems: tuple[System, ...]) -> dict[str, Pairs]:
-    """By family: systems of one seed whose strengths are next to each other."""
+    """By family: systems of one seed whose strengths are next to each other; level 0 is the base."""
     place = {(s.family, s.level, s.seed): n for n, s in enumerate(systems)}
-    found = {}
+    groups = {}
     for family in FAMILIES:
-        pairs = []
-        for seed in sorted({s.seed for s in systems if s.family == family}):
-            levels = sorted(s.level for s in systems if (s.family, s.seed) == (family, seed))
-            chain = [place["base", 0, seed], *(place[family, level, seed] for level in levels)]
-            pairs += list(pairwise(chain))
-        if pairs:
-            found[family] = Pairs(*np.array(pairs).T)
-    return {**found, EVEN: _even(found)}
+        inside = [(n, s) for n, s in enumerate(systems) if s.family == family]
+        before = [place[family if s.level > 1 else "base", s.level - 1, s.seed] for _, s in inside]
+        if inside:
+            groups[family] = np.array([before, [n for n, _ in inside]])
+    return {**groups, EVEN: np.hstack([groups[f] for f in EVEN_FAMILIES])}
+
+
+def all_pairs(systems: int) -> Pairs:
+    """All pairs of so many systems, in no order of quality."""
+    return np.stack(np.triu_indices(systems, 1))
 
 
 def recovered(measured: Measured) -> Record:
@@ -96,7 +92,7 @@ def recovered(measured: Measured) -> Record:
 
 def _signs(values: npt.NDArray[Any], pairs: Pairs) -> npt.NDArray[np.int8]:
     """(..., pair) 1 where the better system has the larger of (..., system) values, -1 where it has the smaller."""
-    first, second = values[..., pairs.better], values[..., pairs.worse]
+    first, second = (values[..., at] for at in pairs)
     return np.asarray((first > second).astype(np.int8) - (first < second))
 
 
@@ -119,15 +115,15 @@ def sizes_needed(measured: Measured) -> Record:
     metric has them in the opposite order or equal. ``right``, ``wrong``: share of the pairs that all images tell apart,
     in the true and in the opposite order.
     """
-    groups, images, out = neighbours(measured.systems), measured.images, {}
-    for k, metric in _of_both(measured):
-        for name, pairs in groups.items():
-            value = measured.values[pairs.better, k] - measured.values[pairs.worse, k]
-            samples = measured.samples[:, pairs.better, k].astype(np.float64) - measured.samples[:, pairs.worse, k]
+    groups, out = neighbours(measured.systems), dict[str, Any]()
+    for metric, k in measured.both.items():
+        for name, (better, worse) in groups.items():
+            value = measured.values[better, k] - measured.values[worse, k]
+            samples = measured.samples[:, better, k].astype(np.float64) - measured.samples[:, worse, k]
             error = samples.std(axis=0)
             apart = np.maximum(error, TINY)
             middle, half = np.median(value / apart), Z_LEVEL * np.median(samples / apart, axis=1).std()
-            needed = images_needed(np.array([middle, middle + half, middle - half]), np.ones(3), images)
+            needed = images_needed(np.array([middle, middle + half, middle - half]), np.ones(3), measured.images)
             clear = {"right": value > Z_LEVEL * error, "wrong": value < -Z_LEVEL * error}
             record = {"images": [float(n) if np.isfinite(n) else None for n in needed]}
             out.setdefault(metric, {})[name] = record | {key: float(found.mean()) for key, found in clear.items()}
@@ -145,34 +141,19 @@ def images_needed(difference: Float, error: Float, images: int) -> Float:
     return np.asarray(np.where(np.isnan(needed), np.inf, needed))
 
 
-def _of_both(measured: Measured) -> list[tuple[int, str]]:
-    """The columns that are the mean, or the sum, of both directions, with the name of the metric."""
-    return [(k, metric) for k, (metric, direction) in enumerate(measured.keys) if direction == "both"]
-
-
-def quality_groups(systems: tuple[System, ...]) -> dict[str, Int]:
-    """All systems, ``PLAIN`` ones, and those of a family, to which the base belongs (not to the mixed systems)."""
-    family = np.array([s.family for s in systems])
-    plain = np.array([not (s.corruption.pair or s.corruption.vague) for s in systems])
-    found = {ALL: np.arange(len(systems)), PLAIN: np.flatnonzero(plain)}
-    for name in (*FAMILIES, MIXED):
-        if (family == name).any():
-            found[name] = np.flatnonzero((family == name) | (family == ("base" if name != MIXED else name)))
-    return found
-
-
 def agreement_with_quality(measured: Measured) -> Record:
     """``{metric: {quality: {group: [tau, low, high]}}}``: tau-a over all pairs of systems of a group.
 
-    Metrics are means of both directions; pairs of one strength, which have no true order, count too.
+    Groups are ``all``, ``plain`` and those of ``members``; pairs of one strength, which have no true order, count too.
     """
-    first, second = np.triu_indices(len(measured.systems), 1)
-    pairs = Pairs(first, second)
+    systems = measured.systems
+    first, second = pairs = all_pairs(len(systems))
+    plain = np.array([not (s.corruption.pair or s.corruption.vague) for s in systems])
+    groups = {ALL: np.ones(len(systems), bool), PLAIN: plain, **members(systems)}
+    where = {name: np.flatnonzero(inside[first] & inside[second]) for name, inside in groups.items()}
     order = {name: _signs(values, pairs).astype(np.float32) for name, values in measured.quality.items()}
-    groups = quality_groups(measured.systems)
-    where = {name: np.flatnonzero(np.isin(first, at) & np.isin(second, at)) for name, at in groups.items()}
     out: Record = {}
-    for k, metric in _of_both(measured):
+    for metric, k in measured.both.items():
         value, sample = _signs(measured.values[:, k], pairs), _signs(measured.samples[..., k], pairs)
         for name, at in where.items():
             chosen = sample[:, at].astype(np.float32)
@@ -182,38 +163,34 @@ def agreement_with_quality(measured: Measured) -> Record:
     return out
 
 
-def agreement_of(measured: Measured, first: Key, second: Key) -> Record:
+def agreement_of(measured: Measured, *metrics: str) -> Record:
     """How two metrics order all pairs of systems: ``tau`` with its interval.
 
     ``clear``: share of the pairs that both tell apart (at 5 %); ``opposite``: of the clear ones in opposite orders.
     """
-    a, b = np.triu_indices(len(measured.systems), 1)
-    pairs = Pairs(a, b)
-    keys = [measured.at(first), measured.at(second)]
-    product = np.prod([_signs(measured.values[:, k], pairs) for k in keys], axis=0)
-    samples = np.prod([_signs(measured.samples[..., k], pairs) for k in keys], axis=0)
-    clear = np.ones(len(a), bool)
-    for k in keys:
-        difference = measured.samples[:, a, k] - measured.samples[:, b, k]
-        clear &= np.abs(measured.values[a, k] - measured.values[b, k]) > Z_LEVEL * difference.std(axis=0)
-    opposite = float((clear & (product < 0)).mean())
-    tau = tau_interval(product.mean(), samples.mean(axis=1))
-    return {"tau": tau, "clear": float(clear.mean()), "opposite": opposite, "pairs": len(a)}
+    a, b = pairs = all_pairs(len(measured.systems))
+    value, samples, clear = np.int8(1), np.int8(1), np.ones(len(a), bool)
+    for k in (measured.both[name] for name in metrics):
+        value = value * _signs(measured.values[:, k], pairs)
+        samples = samples * _signs(measured.samples[..., k], pairs)
+        error = (measured.samples[:, a, k] - measured.samples[:, b, k]).std(axis=0)
+        clear &= np.abs(measured.values[a, k] - measured.values[b, k]) > Z_LEVEL * error
+    shares = {"clear": float(clear.mean()), "opposite": float((clear & (value < 0)).mean())}
+    return {"tau": tau_interval(value.mean(), samples.mean(axis=1)), **shares, "pairs": len(a)}
 
 
-def of_equal_quality(measured: Measured, keys: list[Key]) -> Record:
+def of_equal_quality(measured: Measured, metrics: Sequence[str]) -> Record:
     """How far a metric separates ``pairs`` of systems that are equally good: ``JUDGED_BY`` differs by less than EQUAL.
 
     By metric the median, 95th percentile and maximum of the differences, and the deviation over all systems.
     """
     quality = measured.quality[JUDGED_BY]
-    a, b = np.triu_indices(len(quality), 1)
+    a, b = all_pairs(len(quality))
     equal = np.abs(quality[a] - quality[b]) < EQUAL
     a, b = a[equal], b[equal]
     out: Record = {"pairs": len(a)}
-    for key in keys:
-        values = measured.values[:, measured.at(key)]
-        apart = np.abs(values[a] - values[b])
-        found = np.quantile(apart, [0.5, 0.95, 1.0]) if len(a) else np.full(3, np.nan)
-        out[" ".join(key)] = {"apart": [float(x) for x in found], "deviation": float(values.std())}
+    for name in metrics:
+        values = measured.values[:, measured.both[name]]
+        found = np.quantile(np.abs(values[a] - values[b]), [0.5, 0.95, 1.0]) if len(a) else np.full(3, np.nan)
+        out[f"{name} both"] = {"apart": found.tolist(), "deviation": float(values.std())}
     return out

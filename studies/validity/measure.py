@@ -32,38 +32,26 @@ Key = tuple[str, str]  # name of a metric; i2t, t2i or both
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The systems by all metrics.
-
-    Attributes:
-        systems, keys: what was measured, by which metrics and directions.
-        values: (system, key) float64 on all images.
-        samples: (resample, system, key) float32 on resampled images, the same for all systems.
-        small: (draw, system, key) float32 on the queries of ``SMALL`` images; all items are candidates.
-        quality: by name (system,) float64, see ``quality_of``.
-        wrong, wrong_but_true: (system, 2) float64 by direction: share of the queries whose first result is none of the
-            ground truth, and share of these whose first result is true.
-        images: how many there are.
-        signature: of the evaluation.
-    """
+    """The systems by all metrics."""
 
     systems: tuple[System, ...]
     keys: tuple[Key, ...]
-    values: Any
-    samples: Any
-    small: Any
-    quality: dict[str, Any]
-    wrong: Any
-    wrong_but_true: Any
-    images: int
-    signature: str
+    values: Any  # (system, key) float64 on all images
+    samples: Any  # (resample, system, key) float32 on resampled images, the same for all systems
+    small: Any  # (draw, system, key) float32 on the queries of ``SMALL`` images; all items are candidates
+    quality: dict[str, Any]  # by name (system,) float64, see ``quality_of``
+    wrong: Any  # (system, 2) float64 by direction: share of the queries whose first result is not of the ground truth
+    wrong_but_true: Any  # (system, 2) float64: share of these whose first result is true
+    images: int  # how many there are
+    signature: str  # of the evaluation
 
-    def at(self, key: Key) -> int:
-        """The column of a key."""
-        return self.keys.index(key)
+    @property
+    def both(self) -> dict[str, int]:
+        """The columns that are the mean, or the sum, of both directions, by the name of the metric."""
+        return {metric: k for k, (metric, direction) in enumerate(self.keys) if direction == "both"}
 
 
 def measure(
-    world: World,
     systems: Sequence[System],
     oracle: Oracle,
     judgements: Mapping[str, Any],
@@ -71,7 +59,7 @@ def measure(
     said: Callable[[str], None],
 ) -> Measured:
     """Evaluate all systems with so many bootstrap samples; ``said`` gets a line of progress."""
-    rows = []
+    world, rows = oracle.world, []
     for number, system in enumerate(systems, 1):
         images, captions = vectors(system, oracle)
         # Influences of the images as candidates come with the intervals, which are made anew for all systems.
@@ -152,11 +140,9 @@ def quality_of(scores: Vectors, world: World) -> dict[str, float]:
 
 def errors_of(scores: Vectors, world: World) -> tuple[list[float], list[float]]:
     """By direction: share of queries whose first result is not of the ground truth; share of these where it is true."""
-    image_of, caption, image = world.split.image_of, scores.argmax(axis=1), scores.argmax(axis=0)
+    images, captions = map(np.arange, scores.shape)
     errors = []
-    for wrong, true in (
-        (image_of[caption] != np.arange(len(caption)), world.entails[np.arange(len(caption)), caption]),
-        (image != image_of, world.entails[image, np.arange(len(image))]),
-    ):
+    for image, caption in ((images, scores.argmax(axis=1)), (scores.argmax(axis=0), captions)):
+        wrong, true = world.split.image_of[caption] != image, world.entails[image, caption]
         errors.append((float(wrong.mean()), float(true[wrong].mean()) if wrong.any() else float("nan")))
     return [e[0] for e in errors], [e[1] for e in errors]

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from vsebench.scenes.folder import Codes
 from vsebench.scenes.sample import Draws
 from vsebench.scenes.settings import of_split
 from vsebench.scenes.world import ATTRIBUTES
-from vsebench.types import Bool, Float, Int, Vectors
+from vsebench.types import DIRECTIONS, Bool, Float, Int, Vectors
 
 REMOVABLE = (*ATTRIBUTES, "number", "relations", "background")
 DIMENSIONS = 256  # of the oracle embedding, as far as there are as many images
@@ -111,23 +112,14 @@ def matched_facts(scenes: Codes, facts: Codes) -> Float:
 
 @dataclass(frozen=True)
 class Corruption:
-    """What a system does not know, and what it prefers for no reason.
+    """What a system does not know, and what it prefers for no reason."""
 
-    Attributes:
-        noise: standard deviation of Gaussian noise in the vectors, relative to the root mean square of the oracle's.
-        removed: kinds of facts that the system does not see, of ``REMOVABLE``.
-        popularity: standard deviation of a random bias of every candidate, in standard deviations of the scores.
-        hubness: how far all vectors are pulled to the mean of their side, 0 to 1.
-        vague: weight of a bias to captions that state few facts and to images with many, in the same unit.
-        pair: share of a cue that an image has in common with its own captions, and that says nothing about its content.
-    """
-
-    noise: float = BASE_NOISE
-    removed: frozenset[str] = field(default_factory=frozenset)
-    popularity: float = 0.0
-    hubness: float = 0.0
-    vague: float = 0.0
-    pair: float = 0.0
+    noise: float = BASE_NOISE  # deviation of Gaussian noise in the vectors, relative to the oracle's root mean square
+    removed: frozenset[str] = field(default_factory=frozenset)  # kinds of facts that it does not see, of ``REMOVABLE``
+    popularity: float = 0.0  # deviation of a random bias of every candidate, in standard deviations of the scores
+    hubness: float = 0.0  # how far all vectors are pulled to the mean of their side, 0 to 1
+    vague: float = 0.0  # bias to captions that state few facts and to images with many, in the same unit
+    pair: float = 0.0  # share of a cue that an image and its captions have in common, which says nothing of its content
 
     def better_than(self, other: Corruption) -> bool:
         """Whether no corruption is stronger than that of ``other``, and at least one is weaker."""
@@ -156,11 +148,11 @@ class System:
         return f"{self.family}-{self.level}-s{self.seed}"
 
 
-def family_systems(seed: int, levels: dict[str, tuple[float, ...]] = LEVELS) -> list[System]:
-    """The base, and all levels of every family."""
+def family_systems(seed: int, levels: int = 7) -> list[System]:
+    """The base, and so many levels (with the base) of every family."""
     found = [System("base", 0, seed, Corruption())]
-    for family, strengths in levels.items():
-        found += [System(family, n, seed, _one(family, strengths[n], seed)) for n in range(1, len(strengths))]
+    for family in FAMILIES:
+        found += [System(family, n, seed, Corruption(**{family: _amount(family, n, seed)})) for n in range(1, levels)]
     return found
 
 
@@ -170,17 +162,17 @@ def mixed_systems(count: int) -> list[System]:
     for seed in range(count):
         rng = np.random.default_rng((seed, 1))
         chosen = rng.choice(FAMILIES, int(rng.integers(2, 4)), replace=False).tolist()
-        strength = {family: LEVELS[family][int(rng.integers(1, len(LEVELS[family])))] for family in chosen}
-        merged = {family: getattr(_one(family, strength[family], seed), family) for family in chosen}
-        found.append(System(MIXED, len(chosen), seed, Corruption(**merged)))
+        amounts = {family: _amount(family, int(rng.integers(1, len(LEVELS[family]))), seed) for family in chosen}
+        found.append(System(MIXED, len(chosen), seed, Corruption(**amounts)))
     return found
 
 
-def _one(family: str, strength: float, seed: int) -> Corruption:
+def _amount(family: str, level: int, seed: int) -> Any:
+    """The value of a corruption at a level; kinds of facts are removed in a random order."""
+    strength = LEVELS[family][level]
     if family != "removed":
-        return Corruption(**{family: float(strength)})
-    order = np.random.default_rng((seed, 2)).permutation(REMOVABLE).tolist()
-    return Corruption(removed=frozenset(order[: int(strength)]))
+        return float(strength)
+    return frozenset(np.random.default_rng((seed, 2)).permutation(REMOVABLE).tolist()[: int(strength)])
 
 
 class Oracle:
@@ -252,16 +244,16 @@ def pool_systems() -> list[System]:
     return [System("pool", n, 900 + n, c) for n, c in enumerate(corruptions)]
 
 
-def pooled(world: World, oracle: Oracle, systems: Sequence[System], depth: int = POOL_DEPTH) -> dict[str, Bool]:
+def pooled(oracle: Oracle, systems: Sequence[System], depth: int = POOL_DEPTH) -> dict[str, Bool]:
     """(image, caption) by direction: the pairs of the ground truth, and true ones among the first of a pool system."""
-    found = {d: np.zeros(world.entails.shape, bool) for d in ("i2t", "t2i")}
+    world = oracle.world
+    found = {d: np.zeros(world.entails.shape, bool) for d in DIRECTIONS}
     for system in systems:
         images, captions = vectors(system, oracle)
         scores = images @ captions.T
-        first = np.argpartition(-scores, depth - 1, axis=1)[:, :depth]
-        np.put_along_axis(found["i2t"], first, True, axis=1)
-        first = np.argpartition(-scores, depth - 1, axis=0)[:depth]
-        np.put_along_axis(found["t2i"], first, True, axis=0)
+        for axis, direction in ((1, "i2t"), (0, "t2i")):
+            first = np.argpartition(-scores, depth - 1, axis=axis).take(range(depth), axis=axis)
+            np.put_along_axis(found[direction], first, True, axis=axis)
     for positive in found.values():
         positive &= world.entails
         positive[world.split.image_of, np.arange(positive.shape[1])] = True

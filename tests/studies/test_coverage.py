@@ -15,11 +15,11 @@ from vsebench.types import Split
 
 def test_a_test_set_is_measured_with_all_metrics():
     found = coverage.one(30, 0)
-    names = {name.rpartition(" ")[0] for name in found}
+    names = {name.rpartition(" ")[0] for name in found.index}
     assert names == {*coverage.BINARY, *coverage.GRADED}
-    for name, (value, low, high, p) in found.items():
+    for name, value, low, high, p in found.itertuples():
         assert 0 <= p <= 1 and (np.isnan(low) or low <= value <= high), name
-    assert coverage.one(30, 0) == found and coverage.one(30, 1) != found
+    assert coverage.one(30, 0).equals(found) and not coverage.one(30, 1).equals(found)
 
 
 def test_relevance_grows_with_the_place_in_the_latent_space():
