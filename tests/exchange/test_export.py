@@ -25,6 +25,11 @@ METRICS = "R@1,R@5,R@10,Recall@5,gt:nDCG@10,mAP@5,MedR,RSum"
 ABOUT = {"model": "lab/model", "dataset": "lab/data", "url": "https://example.org/logs", "evaluator": "Us"}
 
 
+def named(report: vb.Report, split: str) -> vb.Report:
+    """The report as one of another test set."""
+    return replace(report, split=split, signature=report.signature.replace(f"split:{report.split}#", f"split:{split}#"))
+
+
 @pytest.fixture(scope="module")
 def vectors() -> tuple[np.ndarray, np.ndarray]:
     """40 images and 5 captions of each, without ties."""
@@ -36,7 +41,7 @@ def vectors() -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture(scope="module")
 def report(vectors) -> vb.Report:
     made = vb.evaluate(*vectors, captions_per_image=5, metrics=METRICS, similarity="dot")
-    return replace(made, split="f30k")
+    return named(made, "f30k")
 
 
 def wanted(report: vb.Report) -> dict[tuple[str, str | None], float]:
@@ -198,7 +203,7 @@ def test_what_mteb_lacks_is_refused(report, tmp_path, refuses):
 )
 def test_what_is_refused(report, tmp_path, monkeypatch, pinned, args, code):
     monkeypatch.chdir(tmp_path)
-    replace(report, split="mine").save("A.json")
+    named(report, "mine").save("A.json")
     pinned(refused("export", "A.json", *args, code=code))
     assert [p.name for p in tmp_path.iterdir()] == ["A.json"]
 
