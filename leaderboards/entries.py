@@ -346,6 +346,10 @@ def submitted(path: Path, recompute: bool = False) -> Entry:
         raise UsageError(what, fix="evaluate fewer metrics, such as --metrics R@1,R@5,R@10,RSum")
     if report.lists or not report.provenance.keys() <= {*KEPT, "added"}:
         raise BadInput("has lists, or facts of a machine", fix="make it with python -m leaderboards add RESULT.json")
+    signed = re.search(r"(?:^|\|)split:([^|]*)#", report.signature)
+    if signed is not None and signed[1] != report.split:
+        what = f"its test set is '{report.split}', and its signature says '{signed[1]}'"
+        raise BadInput(what, fix="make the entry again: python -m leaderboards add RESULT.json")
     if report.items is None:
         what = "has no per-query values, from which numbers are computed again"
         raise BadInput(what, fix="evaluate again without --no-per-query")

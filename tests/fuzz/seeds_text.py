@@ -171,6 +171,7 @@ def leaderboards() -> list[bytes]:
     table = "\n".join(",".join(line) for line in [COLUMNS, *(r.values() for r in leaderboard_worlds.records())])
     head = {
         "papers.json": as_json(leaderboard_worlds.PAPERS), "claims.json": as_json([claim]),
+        "test_sets.json": as_json({"coco-5k": {"title": "COCO 5K"}}),
         "published/doe2020thing.csv": table.encode(),
     }  # fmt: skip
     suite = {"suites/small.json": as_json(leaderboard_worlds.suite(seeds=(0, 1)))}

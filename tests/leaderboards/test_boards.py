@@ -69,7 +69,8 @@ def folder(source, tmp_path) -> Path:
     "change",
     [
         {"signature": "none"}, {"model": {"name": ""}}, {"model": {"url": "javascript:alert(1)"}},
-        {"model": {"nam": "x"}}, {"model": None}, {"schema": "vsebench/entry/1"}, {"extra": 1}, {"per_query": None},
+        {"model": {"nam": "x"}}, {"model": None}, {"schema": "vsebench/entry/1"}, {"extra": 1}, {"split": "f30k"},
+        {"per_query": None},
         {"results": []},
     ],
 )  # fmt: skip

@@ -42,7 +42,7 @@ def check(report: Report) -> None:
     fields = signature.read(report.signature)
     if report.items is None:
         return
-    _check_items(fields, report.items, report.split)
+    _check_items(fields, report.items)
     for key, result in known.items():
         if result.per_query is not None:
             found, source = _value(column(result, report.items), result.n, report.items), "per-query values"
@@ -105,10 +105,8 @@ def _check_range(key: Key, result: Result, items: Split | None) -> None:
         raise BadInput(what, fix=FIX)
 
 
-def _check_items(fields: Mapping[str, str], items: Split, split: str) -> None:
-    name, mark, digits = fields.get("split", "").rpartition("#")
-    if mark and name != split:
-        raise BadInput(f"its test set is '{split}', and its signature says '{name}'", fix=FIX)
+def _check_items(fields: Mapping[str, str], items: Split) -> None:
+    _, mark, digits = fields.get("split", "").rpartition("#")
     # Items with labels have a fingerprint of their own, which is also about queries and gallery.
     if mark and "labels" not in fields and digits != signature.fingerprint(items):
         what = f"its items are not those of its signature (split {digits}, found {signature.fingerprint(items)})"
