@@ -58,7 +58,7 @@ def ladder(s: T, r: T, other: T) -> Iterable[T]:
 
 
 def kendall_by_anchors(s: T, r: T, other: T) -> Iterable[T]:
-    """Every two candidates of an anchor at once: (b, b)."""
+    """All pairs of candidates of one anchor: (b, b)."""
     yield (s[None, :] - s[:, None]).clamp(min=0)[r[:, None] > r[None, :]].sum()
 
 
@@ -69,12 +69,12 @@ def kendall_sw_hs(s: T, r: T, other: T) -> Iterable[T]:
 
 
 def kendall(s: T, r: T) -> T:
-    """Every two candidates of every anchor at once: (b, b, b)."""
+    """All pairs of candidates of every anchor: (b, b, b)."""
     return ((s[:, None, :] - s[:, :, None]).clamp(min=0) * (r[:, :, None] > r[:, None, :])).sum()
 
 
 def log_ratio(s: T, r: T) -> T:
-    """Every two candidates of every anchor at once: (b, b, b); those with equal labels are left out."""
+    """All pairs of candidates of every anchor, without those of equal labels: (b, b, b)."""
     u = ((2 - 2 * s).clamp(min=1e-12).sqrt() + EPS).log() - ((1 - r).clamp(min=0) + EPS).log()
     different = r[:, :, None] != r[:, None, :]
     squares = (u[:, :, None] - u[:, None, :]).square() * different

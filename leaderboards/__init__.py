@@ -8,7 +8,7 @@ The files of this folder are the only source, and everything else is made from t
     papers.json, claims.json, test_sets.json                      citations, claims and test sets
           │ entries.read
           ▼
-    Entry ──► tables: what was measured alike, ordered and ranked ──► site: HTML, README.md and leaderboard.csv
+    Entry ──► tables: one a protocol, ordered and ranked ──► site: HTML, README.md and leaderboard.csv
 
 Only public names of vsebench are used. HTML needs ``pip install 'vsebench[report]'``.
 """

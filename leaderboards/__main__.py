@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     except OSError as error:
-        print(f"{error}\n  fix: name a folder that can be written", file=sys.stderr)
+        print(f"{error}\n  fix: check the folder and its permissions", file=sys.stderr)
         return DISK
 
 

@@ -61,7 +61,7 @@ class Number:
     """A number of an entry: fractions as fractions, with its interval at 95 % and ``n`` queries where they are known.
 
     ``printed`` is the text in the paper, empty for what was measured or added here; ``doubt`` says what contradicts it
-    within its row.
+    within its row; ``metric`` is its name in the report of a submitted entry.
     """
 
     value: float
@@ -71,6 +71,7 @@ class Number:
     printed: str = ""
     note: str = ""
     doubt: str = ""
+    metric: str = ""
 
 
 @dataclass(frozen=True)
@@ -274,16 +275,17 @@ def _published(path: Path, papers: Mapping[str, Any], sets: Mapping[str, Any]) -
         for record in records:
             key = record["metric"], record["direction"]
             where = f"{record['where']}, {' '.join(key).strip()} of '{record['model']}'"
-            other = [name for name in COLUMNS[2:7] if record[name] != first[name]]
-            if key in numbers or other or not line.isdecimal():
-                what = f"{where} is there twice" if key in numbers else f"{where}: {(other or ['line'])[0]} is wrong"
-                raise BadInput(
-                    what, fix="give every row of a table a number of its own, and its cells one name and test set"
-                )
+            if not line.isdecimal():
+                raise BadInput(f"{where}: its row has the number '{line}'", fix="number the rows of a table from 1")
+            if key in numbers:
+                raise BadInput(f"{where} is there twice", fix="leave one out, or give the other row another number")
+            for name in COLUMNS[2:7]:
+                if record[name] != first[name]:
+                    what = f"{where}: {name} is '{record[name]}', and '{first[name]}' in {first['where']} of its row"
+                    raise BadInput(what, fix="correct it, or give the other row another number")
             if record["benchmark"] not in sets:
-                raise BadInput(
-                    f"{where}: the test set '{record['benchmark']}' is unknown", fix="add it to test_sets.json"
-                )
+                what = f"{where}: the test set '{record['benchmark']}' is unknown"
+                raise BadInput(what, fix="correct its name, or add it to test_sets.json")
             numbers[key] = _printed(record, where)
         if RSUM not in numbers and all(key in numbers for key in SIX):
             numbers[RSUM] = Number(float(sum(Decimal(numbers[key].printed) for key in SIX) / 100))
@@ -364,7 +366,8 @@ def submitted(path: Path, recompute: bool = False) -> Entry:
     days = (("evaluated on", "started"), ("added on", "added"))
     said = {words: str(report.provenance[key])[:10] for words, key in days if key in report.provenance}
     numbers: dict[Key, Number] = {
-        (str(r.metric), r.direction or ""): Number(float(r.value), r.unit, r.interval, r.n) for r in report.results
+        (str(r.metric), r.direction or ""): Number(float(r.value), r.unit, r.interval, r.n, metric=str(r.metric))
+        for r in report.results
     }
     return Entry(
         path.stem, "submitted", model, report.split, numbers, report.signature, report=report,

@@ -63,7 +63,6 @@ def build(board: Board, found: Sequence[Ranking], repository: str = "../..") -> 
 
     Raises:
         MissingPackage: jinja2 is not installed.
-        BadInput: two test sets have one page.
     """
     try:
         import jinja2
@@ -77,22 +76,20 @@ def build(board: Board, found: Sequence[Ranking], repository: str = "../..") -> 
     template = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined,
         finalize=literal, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-    ).get_template("board.html")  # fmt: skip
-    every, files = pages(board, found), {}
-    for page in every:
+    ).get_template("board.jinja")  # fmt: skip
+    files = {}
+    for page in pages(board, found):
         root = "../" * page.path.count("/")
         links = [(path if "//" in repository else root + path, name) for path, name in
                  ((f"{repository}/{file}", name) for file, name in ELSEWHERE)]  # fmt: skip
         text = template.render(page=page, root=root, navigation=NAVIGATION, links=links)
         files[page.path] = text.encode("utf-8", "backslashreplace")
-    if len(files) < len(every):
-        raise BadInput("two test sets have one page", where=board.folder, fix="rename one of them")
     return files | {CSV: numbers_csv(board)}
 
 
 def file_of(name: str) -> str:
     """The page of a test set."""
-    return f"{slug(name) or 'other'}.html"
+    return f"{slug(name)}.html"
 
 
 def title_of(board: Board, name: str) -> str:

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import vsebench as vb
 from vsebench.errors import BadInput, UsageError
+from vsebench.signature import OF_SYSTEM
 
 from .entries import FAMILIES, PAPER, RSUM, Board, Entry, Key, Number, concerns, facts_of, page_of
 
 ARROWS = {"i2t": "image→text", "t2i": "text→image", "i2i": "image→image", "t2t": "text→text", "": ""}
 PRINTED = "as printed"  # the rules of numbers of papers, and of those measured by the protocol of their test set
-OF_SYSTEM = ("vsebench", "score", "encoder", "fuse", "rerank")  # fields of a signature: what a system is, no rule
 AS_PRINTED = "Numbers of papers are as printed, without a signature: papers may differ in their protocols."
 SUM_ADDED = "If a source prints no RSum, it is the sum of its six recalls."
 SMALL = (
@@ -74,7 +74,7 @@ class Table:
 
 @dataclass
 class Ranking:
-    """A table of numbers of one test set and kind that were measured alike.
+    """A table of numbers of one test set, kind and protocol.
 
     Attributes:
         page: the test set, on whose page it is.
@@ -107,9 +107,9 @@ def rankings(board: Board) -> list[Ranking]:
     for entry in board.entries:
         own: dict[tuple[str, str, str], dict[Key, Number]] = {}
         for (metric, direction), number in entry.numbers.items():
-            page, alike = page_of(board, entry.benchmark, metric), rules(entry, metric)
+            page, protocol = page_of(board, entry.benchmark, metric), rules(entry, metric)
             known = board.sets.get(page, {})
-            place = page, facts_of(metric)[0], PRINTED if alike in ("", known.get("protocol")) else alike
+            place = page, facts_of(metric)[0], PRINTED if protocol in ("", known.get("protocol")) else protocol
             view, _, name = metric.rpartition(":")
             shown = name if view and view == known.get("view") else metric  # 1k:R@1 is R@1 on the page of COCO 1K
             own.setdefault(place, {})[shown, direction] = number
@@ -142,8 +142,11 @@ def rules(entry: Entry, metric: str) -> str:
     graded = not metric.startswith(PAPER) and vb.parse(metric).graded
     others = {m.partition(":")[0] for m, _ in entry.numbers if ":" in m} - {view}
     others |= set(OF_SYSTEM) | (set() if graded else {"captions"})
-    fields = (f for f in entry.signature.split("|") if f and f.partition(":")[0] not in others)
-    return "|".join(sorted(f for f in fields if not f.partition(":")[2].startswith("own#") or f.startswith(view)))
+    fields = (f.partition(":") for f in entry.signature.split("|") if f)
+    kept = (
+        (key, text) for key, _, text in fields if key not in others and (key == view or not text.startswith("own#"))
+    )
+    return "|".join(f"{key}:{text}" for key, text in sorted(kept))
 
 
 def ordered(columns: Iterable[Key]) -> list[Key]:
@@ -227,7 +230,6 @@ def ranks(entries: Sequence[Entry], by: Key) -> dict[str, int]:
     ``vsebench.compare`` where both have per-query values of the same images, else if their intervals do not overlap.
     """
     sign = 1.0 if facts_of(by[0])[2] else -1.0
-
     rank = {entry.id: 1 for entry in entries}
     for one, other in combinations(entries, 2):
         tested = _winner(one, other, by)
@@ -241,15 +243,12 @@ def _winner(one: Entry, other: Entry, by: Key) -> str | None:
     """``one``, ``other`` or the empty text by a paired test; None where there is none."""
     if one.report is None or other.report is None:
         return None
-    metric = by[0]
-    try:  # the name on the page may lack the view that the report has
-        names = [
-            str(r.metric) for r in one.report.results if str(r.metric).rpartition(":")[2] == metric.rpartition(":")[2]
-        ]
-        metric = metric if metric in names else names[0]
-        frame = vb.compare(
-            {"one": one.report, "other": other.report}, metrics=metric, correction="none", ci=0
-        ).to_frame()
+    metric = one.numbers[by].metric
+    if metric != other.numbers[by].metric:
+        return None
+    both = {"one": one.report, "other": other.report}
+    try:
+        frame = vb.compare(both, metrics=metric, correction="none", ci=0).to_frame()
     except (BadInput, UsageError):  # other images, or another rule
         return None
     found = frame[(frame["metric"] == metric) & (frame["direction"].fillna("") == by[1])]
@@ -310,7 +309,7 @@ def _notes(group: Ranking, entries: Sequence[Entry], board: Board) -> Iterator[s
         yield AS_PRINTED
     if len(papers) < len(entries):
         protocol = board.sets.get(group.page, {}).get("protocol", "")
-        yield f"Measured alike: {protocol if group.rules == PRINTED else group.rules}"
+        yield f"Protocol: {protocol if group.rules == PRINTED else group.rules}"
     if papers and any(e.level == "trained here" for e in entries):
         yield SMALL
     sums = [entry.numbers.get(RSUM) for entry in papers]

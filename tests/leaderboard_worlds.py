@@ -107,6 +107,22 @@ def suite(seeds: tuple[int, ...] = (0, 1, 2), claims: bool = True, spread: float
     }  # fmt: skip
 
 
+def three_levels(place: Path) -> Path:
+    """A folder with entries of all levels, and two claims of which one was judged."""
+    found = folder(place / "leaderboards")
+    for seed, noise in enumerate((1.4, 1.5, 2.2)):
+        report(noise, seed).save(place / "R.json")
+        add(place / "R.json", Model(f"Noise {noise}", image_input="pixels"), found)
+    write(found / "suites" / "small.json", suite())
+    claims = [
+        {"claim": "hardest-negative", "paper": "doe2020thing", "says": "Hard is better", "where": "Table 1",
+         "metrics": [["R@1", "i2t"]], "entries": ["doe2020thing-table-1-01"]},
+        {"claim": "other", "paper": "doe2020thing", "says": "Other", "where": "Figure 1"},
+    ]  # fmt: skip
+    write(found / "claims.json", claims)
+    return found
+
+
 def hostile(path: Path) -> Path:
     """A folder with all levels, whose names try to be HTML."""
     lines = records()

@@ -225,7 +225,7 @@ def stored_table() -> str:
 
 def table(record: Record) -> str:
     """Tau by family, and the images needed, in Markdown."""
-    heads = ("metric", "alike", "alike, 100 images", "vague", "pairs", "across", "images needed")
+    heads = ("metric", "uniform", "uniform, 100 images", "vague", "pairs", "across", "images needed")
     rows: list[Sequence[str]] = [heads, ["---"] * len(heads)]
     for m in METRICS:
         taus, needed = record["order"][m]["both"], record["images needed"][m][EVEN]["images"]

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
-import posixpath
 import shutil
-import sys
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,20 +14,15 @@ from scipy import stats
 
 import vsebench
 from leaderboards import __main__ as command
-from leaderboards import entries, site
+from leaderboards import entries
 from leaderboards.entries import Entry, Model, Number, add, facts_of, read
 from leaderboards.tables import Ranking, numbers, rankings, rules
 from tests import leaderboard_worlds as worlds
-from tests.browser import Page
-from tests.leaderboard_worlds import BOARD, ROOT, edit
+from tests.leaderboard_worlds import BOARD, edit
 from vsebench.errors import BadInput, UsageError
 from vsebench.results.packed import pack
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
-
-
-def built(board: entries.Board, repository: str = "../..") -> dict[str, bytes]:
-    return site.build(board, rankings(board), repository)
 
 
 def run(*words: object) -> int:
@@ -39,26 +31,12 @@ def run(*words: object) -> int:
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory) -> Path:
-    """A folder with all three levels."""
-    place = tmp_path_factory.mktemp("source")
-    folder = worlds.folder(place / "leaderboards")
-    for seed, noise in enumerate((1.4, 1.5, 2.2)):
-        worlds.report(noise, seed).save(place / "R.json")
-        add(place / "R.json", Model(f"Noise {noise}", image_input="pixels"), folder)
-    worlds.write(folder / "suites" / "small.json", worlds.suite())
-    claims = [
-        {"claim": "hardest-negative", "paper": "doe2020thing", "says": "Hard is better", "where": "Table 1",
-         "metrics": [["R@1", "i2t"]], "entries": ["doe2020thing-table-1-01"]},
-        {"claim": "other", "paper": "doe2020thing", "says": "Other", "where": "Figure 1"},
-    ]  # fmt: skip
-    worlds.write(folder / "claims.json", claims)
-    assert read(folder, True).faults == []
-    return folder
+    return worlds.three_levels(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture
 def folder(source, tmp_path) -> Path:
-    """A copy of it."""
+    """A copy of the folder with all three levels."""
     return Path(shutil.copytree(source, tmp_path / "leaderboards"))
 
 
@@ -319,7 +297,7 @@ def test_what_is_unusual_in_a_run_is_named_and_its_command_is_one():
 
 
 def entry(name: str, value: float, signature: str, interval=None, report=None) -> Entry:
-    values = {("R@1", "i2t"): Number(value, interval=interval)}
+    values = {("R@1", "i2t"): Number(value, interval=interval, metric="R@1")}
     return Entry(name, "trained here", Model(name), "b", values, signature, facts={"suite": "s"}, report=report)
 
 
@@ -332,7 +310,7 @@ def column(one: Ranking, heading: str) -> list[str]:
     return [row[i].text for row in one.table.rows for i in at[:1]]
 
 
-def test_entries_that_were_not_measured_alike_have_separate_tables():
+def test_entries_of_other_protocols_have_separate_tables():
     base = "vsebench:0.1.0|split:b#1|score:dot|ties:index"
     names = {
         "a": base, "b": base.replace("dot", "cosine"), "c": base.replace("index", "optimistic"),
@@ -340,7 +318,7 @@ def test_entries_that_were_not_measured_alike_have_separate_tables():
     }  # fmt: skip
     found = tables(*(entry(n, 0.5, s) for n, s in names.items()))
     assert [{line[0].id for line in t.lines} for t in found] == [{"a", "b", "e"}, {"c"}]
-    assert "Measured alike: split:b#1|ties:index" in found[0].table.notes
+    assert "Protocol: split:b#1|ties:index" in found[0].table.notes
     assert "Evaluated by different versions of vsebench: 0.1.0, 0.2.0." in found[0].table.notes
     assert [t.table.title for t in found] == ["Recall (ties index)", "Recall (ties optimistic)"]
 
@@ -401,6 +379,21 @@ def test_pairs_with_the_queries_of_the_same_images_are_tested(source):
     assert expected["2-2"] == 3, "the world has differences that are found"
     named = dict(zip(column(found, "model"), column(found, "rank"), strict=True))
     assert named == {n: str(rank) for n, rank in expected.items()} | {"unpaired": "1"}
+
+
+def test_a_pair_is_tested_by_the_metric_that_the_page_shows(tmp_path):
+    """On the page of a view ``R@1`` is that of its judgements, in which the systems change places."""
+    folder, n = worlds.folder(tmp_path), 40
+    worlds.write(folder / "test_sets.json", {"coco-5k": {}, "custom": {}, "mine": {"view": "mine"}})
+    mine = {"mine": {"i2t": {i: [(i + 1) % n] for i in range(n)}}}
+    for name, shift in (("truth", 0), ("next", 1)):
+        scores = np.roll(np.eye(n, dtype=np.float32), shift, axis=1) + np.linspace(0, 0.1, n, dtype=np.float32)
+        options = {"captions_per_image": 1, "judgements": mine, "resamples": 50, "trust": True}
+        vsebench.evaluate(scores=scores, metrics="R@1,mine:R@1", **options).save(tmp_path / "R.json")
+        add(tmp_path / "R.json", Model(name), folder)
+    own, judged = (t for t in rankings(read(folder)) if t.page in ("custom", "mine"))
+    assert dict(zip(column(own, "model"), column(own, "rank"), strict=True)) == {"truth": "1", "next": "2"}
+    assert dict(zip(column(judged, "model"), column(judged, "rank"), strict=True)) == {"truth": "2", "next": "1"}
 
 
 def test_notes_of_papers_stand_where_their_numbers_are(tmp_path):
@@ -474,127 +467,3 @@ def test_a_submission_stands_in_the_table_of_papers_where_it_follows_their_proto
         "50.0",
         f"{100 * one.numbers['1k:R@1', 'i2t'].value:.2f}",
     ]
-
-
-# README, CSV and site
-
-
-def test_readme_and_csv_of_the_repository_are_current():
-    assert run("build", "--check") == 0
-
-
-def test_build_and_check(tmp_path, folder, capsys, pinned):
-    readme, table, out = folder / "README.md", folder / site.CSV, tmp_path / "site"
-    readme.write_text(f"before\n{site.BEGIN}\nold\n{site.END}\nafter\n", encoding="utf-8")
-    where = "--folder", folder, "--out", out
-    assert run("build", "--check", *where) == 1 and not table.exists() and not out.exists()
-    pinned(capsys.readouterr().out)
-    assert run("build", *where) == 0 and run("build", "--check", *where) == 0
-    text = readme.read_text(encoding="utf-8")
-    assert text.startswith("before\n") and text.endswith("\nafter\n") and "| COCO 5K | 2 | — | — |" in text
-    assert "| First | 50.0 | **70.0** |" in text and (out / site.CSV).read_bytes() == table.read_bytes()
-    (gone := out / "entries" / "gone.html").write_text("of the build before", encoding="utf-8")
-    assert run("build", *where) == 0 and not gone.exists()
-    mine = tmp_path / "mine"
-    worlds.write(mine / "thesis.json", 1)
-    assert run("build", "--folder", folder, "--out", mine) == 2 and (mine / "thesis.json").exists()
-    pinned(capsys.readouterr().err)
-
-
-def test_a_build_does_not_replace_its_sources(folder, tmp_path, capsys, pinned):
-    for out in (folder, folder.parent):
-        assert run("build", "--folder", folder, "--out", out) == 2 and (folder / "papers.json").exists()
-    (tmp_path / "file").write_text("mine")
-    assert run("build", "--folder", folder, "--out", tmp_path / "file") == 2
-    capsys.readouterr()
-    (folder / "README.md").write_text("mine")
-    assert run("build", "--folder", folder, "--out", tmp_path / "site") == 3
-    pinned(capsys.readouterr().err)
-
-
-def test_a_page_is_of_one_test_set(folder, pinned):
-    lines = worlds.records()[:3]
-    for line, name, number in zip(lines, ["index", "a b", "a-b"], "789", strict=True):
-        line |= {"benchmark": name, "line": number}
-    worlds.folder(folder, lines)
-    worlds.write(folder / "test_sets.json", {name: {"title": name} for name in ("index", "a b", "a-b")})
-    for fault in read(folder).faults:
-        pinned(fault)
-
-
-def test_the_site_needs_jinja2(folder, tmp_path, monkeypatch, capsys, pinned):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert run("build", "--folder", folder, "--out", tmp_path / "s") == 4 and not (tmp_path / "s").exists()
-    pinned(capsys.readouterr().err)
-    assert run("validate", "--folder", folder) == 0
-
-
-@pytest.mark.parametrize("repository", ["../..", "https://example.org/r/blob/main"])
-def test_every_page_is_sound(source, repository):
-    """Tags are closed, links lead to a page, an anchor or the repository, and nothing is loaded from elsewhere."""
-    files = built(read(source), repository)
-    found = {name: Page(data.decode()) for name, data in files.items() if name.endswith(".html")}
-    anchors = {name: {a["id"] for _, a in page.tags if "id" in a} for name, page in found.items()}
-    for name, page in found.items():
-        assert page.open == [] and [t for t, _ in page.tags].count("h1") == [t for t, _ in page.tags].count("main") == 1
-        outside = {
-            f"{'' if '//' in repository else '../' * name.count('/')}{repository}/{file}" for file, _ in site.ELSEWHERE
-        }
-        for tag, attributes in page.tags:
-            for address in (attributes.get("href"), attributes.get("src")):
-                if address in (None, "data:,") or address in outside:
-                    outside.discard(address)
-                elif address.startswith("https://"):
-                    assert tag == "a", f"{name} loads {address}"
-                else:
-                    target, _, anchor = address.partition("#")
-                    place = posixpath.normpath(str(PurePosixPath(name).parent / target)) if target else name
-                    assert place in files and (not anchor or anchor in anchors[place]), f"{name}: {address}"
-        assert not outside, f"{name} does not link to {outside}"
-    assert all((ROOT / file).exists() for file, _ in site.ELSEWHERE)
-
-
-def test_pages_have_what_their_readers_look_for(source):
-    files = {name: data.decode() for name, data in built(read(source)).items()}
-    assert ">image input</th>" in files["custom.html"] and "image input" not in files["coco-5k.html"]
-    page = files["coco-5k.html"]
-    assert '<a href="https://example.org/t">Thing</a><small>table 1</small>' in page
-    assert "Second, R@1 image→text: a remark." in page and not [n for n in files if n.startswith("entries/doe")]
-    mine = files["entries/noise-1-4-custom.html"]
-    assert "<td>image input</td><td>pixels</td>" in mine and "python -m leaderboards validate" in mine
-    rows = csv.DictReader(io.StringIO(files[site.CSV]))
-    assert {(row["level"], row["image_input"]) for row in rows} == {
-        ("published", ""), ("submitted", "pixels"), ("trained here", "region features"),
-    }  # fmt: skip
-
-
-def test_claims_with_and_without_a_suite(folder):
-    page = built(read(folder))["claims.html"].decode()
-    assert "+10.00" in page and "[+8.00, +12.00]" in page and page.count(site.OPEN) == 2  # of the claim 'other'
-    lost = {"claim": "other", "data": "scenes-10k", "because": "scenes-10k/<b>-seed1 diverged"}
-    worlds.write(folder / "suites" / "small.json", worlds.suite() | {"left_out": [lost]})
-    page = built(read(folder))["claims.html"].decode()
-    assert "cannot be judged on scenes-10k: scenes-10k/&lt;b&gt;-seed1 diverged." in page and site.OPEN not in page
-    (folder / "suites" / "small.json").unlink()
-    page = built(read(folder))["claims.html"].decode()
-    assert page.count(site.OPEN) == 4 and "+10.00" not in page
-
-
-def test_hostile_names_are_text(tmp_path):
-    board = read(worlds.hostile(tmp_path / "b"), True)
-    assert board.faults == []
-    files = built(board)
-    for name, data in files.items():
-        text = data.decode("utf-8")
-        assert not [c for c in text if ord(c) < 32 and c != "\n"] and "\u202e" not in text, name
-        if name.endswith(".html"):
-            page = Page(text)
-            assert page.open == [] and not {t for t, _ in page.tags} & {"img", "iframe", "object"}, name
-            assert not [k for _, a in page.tags for k in a if k.startswith("on")], name
-            assert [a for t, a in page.tags if t == "script"] == [{}], name
-    for i, name in enumerate(worlds.HOSTILE):
-        if name.isprintable() and len(name) < 80:
-            assert name in Page(files[f"entries/hostile-{i}.html"].decode()).words
-    assert len(files["custom.html"]) < 60_000  # a long name is cut in tables
-    (board.folder / "README.md").write_text(f"{site.BEGIN}{site.END}", encoding="utf-8")
-    assert b"<script>" not in next(iter(site.readme(board, rankings(board)).values()))

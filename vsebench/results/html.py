@@ -112,12 +112,8 @@ def _cell(cell: Cell, kind: Kind) -> str:
     return f"<td{_NUMBER}>{text}</td>" + (f"<td class='beside'>{aside}</td>" if kind.aside else "")
 
 
-def environment(package: str, what: str) -> Environment:
-    """The templates in the folder ``templates`` of a package: what is no markup passes ``printable`` and is escaped.
-
-    Args:
-        package: such as ``vsebench.results``.
-        what: is made of them, for the message.
+def environment() -> Environment:
+    """The templates in the folder ``templates``: what is no markup passes ``printable`` and is escaped.
 
     Raises:
         MissingPackage: jinja2 is not installed.
@@ -126,12 +122,12 @@ def environment(package: str, what: str) -> Environment:
         import jinja2
         from markupsafe import Markup  # a dependency of jinja2
     except ImportError as error:
-        raise MissingPackage(f"{what} needs {error.name}", fix="pip install 'vsebench[report]'") from None
+        raise MissingPackage(f"a page needs {error.name}", fix="pip install 'vsebench[report]'") from None
 
     def literal(value: object) -> object:
         return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     return jinja2.Environment(
-        loader=jinja2.PackageLoader(package), autoescape=True, undefined=jinja2.StrictUndefined, finalize=literal,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        loader=jinja2.PackageLoader("vsebench.results"), autoescape=True, undefined=jinja2.StrictUndefined,
+        finalize=literal, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip

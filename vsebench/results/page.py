@@ -108,7 +108,7 @@ class Page(Rendered):
 
         lacking = charts.missing()
         return str(
-            html.environment("vsebench.results", "a page").get_template("page.html").render(
+            html.environment().get_template("page.html").render(
                 page=self, title=self.title, ARROWS=ARROWS,
                 lacking=None if lacking is None else f"{lacking}".replace("\n", "; "),
                 drawn=lambda panel: Markup(charts.svg(panel, self.systems)),
