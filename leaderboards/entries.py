@@ -342,7 +342,7 @@ def contradictions(numbers: Mapping[Key, Number]) -> dict[Key, str]:
 def submitted(path: Path, recompute: bool = False) -> Entry:
     """The entry of a report with ``model``; raises BadInput where its numbers do not follow from its queries."""
     _check_id(path.stem)
-    report, fields = vb.load(path, recompute=recompute), _json(path)["model"]
+    report, fields = vb.load(path, recompute=recompute), _json(path).get("model")
     if path.stat().st_size > LARGEST:
         what = f"the entry takes {path.stat().st_size / 1e6:.1f} MB, and at most {LARGEST / 1e6:.1f} are kept"
         raise UsageError(what, fix="evaluate fewer metrics, such as --metrics R@1,R@5,R@10,RSum")
